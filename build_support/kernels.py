@@ -1,0 +1,99 @@
+"""Compile cuda_kernels/*.cu to the PTX and fatbin files that the package carries.
+
+The fatbin is assembled from the very PTX that is shipped and simulated, so both backends run the same code.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+
+from find_nvcc import find_nvcc, nvcc_version
+from setuptools.errors import CompileError
+
+# -fmad=false keeps a * b + c two roundings, as the simulator computes it.
+PTX_FLAGS = [
+    *("-ptx", "-arch=compute_75", "-fmad=false", "-O3", "-std=c++17", "-lineinfo"),
+    *("-I", "cuda_kernels/include", "-I", "cuda_kernels", "-I", "csrc"),
+]
+# Code for one architecture of each generation; later ones compile the PTX when it is loaded.
+FATBIN_FLAGS = [
+    *("-fatbin", "-fmad=false", "-lineinfo"),
+    *("-gencode", "arch=compute_75,code=[sm_75,sm_80,sm_90,sm_100,sm_120,compute_75]"),
+]
+
+
+def build_kernels(destination: Path) -> None:
+    """Fill the folder `destination`: <stem>.ptx, <stem>.fatbin and src/, the sources for gpureduce.source().
+
+    Runs in the root of the project. Compiled files are kept in build/kernels under a digest of all that they
+    depend on, so a second build compiles nothing.
+    """
+    sources = sorted(Path("cuda_kernels").glob("*.cu"))
+    headers = [
+        *sorted(Path("cuda_kernels").glob("*.def")),
+        *sorted(Path("cuda_kernels/include").glob("*.cuh")),
+    ]
+    nvcc = find_nvcc()
+    print(f"compiling {len(sources)} kernel files with {nvcc}", flush=True)
+    common = [nvcc_version(nvcc), *PTX_FLAGS, *FATBIN_FLAGS]
+    common += [path.read_text("utf-8") for path in [*headers, *sorted(Path("csrc").glob("*.def"))]]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        built = list(pool.map(lambda source: _compile(nvcc, source, common), sources))
+
+    wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, *headers]}
+    for source, base in zip(sources, built, strict=True):
+        wanted |= {f"{source.stem}{suffix}": Path(f"{base}{suffix}") for suffix in (".ptx", ".fatbin")}
+    for name, path in wanted.items():
+        _copy(path, destination / name)
+    for path in destination.rglob("*"):
+        stale = str(path.relative_to(destination)) not in wanted
+        if stale and path.suffix in (".ptx", ".fatbin", ".cu", ".cuh", ".def"):
+            path.unlink()
+
+
+def _compile(nvcc: str, source: Path, common: list[str]) -> str:
+    """Compile one file unless that is done already; return the path of the results less their suffix."""
+    digest = hashlib.sha256("\0".join([*common, source.read_text("utf-8")]).encode()).hexdigest()[:16]
+    base = f"build/kernels/{source.stem}-{digest}"
+    if not os.path.exists(f"{base}.fatbin"):
+        os.makedirs("build/kernels", exist_ok=True)
+        part = f"{base}.{os.getpid()}"
+        _run([nvcc, *PTX_FLAGS, str(source), "-o", f"{part}.ptx"])
+        ptx = Path(f"{part}.ptx")
+        ptx.write_bytes(_without_machine_paths(ptx.read_bytes()))
+        _run([nvcc, *FATBIN_FLAGS, str(ptx), "-o", f"{part}.fatbin"])
+        for suffix in (".ptx", ".fatbin"):
+            os.replace(f"{part}{suffix}", f"{base}{suffix}")
+    return base
+
+
+def _without_machine_paths(ptx: bytes) -> bytes:
+    """Shorten the paths in .file to cuda_kernels/..., csrc/..., or the bare name of a toolkit header."""
+
+    def shorten(match: re.Match[bytes]) -> bytes:
+        parts = PurePosixPath(os.fsdecode(match[2])).parts
+        start = max((i for i, part in enumerate(parts) if part in ("cuda_kernels", "csrc")), default=-1)
+        return match[1] + b'"' + os.fsencode("/".join(parts[start:])) + b'"'
+
+    return re.sub(rb'^(\s*\.file\s+\d+\s+)"([^"]*)".*$', shorten, ptx, flags=re.MULTILINE)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy by way of a temporary name: a running program may have the old file open."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(source, part)
+    os.replace(part, target)
+
+
+def _run(command: list[str]) -> None:
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.stdout:
+        print(result.stdout, flush=True)
+    if result.returncode != 0:
+        raise CompileError(f"nvcc failed:\n{' '.join(command)}\n{result.stdout}")

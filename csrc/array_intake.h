@@ -1,0 +1,26 @@
+/* From a Python object to elements that a backend can read. */
+#ifndef ARRAY_INTAKE_H
+#define ARRAY_INTAKE_H
+
+#include "py_state.h"
+
+typedef struct gr_array {
+    PyObject *owner; /* holds the elements; released by gr_array_release */
+    const void *data;
+    uint64_t n;
+    gr_dtype dtype;
+} gr_array;
+
+/* Fills state->type_numbers from dtypes.def; -1 with an exception set on failure. */
+int py_intake_init(py_state *state);
+
+/* Takes what numpy.asarray takes. Native, aligned and contiguous (C or Fortran order) elements are used in
+   place, read-only ones too; others are copied. Returns -1 with an exception set: TypeError for a dtype that
+   is not supported, or what NumPy raised. */
+int py_array_intake(const py_state *state, PyObject *object, gr_array *out);
+void gr_array_release(gr_array *array);
+
+/* A new NumPy scalar of the result type of `dtype`. */
+PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value);
+
+#endif

@@ -1,0 +1,93 @@
+/* The one interface behind which the CUDA driver and the PTX simulator stand. */
+#ifndef GR_BACKEND_H
+#define GR_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gr_status.h"
+
+typedef uint64_t gr_devptr;
+
+typedef enum gr_device_kind { GR_DEVICE_CUDA, GR_DEVICE_SIM } gr_device_kind;
+
+typedef struct gr_device_info {
+    gr_device_kind kind;
+    int index;
+    char name[256];
+    int capability_major, capability_minor; /* the compute capability, 0.0 on the simulator */
+    uint32_t multiprocessors;
+    uint32_t threads_per_multiprocessor;
+    uint64_t memory_bytes; /* total device memory */
+    int driver_version;    /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
+} gr_device_info;
+
+/* A compiled rung as the package ships it. Both texts live as long as the backend. */
+typedef struct gr_image {
+    const char *name; /* the rung, for messages */
+    const void *data; /* fatbin for CUDA; NUL-terminated PTX text for the simulator */
+    size_t size;      /* bytes, the NUL not counted */
+} gr_image;
+
+/* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
+typedef struct gr_module gr_module;
+typedef struct gr_kernel gr_kernel;
+
+/* Every kernel of the ladder takes (const In *in, Acc *out, uint64_t n); `params` is that block of
+   bytes, laid out as PTX does (each parameter at its natural alignment). */
+typedef struct gr_params {
+    gr_devptr in;
+    gr_devptr out;
+    uint64_t n;
+} gr_params;
+
+typedef struct gr_launch {
+    const gr_kernel *kernel;
+    uint32_t grid;
+    uint32_t block;
+    uint32_t shared_bytes; /* dynamic shared memory */
+    gr_params params;
+} gr_launch;
+
+/* Asked from time to time during long work, on the calling thread; true stops it. */
+typedef struct gr_interrupt {
+    bool (*pending)(void *arg);
+    void *arg;
+} gr_interrupt;
+
+typedef struct gr_backend gr_backend;
+
+struct gr_backend {
+    gr_device_info info;
+    const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
+
+    void (*close)(gr_backend *self);
+    gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);
+    void (*free)(gr_backend *self, gr_devptr address); /* address 0 is allowed */
+    gr_status (*upload)(gr_backend *self, gr_devptr to, const void *from, size_t bytes, gr_error *error);
+    gr_status (*download)(gr_backend *self, void *to, gr_devptr from, size_t bytes, gr_error *error);
+    gr_status (*load)(gr_backend *self, const gr_image *image, gr_module **out, gr_error *error);
+    void (*unload)(gr_backend *self, gr_module *module);
+    gr_status (*find)(gr_backend *self, gr_module *module, const char *entry, gr_kernel **out,
+                      gr_error *error);
+    gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
+                        gr_error *error);
+    gr_status (*sync)(gr_backend *self, gr_error *error);
+    /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a
+       repeat, the mean of its launches, in microseconds. NULL where time has no meaning (the simulator). */
+    gr_status (*time)(gr_backend *self, const gr_launch *launches, size_t count, size_t repeats,
+                      double *microseconds, gr_error *error);
+};
+
+/* Opens a device. On success *out owns it until (*out)->close. Without a driver or with an index that is
+   not there the status is GR_ERR_DEVICE and the message says which. */
+gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error);
+gr_status gr_backend_sim_open(gr_backend **out, gr_error *error);
+
+/* The number of CUDA devices; GR_ERR_DEVICE with the reason when there is no usable driver. */
+gr_status gr_backend_cuda_count(int *count, gr_error *error);
+/* What is known of CUDA device `index` without making a context on it. */
+gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error);
+
+#endif

@@ -1,0 +1,57 @@
+/* The CUDA driver library, opened at first use. No CUDA header is needed: the few types and constants of
+   its ABI that we use are declared here. */
+#ifndef GR_CUDA_DRIVER_H
+#define GR_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gr_status.h"
+
+typedef int gr_cu_result;
+typedef int gr_cu_device;
+typedef uint64_t gr_cu_deviceptr;
+typedef struct gr_cu_context_handle *gr_cu_context;
+typedef struct gr_cu_module_handle *gr_cu_module;
+typedef struct gr_cu_function_handle *gr_cu_function;
+typedef struct gr_cu_stream_handle *gr_cu_stream;
+typedef struct gr_cu_graph_handle *gr_cu_graph;
+typedef struct gr_cu_graph_exec_handle *gr_cu_graph_exec;
+typedef struct gr_cu_event_handle *gr_cu_event;
+
+/* Results that are told apart; every other one is only named in a message. */
+enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3 };
+
+enum {
+    GR_CU_DEVICE_MULTIPROCESSORS = 16,
+    GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR = 39,
+    GR_CU_DEVICE_CAPABILITY_MAJOR = 75,
+    GR_CU_DEVICE_CAPABILITY_MINOR = 76,
+    GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+};
+enum { GR_CU_FUNCTION_STATIC_SHARED = 1, GR_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8 };
+enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
+enum { GR_CU_STREAM_NON_BLOCKING = 1, GR_CU_CAPTURE_THREAD_LOCAL = 1 };
+
+/* The default stream that other libraries' default streams are ordered with. */
+#define GR_CU_STREAM_LEGACY ((gr_cu_stream)(uintptr_t)1)
+
+typedef struct gr_cuda_driver {
+#define GR_CUDA_SYMBOL(field, symbol, parameters) gr_cu_result(*field) parameters;
+#include "cuda_driver.def"
+#undef GR_CUDA_SYMBOL
+} gr_cuda_driver;
+
+/* Gives the initialised driver, which stays loaded for good. The library is libcuda.so.1, or the one that the
+   environment variable GPUREDUCE_LIBCUDA names. A failure is reported and tried afresh by the next call. */
+gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error);
+
+/* GR_ERR_DEVICE in a child forked after the driver was initialised: there it must not be called at all. */
+gr_status gr_cuda_check_process(gr_error *error);
+
+/* Turns a driver result into a status. On failure the message is "<what was being done>: NAME: text". Running
+   out of memory is GR_ERR_MEMORY, everything else GR_ERR_DEVICE. */
+gr_status gr_cuda_check(const gr_cuda_driver *driver, gr_cu_result result, gr_error *error, const char *doing,
+                        ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,149 @@
+#include "device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A backend may keep pointing into the text, so it lives as long as the module. */
+typedef struct gr_device_image {
+    char *data;
+    gr_module *module;
+} gr_device_image;
+
+static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
+    gr_status status = GR_OK;
+    char *text = NULL;
+    long length = 0;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (length = ftell(file)) < 0 ||
+        fseek(file, 0, SEEK_SET) != 0) {
+        status =
+            gr_fail(error, GR_ERR_DEVICE, "cannot read the compiled kernels in %s: %s; reinstall gpureduce",
+                    path, strerror(errno));
+        goto cleanup;
+    }
+    text = malloc((size_t)length + 1);
+    if (text == NULL) {
+        status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %ld bytes of compiled kernels", length);
+        goto cleanup;
+    }
+    if (fread(text, 1, (size_t)length, file) != (size_t)length) {
+        status =
+            gr_fail(error, GR_ERR_DEVICE, "cannot read the compiled kernels in %s: file cut short", path);
+        goto cleanup;
+    }
+    text[length] = '\0';
+    *data = text;
+    *size = (size_t)length;
+    text = NULL;
+cleanup:
+    free(text);
+    if (file != NULL)
+        fclose(file);
+    return status;
+}
+
+static void device_close(gr_device *device) {
+    if (device == NULL)
+        return;
+    for (size_t i = 0; device->images != NULL && i < gr_variant_count; ++i) {
+        if (device->images[i].module != NULL)
+            device->backend->unload(device->backend, device->images[i].module);
+        free(device->images[i].data);
+    }
+    free(device->images);
+    if (device->backend != NULL)
+        device->backend->close(device->backend);
+    pthread_mutex_destroy(&device->lock);
+    free(device);
+}
+
+static gr_status device_open(gr_device_kind kind, int index, gr_device **out, gr_error *error) {
+    gr_device *device = calloc(1, sizeof *device);
+    if (device == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
+    pthread_mutex_init(&device->lock, NULL);
+    gr_status status = GR_OK;
+    device->images = calloc(gr_variant_count, sizeof *device->images);
+    if (device->images == NULL)
+        status = gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
+    else if (kind == GR_DEVICE_CUDA)
+        status = gr_backend_cuda_open(index, &device->backend, error);
+    else
+        status = gr_backend_sim_open(&device->backend, error);
+    if (status != GR_OK) {
+        device_close(device);
+        return status;
+    }
+    *out = device;
+    return GR_OK;
+}
+
+gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_error *error) {
+    memset(registry, 0, sizeof *registry);
+    registry->image_folder = strdup(image_folder);
+    if (registry->image_folder == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for the device registry");
+    pthread_mutex_init(&registry->lock, NULL);
+    return GR_OK;
+}
+
+void gr_registry_close(gr_registry *registry) {
+    if (registry->image_folder == NULL)
+        return;
+    device_close(registry->sim);
+    for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
+        device_close(registry->cuda[i]);
+    pthread_mutex_destroy(&registry->lock);
+    free(registry->image_folder);
+    memset(registry, 0, sizeof *registry);
+}
+
+gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
+                             gr_error *error) {
+    if (registry->image_folder == NULL)
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "the device registry is not open; import gpureduce, not its core");
+    if (kind == GR_DEVICE_CUDA && (index < 0 || index >= GR_MAX_CUDA_DEVICES))
+        return gr_fail(error, GR_ERR_DEVICE, "cuda:%ld: no such device; indices go from 0 to %d", index,
+                       GR_MAX_CUDA_DEVICES - 1);
+    gr_device **slot = kind == GR_DEVICE_CUDA ? &registry->cuda[index] : &registry->sim;
+    pthread_mutex_lock(&registry->lock);
+    gr_status status = *slot != NULL ? GR_OK : device_open(kind, (int)index, slot, error);
+    *out = *slot;
+    pthread_mutex_unlock(&registry->lock);
+    return status;
+}
+
+static gr_status load_image(const gr_registry *registry, gr_device *device, const gr_variant *variant,
+                            gr_device_image *image, gr_error *error) {
+    char path[4096];
+    size_t size = 0;
+    int length = snprintf(path, sizeof path, "%s/%s%s", registry->image_folder, variant->file,
+                          device->backend->image_suffix);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return gr_fail(error, GR_ERR_DEVICE, "the path of the compiled kernels is too long: %.512s",
+                       registry->image_folder);
+    gr_status status = read_file(path, &image->data, &size, error);
+    if (status != GR_OK)
+        return status;
+    const gr_image text = {.name = variant->name, .data = image->data, .size = size};
+    status = device->backend->load(device->backend, &text, &image->module, error);
+    if (status != GR_OK) {
+        free(image->data);
+        image->data = NULL;
+    }
+    return status;
+}
+
+gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_variant *variant,
+                           const char *entry, gr_kernel **out, gr_error *error) {
+    gr_device_image *image = &device->images[variant - gr_variants];
+    pthread_mutex_lock(&device->lock);
+    gr_status status = image->module != NULL ? GR_OK : load_image(registry, device, variant, image, error);
+    if (status == GR_OK)
+        status = device->backend->find(device->backend, image->module, entry, out, error);
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* Devices that are open, with the images of the rungs loaded on them so far. */
+#ifndef GR_DEVICE_H
+#define GR_DEVICE_H
+
+#include <pthread.h>
+
+#include "backend.h"
+#include "variant_registry.h"
+
+enum { GR_MAX_CUDA_DEVICES = 64 };
+
+typedef struct gr_device {
+    gr_backend *backend;
+    struct gr_device_image *images; /* one for each variant, loaded at first use */
+    pthread_mutex_t lock;
+} gr_device;
+
+/* All devices of one Python module, opened at first use and kept until the registry closes. */
+typedef struct gr_registry {
+    char *image_folder;
+    gr_device *sim;
+    gr_device *cuda[GR_MAX_CUDA_DEVICES];
+    pthread_mutex_t lock;
+} gr_registry;
+
+gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_error *error);
+void gr_registry_close(gr_registry *registry);
+
+/* The device, opened if need be; it belongs to the registry. */
+gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
+                             gr_error *error);
+
+/* The kernel `entry` of a variant, its image loaded if need be. Safe to call from many threads. */
+gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_variant *variant,
+                           const char *entry, gr_kernel **out, gr_error *error);
+
+#endif

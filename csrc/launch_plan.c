@@ -1,0 +1,108 @@
+#include "launch_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const gr_limits gr_reference_limits = {
+    .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
+
+/* A later pass whose threads would each take no more than this many elements runs as one block: one short
+   pass costs less than the launch of another. */
+enum { LAST_PASS_SPAN = 64 };
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+static gr_status check_block(const gr_variant *variant, int64_t block, gr_error *error) {
+    if (gr_variant_takes_block(variant, block))
+        return GR_OK;
+    char sizes[256] = "";
+    size_t used = 0;
+    for (int64_t size = GR_MIN_BLOCK; size <= GR_MAX_BLOCK && used < sizeof sizes; size += 32) {
+        if (gr_variant_takes_block(variant, size))
+            used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, used ? ", " : "", size);
+    }
+    return gr_fail(error, GR_ERR_VALUE, "block_size: %" PRId64 " is not one of the block sizes of %s: %s",
+                   block, variant->name, sizes);
+}
+
+static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *error) {
+    if (grid == 0)
+        return GR_OK;
+    if (!gr_variant_takes_grid(variant))
+        return gr_fail(error, GR_ERR_VALUE,
+                       "grid_size: the grid of %s follows from the number of elements; leave it None",
+                       variant->name);
+    if (grid < 1 || grid > GR_MAX_GRID)
+        return gr_fail(error, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64, GR_MAX_GRID,
+                       grid);
+    return GR_OK;
+}
+
+static uint64_t grid_cap(const gr_variant *variant, uint32_t block, const gr_limits *limits) {
+    switch (variant->grid) {
+    case GR_GRID_FIXED:
+        return GR_FIXED_GRID;
+    case GR_GRID_OCCUPANCY:
+        return (uint64_t)limits->multiprocessors * (limits->threads_per_multiprocessor / block) *
+               limits->waves;
+    case GR_GRID_PER_BLOCK:
+        break;
+    }
+    return UINT64_MAX;
+}
+
+static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, size_t item_bytes,
+                          uint32_t block, const gr_limits *limits) {
+    const gr_variant *variant = request->variant;
+    if (pass == 0 && request->grid != 0)
+        return (uint64_t)request->grid;
+    if (pass > 0 && variant->grid != GR_GRID_PER_BLOCK && n <= (uint64_t)LAST_PASS_SPAN * block)
+        return 1;
+    const uint64_t span = variant->span == 16 ? 16 / item_bytes : variant->span;
+    const uint64_t whole = ceil_div(n, span * block);
+    const uint64_t cap = grid_cap(variant, block, limits);
+    const uint64_t grid = whole < cap ? whole : cap;
+    return grid > 0 ? grid : 1;
+}
+
+gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_plan *plan, gr_error *error) {
+    const gr_variant *variant = request->variant;
+    const int64_t asked = request->block != 0 ? request->block : GR_DEFAULT_BLOCK;
+    gr_status status = check_block(variant, asked, error);
+    if (status == GR_OK)
+        status = check_grid(variant, request->grid, error);
+    if (status != GR_OK)
+        return status;
+
+    const uint32_t block = (uint32_t)asked;
+    memset(plan, 0, sizeof *plan);
+    plan->starts_from_identity = variant->output == GR_OUTPUT_ATOMIC;
+    gr_dtype dtype = request->dtype;
+    uint64_t n = request->n;
+    do {
+        const gr_dtype_row *row = &gr_dtypes[dtype];
+        const uint64_t grid = pass_grid(request, plan->count, n, row->item_bytes, block, limits);
+        if (grid > GR_MAX_GRID || plan->count == GR_MAX_PASSES)
+            return gr_fail(error, GR_ERR_VALUE,
+                           "a: %" PRIu64 " elements need %" PRIu64
+                           " blocks of %u threads in %s; a grid has at most %d",
+                           n, grid, (unsigned)block, variant->name, GR_MAX_GRID);
+        gr_pass *pass = &plan->passes[plan->count];
+        gr_variant_kernel_name(variant, request->op, dtype, block, pass->kernel);
+        pass->n = n;
+        pass->grid = (uint32_t)grid;
+        pass->block = block;
+        pass->shared_bytes = variant->shared == GR_SHARED_THREAD ? block * (uint32_t)row->acc_bytes : 0;
+
+        n = variant->output == GR_OUTPUT_ATOMIC ? 1 : grid;
+        size_t *room = &plan->partials_bytes[plan->count % 2];
+        if (*room < n * row->acc_bytes)
+            *room = n * row->acc_bytes;
+        dtype = row->partial;
+        ++plan->count;
+    } while (n > 1);
+    return GR_OK;
+}

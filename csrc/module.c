@@ -1,0 +1,287 @@
+/* gpureduce._core: the method table of the extension and its life cycle. */
+#define PY_STATE_IMPORTS_NUMPY
+#include "py_state.h"
+
+#include <stdlib.h>
+
+#include "array_intake.h"
+#include "py_args.h"
+#include "py_errors.h"
+#include "reduce.h"
+
+static py_state *state_of(PyObject *module) {
+    return PyModule_GetState(module);
+}
+
+/* Called by a backend on the calling thread while the GIL is released. */
+static bool signal_pending(void *arg) {
+    PyThreadState **thread = arg;
+    PyEval_RestoreThread(*thread);
+    const bool pending = PyErr_CheckSignals() < 0;
+    *thread = PyEval_SaveThread();
+    return pending;
+}
+
+static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    py_state *state = state_of(module);
+    py_args parsed;
+    if (py_parse_args(state, args, count, &parsed, NULL, 0) < 0)
+        return NULL;
+    gr_scalar result = {.bytes = {0}};
+    gr_error error = {GR_OK, ""};
+    PyThreadState *thread = PyEval_SaveThread();
+    const gr_interrupt interrupt = {.pending = signal_pending, .arg = &thread};
+    const gr_status status = gr_reduce(&state->registry, parsed.device, &parsed.request, parsed.array.data,
+                                       &interrupt, &result, &error);
+    PyEval_RestoreThread(thread);
+    gr_array_release(&parsed.array);
+    return status == GR_OK ? py_result(state, parsed.request.dtype, result) : py_raise(state, &error);
+}
+
+static PyObject *list_of_doubles(const double *values, size_t count) {
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; ++i) {
+        PyObject *value = PyFloat_FromDouble(values[i]);
+        if (value == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, value);
+    }
+    return list;
+}
+
+static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MOST = 100000 };
+    py_state *state = state_of(module);
+    py_args parsed;
+    size_t extra[EXTRA];
+    if (py_parse_args(state, args, count, &parsed, extra, EXTRA) < 0)
+        return NULL;
+    PyObject *first = NULL, *all = NULL, *result = NULL;
+    double *times = NULL;
+    for (int i = 0; i < EXTRA; ++i) {
+        if (extra[i] < 1 || extra[i] > MOST) {
+            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu", MOST,
+                         extra[i]);
+            goto cleanup;
+        }
+    }
+    times = calloc(2 * extra[REPEATS], sizeof *times);
+    if (times == NULL) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    const gr_timing_request timing = {extra[BUFFERS], extra[ROUNDS], extra[REPEATS]};
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_time(&state->registry, parsed.device, &parsed.request, parsed.array.data, &timing, times,
+                     times + extra[REPEATS], &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        goto cleanup;
+    }
+    first = list_of_doubles(times, extra[REPEATS]);
+    all = list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
+    if (first != NULL && all != NULL)
+        result = PyTuple_Pack(2, first, all);
+cleanup:
+    Py_XDECREF(first);
+    Py_XDECREF(all);
+    free(times);
+    gr_array_release(&parsed.array);
+    return result;
+}
+
+static PyObject *device_tuple(const gr_device_info *info) {
+    return Py_BuildValue("(siz(ii)IKi)", info->kind == GR_DEVICE_CUDA ? "cuda" : "sim", info->index,
+                         info->name, info->capability_major, info->capability_minor,
+                         (unsigned)info->multiprocessors, (unsigned long long)info->memory_bytes,
+                         info->driver_version);
+}
+
+static int append_device(PyObject *list, const gr_device_info *info) {
+    PyObject *tuple = device_tuple(info);
+    const int failed = tuple == NULL ? -1 : PyList_Append(list, tuple);
+    Py_XDECREF(tuple);
+    return failed;
+}
+
+static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
+    py_state *state = state_of(module);
+    gr_error error = {GR_OK, ""};
+    gr_device *sim = NULL;
+    int cuda_count = 0;
+    if (gr_backend_cuda_count(&cuda_count, &error) != GR_OK)
+        cuda_count = 0;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list != NULL && i < cuda_count; ++i) {
+        gr_device_info info;
+        if (gr_backend_cuda_info(i, &info, &error) != GR_OK) {
+            py_raise(state, &error);
+            Py_CLEAR(list);
+        } else if (append_device(list, &info) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    if (list == NULL)
+        return NULL;
+    if (gr_registry_device(&state->registry, GR_DEVICE_SIM, 0, &sim, &error) != GR_OK) {
+        py_raise(state, &error);
+        Py_CLEAR(list);
+    } else if (append_device(list, &sim->backend->info) < 0) {
+        Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* None when there is a CUDA device, else why there is none. */
+static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    gr_error error = {GR_OK, ""};
+    int count = 0;
+    if (gr_backend_cuda_count(&count, &error) != GR_OK)
+        return PyUnicode_FromString(error.message);
+    if (count == 0)
+        return PyUnicode_FromString("the CUDA driver reports no device");
+    Py_RETURN_NONE;
+}
+
+static PyObject *names_tuple(const char *const *names, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *name = PyUnicode_FromString(names[i]);
+        if (name == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, name);
+    }
+    return tuple;
+}
+
+static PyObject *block_sizes(const gr_variant *variant) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (long size = GR_MIN_BLOCK; list != NULL && size <= GR_MAX_BLOCK; size += 32) {
+        if (!gr_variant_takes_block(variant, size))
+            continue;
+        PyObject *number = PyLong_FromLong(size);
+        if (number == NULL || PyList_Append(list, number) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(number);
+    }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *variant_tuple(const gr_variant *variant) {
+    static const char *const roles[] = {"rung", "side", "study"};
+    const char *dtype_names[GR_DTYPE_COUNT];
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i)
+        dtype_names[i] = gr_dtypes[i].numpy_name;
+    return Py_BuildValue("(sssssNNNisOO)", variant->name, variant->title, variant->technique, variant->ladder,
+                         roles[variant->role], names_tuple(gr_op_names, GR_OP_COUNT),
+                         names_tuple(dtype_names, GR_DTYPE_COUNT), block_sizes(variant),
+                         (int)GR_DEFAULT_BLOCK, variant->file,
+                         gr_variant_float_atomics(variant) ? Py_True : Py_False,
+                         gr_variant_takes_grid(variant) ? Py_True : Py_False);
+}
+
+static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *list = PyList_New((Py_ssize_t)gr_variant_count);
+    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+        PyObject *tuple = variant_tuple(&gr_variants[i]);
+        if (tuple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}
+
+/* The registry needs the folder of the compiled kernels, which only the Python package knows. */
+static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
+    py_state *state = state_of(module);
+    PyObject *bytes = NULL;
+    if (state->registry.image_folder != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "the device registry is open already");
+        return NULL;
+    }
+    if (!PyUnicode_FSConverter(folder, &bytes))
+        return NULL;
+    gr_error error = {GR_OK, ""};
+    const gr_status status = gr_registry_open(&state->registry, PyBytes_AS_STRING(bytes), &error);
+    Py_DECREF(bytes);
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"reduce", (PyCFunction)(void (*)(void))core_reduce, METH_FASTCALL,
+     "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
+    {"time", (PyCFunction)(void (*)(void))core_time, METH_FASTCALL,
+     "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
+     " -> (first pass, all passes), microseconds a repeat"},
+    {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
+    {"cuda_problem", core_cuda_problem, METH_NOARGS,
+     "cuda_problem() -> why there is no CUDA device, or None"},
+    {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
+    {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static int core_exec(PyObject *module) {
+    if (PyArray_ImportNumPyAPI() < 0)
+        return -1;
+    py_state *state = state_of(module);
+    if (py_errors_init(module, state) < 0 || py_intake_init(state) < 0)
+        return -1;
+    return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
+                   PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0
+               ? -1
+               : 0;
+}
+
+static int core_traverse(PyObject *module, visitproc visit, void *arg) {
+    py_state *state = state_of(module);
+    Py_VISIT(state->device_error);
+    Py_VISIT(state->simulation_error);
+    return 0;
+}
+
+static int core_clear(PyObject *module) {
+    py_state *state = state_of(module);
+    Py_CLEAR(state->device_error);
+    Py_CLEAR(state->simulation_error);
+    return 0;
+}
+
+static void core_free(void *module) {
+    core_clear(module);
+    gr_registry_close(&state_of(module)->registry);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, core_exec},
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "gpureduce._core",
+    .m_doc = "The C core of gpureduce; use the functions of the gpureduce package.",
+    .m_size = sizeof(py_state),
+    .m_methods = methods,
+    .m_slots = slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+    .m_free = core_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void) {
+    return PyModuleDef_Init(&definition);
+}

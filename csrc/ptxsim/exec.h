@@ -1,0 +1,239 @@
+/* What instruction handlers see of the executor, and the loops they are made of. */
+#ifndef PTXSIM_EXEC_H
+#define PTXSIM_EXEC_H
+
+#include <string.h>
+
+#include "ir.h"
+#include "memory.h"
+#include "opcodes.h"
+
+/* Compiles a handler twice, for any x86-64 and for AVX2, where the linker can choose at load time. Sanitizers
+   start too late for the code that does the choosing. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&                 \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PTX_NO_CLONES)
+#define PTX_CLONES __attribute__((target_clones("avx2", "default")))
+#define PTX_CLONES_FMA __attribute__((target_clones("fma", "default")))
+#else
+#define PTX_CLONES
+#define PTX_CLONES_FMA
+#endif
+
+/* Operands of an instruction are the same slot or disjoint ones, so lanes never depend on each other. */
+#if defined(__clang__)
+#define PTX_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PTX_IVDEP _Pragma("GCC ivdep")
+#endif
+
+/* Lanes of the register file; a slot holds any of them by turns. */
+typedef uint32_t ptx_u32 __attribute__((may_alias));
+typedef int32_t ptx_s32 __attribute__((may_alias));
+typedef uint64_t ptx_u64 __attribute__((may_alias));
+typedef int64_t ptx_s64 __attribute__((may_alias));
+typedef float ptx_f32 __attribute__((may_alias));
+typedef double ptx_f64 __attribute__((may_alias));
+
+typedef struct ptx_worker ptx_worker;
+
+/* Lanes that wait for others: they go on at `pc` until they reach `meeting`. */
+typedef struct ptx_stack_entry {
+    uint32_t pc, meeting, mask;
+} ptx_stack_entry;
+
+/* Each level of divergence splits the active lanes, so 31 levels of two entries are the most there can be. */
+enum { PTX_STACK = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16 };
+
+typedef enum ptx_warp_state { PTX_WARP_READY, PTX_WARP_WAITING, PTX_WARP_DONE } ptx_warp_state;
+
+struct ptx_warp {
+    uint8_t *registers;
+    uint32_t *predicates;
+    ptx_worker *worker;
+    uint32_t pc, meeting, active;
+    uint32_t live; /* lanes that have not exited */
+    uint32_t index;
+    ptx_warp_state state;
+    uint32_t barrier; /* while waiting: which one, and for how many warps, 0 for all */
+    uint32_t expected;
+    uint32_t depth;
+    ptx_stack_entry stack[PTX_STACK];
+};
+
+/* A stretch of simulated memory and where its bytes are. */
+typedef struct ptx_window {
+    uint64_t address;
+    uint64_t bytes;
+    uint8_t *host;
+} ptx_window;
+
+/* One host thread's share of a launch: one block at a time. */
+struct ptx_worker {
+    struct ptx_run *run;
+    const ptx_kernel *kernel;
+    ptx_window shared, params, recent; /* `recent` is the allocation last accessed */
+    const ptx_view *view;
+    uint32_t block[3];
+    uint64_t block_index;
+    unsigned warp_count, live_warps;
+    unsigned waiting[PTX_BARRIERS];
+    uint64_t steps;  /* not yet reported to the run */
+    bool caller;     /* this is the thread that called ptx_launch */
+    uint64_t polled; /* when it last asked whether to stop, in nanoseconds */
+    ptx_error error;
+    uint8_t *registers;
+    uint32_t *predicates;
+    size_t register_stride, predicate_stride;
+    ptx_warp warps[PTX_MAX_WARPS];
+};
+
+/* Records an error at this instruction (lane -1 when it concerns the warp) and returns `status`. */
+ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,
+                     ...) __attribute__((format(printf, 5, 6)));
+
+/* The same for an access of `size` bytes outside every allocation; names the nearest one. */
+ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, unsigned size);
+
+static inline void *ptx_lanes(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
+    return __builtin_assume_aligned(warp->registers + in->op[operand], 64);
+}
+
+static inline uint32_t *ptx_predicate(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
+    return &warp->predicates[in->op[operand]];
+}
+
+static inline void ptx_set_predicate(ptx_warp *warp, const ptx_instr *in, unsigned operand, uint32_t mask,
+                                     uint32_t value) {
+    uint32_t *p = ptx_predicate(warp, in, operand);
+    *p = (*p & ~mask) | (value & mask);
+}
+
+/* Stores `value`, an expression of the lane number i, to every lane of the mask. Computing it for all lanes
+   and keeping the old value of the others lets the loop be vectorised. */
+#define PTX_STORE_LANES(type, d, value)                                                                      \
+    if (mask == PTX_ALL_LANES) {                                                                             \
+        PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d[i] = (type)(value);                             \
+    } else {                                                                                                 \
+        PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                                 \
+            type result = (type)(value);                                                                     \
+            d[i] = mask >> i & 1 ? result : d[i];                                                            \
+        }                                                                                                    \
+    }
+
+/* The same, for values too dear to compute for lanes that don't want them. */
+#define PTX_STORE_EACH_LANE(type, d, value)                                                                  \
+    for (uint32_t left = mask; left; left &= left - 1) {                                                     \
+        unsigned i = (unsigned)__builtin_ctz(left);                                                          \
+        d[i] = (type)(value);                                                                                \
+    }
+
+/* Handlers from an expression of their sources x, y, z, u. T is the type of the result, A to E the sources'.
+ */
+#define PTX_HANDLER(name) ptx_status ptx_op_##name(ptx_warp *w, const ptx_instr *in, uint32_t mask)
+
+#define PTX_UNARY_AS(clones, store, name, T, A, value)                                                       \
+    static inline T value_##name(A x) {                                                                      \
+        return (T)(value);                                                                                   \
+    }                                                                                                        \
+    clones PTX_HANDLER(name) {                                                                               \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##A *a = ptx_lanes(w, in, 1);                                                              \
+        store(T, d, value_##name(a[i])) return PTX_OK;                                                       \
+    }
+
+#define PTX_BINARY_AS(clones, store, name, T, A, B, value)                                                   \
+    static inline T value_##name(A x, B y) {                                                                 \
+        return (T)(value);                                                                                   \
+    }                                                                                                        \
+    clones PTX_HANDLER(name) {                                                                               \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##A *a = ptx_lanes(w, in, 1);                                                              \
+        const ptx_##B *b = ptx_lanes(w, in, 2);                                                              \
+        store(T, d, value_##name(a[i], b[i])) return PTX_OK;                                                 \
+    }
+
+#define PTX_TERNARY_AS(clones, store, name, T, A, B, C, value)                                               \
+    static inline T value_##name(A x, B y, C z) {                                                            \
+        return (T)(value);                                                                                   \
+    }                                                                                                        \
+    clones PTX_HANDLER(name) {                                                                               \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##A *a = ptx_lanes(w, in, 1);                                                              \
+        const ptx_##B *b = ptx_lanes(w, in, 2);                                                              \
+        const ptx_##C *c = ptx_lanes(w, in, 3);                                                              \
+        store(T, d, value_##name(a[i], b[i], c[i])) return PTX_OK;                                           \
+    }
+
+#define PTX_UNARY(...) PTX_UNARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
+#define PTX_BINARY(...) PTX_BINARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
+#define PTX_TERNARY(...) PTX_TERNARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
+
+/* The short names that handlers' expressions are written in. */
+typedef uint32_t u32;
+typedef int32_t s32;
+typedef uint64_t u64;
+typedef int64_t s64;
+typedef float f32;
+typedef double f64;
+
+static inline f32 ptx_f32_of(u32 bits) {
+    f32 value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline u32 ptx_bits_f32(f32 value) {
+    u32 bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline f64 ptx_f64_of(u64 bits) {
+    f64 value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline u64 ptx_bits_f64(f64 value) {
+    u64 bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* The one NaN that f32 arithmetic gives. */
+#define PTX_NAN_F32 0x7fffffffu
+
+static inline f32 ptx_result_f32(f32 value) {
+    return value != value ? ptx_f32_of(PTX_NAN_F32) : value;
+}
+
+/* .ftz: a subnormal becomes a zero of its sign. */
+static inline f32 ptx_flush(f32 value) {
+    u32 bits = ptx_bits_f32(value);
+    return ptx_f32_of(bits & 0x7f800000u ? bits : bits & 0x80000000u);
+}
+
+static inline f32 ptx_min_f32(f32 x, f32 y) {
+    f32 least = x < y || (x == y && ptx_bits_f32(x) >> 31) ? x : y;
+    return ptx_result_f32(x != x ? y : y != y ? x : least);
+}
+
+static inline f32 ptx_max_f32(f32 x, f32 y) {
+    f32 most = x > y || (x == y && ptx_bits_f32(y) >> 31) ? x : y;
+    return ptx_result_f32(x != x ? y : y != y ? x : most);
+}
+
+/* The rule for NaN results of f64 arithmetic, as an H200 shows it: the second operand if that is a NaN,
+   quieted, else the first (then the third, a guess); else the NaN of an invalid operation. Operations of
+   fewer operands repeat one. (ptxas may swap the operands of an addition, so no test should lean on the
+   payload.) */
+static inline f64 ptx_result_f64(f64 value, f64 x, f64 y, f64 z) {
+    const u64 quiet = 1ull << 51;
+    u64 nan = y != y   ? ptx_bits_f64(y) | quiet
+              : x != x ? ptx_bits_f64(x) | quiet
+              : z != z ? ptx_bits_f64(z) | quiet
+                       : 0xfff8000000000000ull;
+    return value != value ? ptx_f64_of(nan) : value;
+}
+
+#endif

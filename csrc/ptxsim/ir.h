@@ -1,0 +1,182 @@
+/* What the parser hands to the executor: decoded kernels. Internal to ptxsim. */
+#ifndef PTXSIM_IR_H
+#define PTXSIM_IR_H
+
+#include "ptxsim.h"
+
+enum {
+    PTX_LANES = 32,
+    PTX_OPERANDS = 6,
+    PTX_ADDRESS_OPERAND = 5, /* where every memory instruction keeps its address */
+    PTX_MAX_SHARED = 232448, /* 227 KiB, the most one block may have on current devices */
+};
+
+#define PTX_ALL_LANES UINT32_MAX
+#define PTX_NO_PC UINT32_MAX           /* reconvergence point of lanes that only meet at the exit */
+#define PTX_CONSTANT 0x80000000u       /* operand offset counted from the constant area, until finalised */
+#define PTX_SHARED_WINDOW (1ull << 56) /* generic address of shared byte 0, far above any allocation */
+#define PTX_SHARED_WINDOW_BYTES (1ull << 24)
+
+/* Predicates are 32-bit lane masks in an array of their own; the first three are fixed. */
+enum { PTX_PRED_FALSE, PTX_PRED_TRUE, PTX_PRED_SINK, PTX_PRED_FIRST };
+
+/* A type is its class and its size in bytes, so that both are one mask away. */
+enum {
+    PTX_CLASS_B = 0x10,
+    PTX_CLASS_U = 0x20,
+    PTX_CLASS_S = 0x30,
+    PTX_CLASS_F = 0x40,
+    PTX_TYPE_NONE = 0,
+    PTX_TYPE_PRED = 0x50,
+    PTX_TYPE_F32 = PTX_CLASS_F | 4,
+    PTX_TYPE_F64 = PTX_CLASS_F | 8,
+};
+typedef uint8_t ptx_type;
+
+static inline unsigned ptx_type_bytes(ptx_type type) {
+    return type & 0x0fu;
+}
+
+static inline unsigned ptx_type_class(ptx_type type) {
+    return type & 0xf0u;
+}
+
+typedef enum ptx_space {
+    PTX_SPACE_GENERIC,
+    PTX_SPACE_GLOBAL,
+    PTX_SPACE_SHARED,
+    PTX_SPACE_PARAM,
+    PTX_SPACE_CONST
+} ptx_space;
+
+typedef enum ptx_kind { PTX_RUN, PTX_BRANCH, PTX_EXIT, PTX_BARRIER, PTX_TRAP } ptx_kind;
+
+typedef enum ptx_combine { PTX_COMBINE_NONE, PTX_COMBINE_AND, PTX_COMBINE_OR, PTX_COMBINE_XOR } ptx_combine;
+
+typedef enum ptx_rounding {
+    PTX_ROUND_NONE,
+    PTX_ROUND_NEAREST,
+    PTX_ROUND_ZERO,
+    PTX_ROUND_DOWN,
+    PTX_ROUND_UP
+} ptx_rounding;
+
+/* How the address operand of a memory instruction is kept. */
+typedef enum ptx_address { PTX_ADDRESS_UNIFORM, PTX_ADDRESS_32, PTX_ADDRESS_64 } ptx_address;
+
+typedef struct ptx_warp ptx_warp;
+typedef struct ptx_instr ptx_instr;
+
+/* Executes one instruction for the lanes of `mask`, which is never empty. */
+typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mask);
+
+/* A row of opcodes.def. */
+typedef struct ptx_opcode {
+    const char *pattern;
+    const char *signature;
+    ptx_handler *run;
+    ptx_kind kind;
+    bool collective; /* needs its lanes together: barriers, shuffles, votes */
+} ptx_opcode;
+
+/* One decoded instruction. A register or constant operand is the byte offset of its lanes in the register
+   file of a warp; a predicate is an index. Branches: op[0] is the target, op[1] where the lanes meet again.
+ */
+struct ptx_instr {
+    ptx_handler *run;
+    uint32_t op[PTX_OPERANDS];
+    uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
+    int64_t imm;                /* address offset or immediate operand */
+    uint8_t kind, space, address;
+    uint8_t vector; /* elements of a vector access, else 1 */
+    uint8_t combine, rounding;
+    ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
+    uint8_t wide;         /* bit k: operand k is a 64-bit slot */
+    bool flip;            /* the source predicate is negated */
+    bool ftz, sat;
+    bool target_syncs, next_syncs; /* a branch: that side may reach a collective instruction */
+    bool collective;
+};
+
+/* Where an instruction came from. */
+typedef struct ptx_source {
+    uint32_t line, column;
+    uint32_t text_offset;        /* of the first character of its line in the module's text */
+    uint32_t loc_file, loc_line; /* the .loc in force, 0 when there is none */
+} ptx_source;
+
+/* Constants live behind the registers of each warp, one slot each. */
+typedef enum ptx_constant_kind {
+    PTX_CONSTANT_VALUE,
+    PTX_CONSTANT_SPECIAL, /* a special register, `value` says which */
+    PTX_CONSTANT_DYNAMIC_SHARED
+} ptx_constant_kind;
+
+typedef struct ptx_constant {
+    ptx_constant_kind kind;
+    uint64_t value;
+    uint32_t bytes;  /* 4 or 8 a lane */
+    uint32_t offset; /* in the constant area */
+} ptx_constant;
+
+typedef enum ptx_special {
+    PTX_TID_X,
+    PTX_TID_Y,
+    PTX_TID_Z,
+    PTX_NTID_X,
+    PTX_NTID_Y,
+    PTX_NTID_Z,
+    PTX_CTAID_X,
+    PTX_CTAID_Y,
+    PTX_CTAID_Z,
+    PTX_NCTAID_X,
+    PTX_NCTAID_Y,
+    PTX_NCTAID_Z,
+    PTX_LANEID,
+    PTX_WARPID,
+    PTX_NWARPID,
+    PTX_LANEMASK_EQ,
+    PTX_LANEMASK_LT,
+    PTX_LANEMASK_LE,
+    PTX_LANEMASK_GT,
+    PTX_LANEMASK_GE,
+    PTX_DYNAMIC_SMEM_SIZE,
+    PTX_SPECIAL_COUNT
+} ptx_special;
+
+struct ptx_kernel {
+    const ptx_module *module;
+    char *name;
+    ptx_instr *code;
+    ptx_source *source;
+    size_t count, code_capacity, source_capacity;
+    ptx_constant *constants;
+    size_t constant_count, constant_capacity;
+    uint32_t register_bytes, constant_bytes; /* of one warp */
+    uint32_t predicate_count;
+    size_t param_bytes;
+    size_t shared_bytes;  /* static */
+    size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
+    uint32_t max_threads; /* product of .maxntid, 0 when not given */
+    uint32_t required[3]; /* .reqntid, 0 when not given */
+    bool global_atomics;
+};
+
+typedef struct ptx_source_file {
+    uint32_t index;
+    char *name;
+} ptx_source_file;
+
+struct ptx_module {
+    char *text;
+    size_t length;
+    ptx_kernel **kernels;
+    size_t kernel_count, kernel_capacity;
+    ptx_source_file *files;
+    size_t file_count, file_capacity;
+};
+
+/* Makes room for one more element; false when memory ran out. */
+bool ptx_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_bytes);
+
+#endif

@@ -1,0 +1,42 @@
+/* Splits PTX text into tokens. */
+#ifndef PTXSIM_LEXER_H
+#define PTXSIM_LEXER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum ptx_token_kind {
+    PTX_TOKEN_END,
+    PTX_TOKEN_NAME,      /* identifier or opcode, dotted parts included: %tid.x, add.rn.f32 */
+    PTX_TOKEN_DIRECTIVE, /* .reg, .b32 */
+    PTX_TOKEN_INTEGER,
+    PTX_TOKEN_F32,     /* 0f3F800000; `value` holds the bits */
+    PTX_TOKEN_F64,     /* 0d3FF0000000000000 */
+    PTX_TOKEN_DECIMAL, /* 1.5; `value` holds the bits of the double */
+    PTX_TOKEN_STRING,  /* start and length leave the quotes out */
+    PTX_TOKEN_PUNCTUATION,
+    PTX_TOKEN_BAD
+} ptx_token_kind;
+
+typedef struct ptx_token {
+    ptx_token_kind kind;
+    const char *start;
+    size_t length;
+    const char *line_start;
+    unsigned line, column; /* 1-based */
+    uint64_t value;
+} ptx_token;
+
+typedef struct ptx_lexer {
+    const char *cursor, *end;
+    const char *line_start;
+    unsigned line;
+} ptx_lexer;
+
+/* `text` must be followed by a NUL. */
+void ptx_lexer_init(ptx_lexer *lexer, const char *text, size_t length);
+ptx_token ptx_lexer_next(ptx_lexer *lexer);
+bool ptx_token_is(const ptx_token *token, const char *text);
+
+#endif

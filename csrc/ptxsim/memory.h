@@ -1,0 +1,29 @@
+/* Simulated device memory: the allocations and the view of them that one launch works on. */
+#ifndef PTXSIM_MEMORY_H
+#define PTXSIM_MEMORY_H
+
+#include "ptxsim.h"
+
+enum { PTX_POISON = 0xA5 }; /* what fresh memory is filled with */
+
+typedef struct ptx_allocation {
+    uint64_t address;
+    size_t bytes;
+    uint8_t *host;
+    unsigned references; /* the memory's own and one for each launch that may still use it */
+} ptx_allocation;
+
+/* The allocations of one moment, in order of address. Holding it keeps their bytes alive. */
+typedef struct ptx_view {
+    ptx_allocation **items;
+    size_t count;
+} ptx_view;
+
+ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error);
+void ptx_view_close(ptx_memory *memory, ptx_view *view);
+/* The allocation that holds `address`, NULL if none does. */
+const ptx_allocation *ptx_view_find(const ptx_view *view, uint64_t address);
+/* Says in words where an address lies: which allocation is nearest, or which freed one held it. */
+void ptx_memory_describe(ptx_memory *memory, const ptx_view *view, uint64_t address, char *to, size_t size);
+
+#endif

@@ -1,0 +1,84 @@
+/* ptxsim: runs the PTX that nvcc emits on a CPU, 32-lane warps in lockstep.
+
+   A library of its own: no Python, no globals that change, no exit, no printing. A parsed module is
+   immutable and may be launched from many threads; a ptx_memory may be shared between launches. */
+#ifndef PTXSIM_H
+#define PTXSIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum ptx_status {
+    PTX_OK = 0,
+    PTX_ERR_MEMORY,      /* host memory, or the device memory limit, ran out */
+    PTX_ERR_SYNTAX,      /* the text is not PTX we can read */
+    PTX_ERR_UNSUPPORTED, /* valid PTX, but an opcode, modifier or directive we do not know */
+    PTX_ERR_ARGUMENT,    /* no such kernel, grid/block/parameter size out of range, bad handle */
+    PTX_ERR_ADDRESS,     /* an access outside every allocation, or to a freed one */
+    PTX_ERR_ALIGNMENT,   /* an access not aligned to its size */
+    PTX_ERR_BARRIER,     /* deadlock or divergence at a barrier, shfl/vote with missing lanes */
+    PTX_ERR_TRAP,        /* trap instruction */
+    PTX_ERR_BUDGET,      /* the step budget ran out */
+    PTX_ERR_INTERRUPTED, /* the interrupt callback said so */
+} ptx_status;
+
+/* `message` is a whole sentence for a person and already holds kernel, PTX line, its text, block, warp
+   and lane where they are known; the fields repeat them for programs. */
+typedef struct ptx_error {
+    ptx_status status;
+    unsigned line, column; /* 1-based in the PTX text; 0 when not known */
+    char kernel[128];
+    char text[160]; /* the PTX line, trimmed */
+    uint32_t block[3];
+    int warp, lane; /* -1 when not known */
+    char message[1024];
+} ptx_error;
+
+typedef struct ptx_module ptx_module;
+typedef struct ptx_kernel ptx_kernel;
+typedef struct ptx_memory ptx_memory;
+
+/* Parses `length` bytes; the text is copied. Syntax errors carry line, column and a caret line. An
+   instruction outside the supported subset is an error here (naming opcode and line), not at launch. */
+ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error);
+void ptx_module_free(ptx_module *module);
+size_t ptx_module_kernel_count(const ptx_module *module);
+const ptx_kernel *ptx_module_kernel_at(const ptx_module *module, size_t index);
+const ptx_kernel *ptx_module_find(const ptx_module *module, const char *name); /* NULL if absent */
+const char *ptx_kernel_name(const ptx_kernel *kernel);
+size_t ptx_kernel_param_bytes(const ptx_kernel *kernel);
+size_t ptx_kernel_shared_bytes(const ptx_kernel *kernel); /* static shared memory of a block */
+bool ptx_kernel_has_global_atomics(const ptx_kernel *kernel);
+
+/* Simulated device memory: synthetic 64-bit addresses (256-byte aligned, guard gaps between allocations,
+   never 0), every access checked. limit_bytes 0 means no limit. */
+ptx_status ptx_memory_create(size_t limit_bytes, ptx_memory **out, ptx_error *error);
+void ptx_memory_destroy(ptx_memory *memory);
+ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address, ptx_error *error);
+ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *error);
+ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, size_t bytes,
+                            ptx_error *error);
+ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
+
+typedef struct ptx_launch_config {
+    uint32_t grid[3];
+    uint32_t block[3];
+    size_t dynamic_shared_bytes;
+    const void *params; /* ptx_kernel_param_bytes bytes, laid out as PTX does */
+    size_t param_bytes;
+    unsigned threads;     /* host threads; more than 1 is used only for kernels without global atomics */
+    uint64_t step_budget; /* warp instructions in the whole launch; 0 means no limit */
+    bool (*interrupted)(void *arg); /* called on the launching thread only, about every 10 ms; may be NULL */
+    void *interrupted_arg;
+} ptx_launch_config;
+
+typedef struct ptx_launch_stats {
+    uint64_t warp_instructions;
+} ptx_launch_stats;
+
+/* Runs the grid to its end. `stats` may be NULL. Results do not depend on `threads`. */
+ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_launch_config *config,
+                      ptx_launch_stats *stats, ptx_error *error);
+
+#endif

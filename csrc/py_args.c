@@ -1,0 +1,95 @@
+#include "py_args.h"
+
+#include <string.h>
+
+#include "py_errors.h"
+
+enum { REQUIRED = 7 };
+
+/* The text of a str. One that holds a NUL is no name of ours and must not pass for what stands before the
+ * NUL. */
+static const char *text_argument(PyObject *value, const char *name) {
+    if (!PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected str, got %s", name, Py_TYPE(value)->tp_name);
+        return NULL;
+    }
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+    return text == NULL || strlen(text) == (size_t)length ? text : "";
+}
+
+/* None is 0; anything else is an integer (operator.index, so NumPy integers too, but no bool). An integer
+   past 64 bits is clamped: every check of the value refuses it anyway, naming what is valid. */
+static int size_argument(PyObject *value, const char *name, int64_t *out) {
+    *out = 0;
+    if (value == Py_None)
+        return 0;
+    if (PyBool_Check(value) || !PyIndex_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected int or None, got %s", name, Py_TYPE(value)->tp_name);
+        return -1;
+    }
+    const Py_ssize_t number = PyNumber_AsSsize_t(value, NULL);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
+    *out = number != 0 ? (int64_t)number : -1; /* 0 stands for None inside; a given 0 is out of range */
+    return 0;
+}
+
+static int find_op(const char *name, gr_op *out) {
+    for (int i = 0; i < GR_OP_COUNT; ++i) {
+        if (strcmp(gr_op_names[i], name) == 0) {
+            *out = (gr_op)i;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "op: unknown operator '%s'", name);
+    return -1;
+}
+
+static int parse_request(py_state *state, PyObject *const *args, py_args *out) {
+    gr_error error = {GR_OK, ""};
+    const char *op = text_argument(args[1], "op");
+    const char *variant = op == NULL ? NULL : text_argument(args[2], "variant");
+    if (variant == NULL || find_op(op, &out->request.op) < 0)
+        return -1;
+    if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK) {
+        py_raise(state, &error);
+        return -1;
+    }
+    if (size_argument(args[3], "block_size", &out->request.block) < 0 ||
+        size_argument(args[4], "grid_size", &out->request.grid) < 0)
+        return -1;
+    const long kind = PyLong_AsLong(args[5]);
+    const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(args[6]);
+    if (PyErr_Occurred())
+        return -1;
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_registry_device(&state->registry, (gr_device_kind)kind, index, &out->device, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        return -1;
+    }
+    return 0;
+}
+
+int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,
+                  Py_ssize_t extra_count) {
+    memset(out, 0, sizeof *out);
+    if (count != REQUIRED + extra_count) {
+        PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd", (Py_ssize_t)REQUIRED + extra_count,
+                     count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < extra_count; ++i) {
+        extra[i] = PyLong_AsSize_t(args[REQUIRED + i]);
+        if (extra[i] == (size_t)-1 && PyErr_Occurred())
+            return -1;
+    }
+    if (parse_request(state, args, out) < 0 || py_array_intake(state, args[0], &out->array) < 0)
+        return -1;
+    out->request.dtype = out->array.dtype;
+    out->request.n = out->array.n;
+    return 0;
+}

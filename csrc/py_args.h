@@ -1,0 +1,19 @@
+/* The one argument parser of the functions that reduce. */
+#ifndef PY_ARGS_H
+#define PY_ARGS_H
+
+#include "array_intake.h"
+#include "launch_plan.h"
+
+typedef struct py_args {
+    gr_array array; /* the caller releases it */
+    gr_request request;
+    gr_device *device;
+} py_args;
+
+/* Parses (a, op, variant, block_size, grid_size, device_kind, device_index, *extra): the first seven fill
+   `out`, `extra` optional non-negative integers go to extra[]. -1 with an exception set. */
+int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,
+                  Py_ssize_t extra_count);
+
+#endif

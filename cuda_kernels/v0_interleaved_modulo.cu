@@ -1,0 +1,33 @@
+// v0: interleaved addressing with a modulo test, the tree everybody draws first.
+//
+// The idea: one element a thread in shared memory; in each round the threads whose index is a multiple of
+// twice the stride add their neighbour one stride away, and the stride doubles.
+// What limits it: the working threads lie scattered, so every warp runs every round with ever fewer of its 32
+// lanes at work (divergence), and `%` by a run-time value is some twenty instructions.
+// Where it shows: warp instructions an element, and mean active lanes a warp.
+#include <cstdint>
+
+#include "shared_array.cuh"
+
+template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
+    Acc *slots = shared_array<Acc>();
+    const unsigned t = threadIdx.x;
+    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;
+
+    Acc x = Op::identity(); // threads past the end keep it, so the tail needs no special case below
+    if (i < n)
+        x = Op::combine(x, in[i]);
+    slots[t] = x;
+    __syncthreads();
+
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+        if (t % (2 * stride) == 0)
+            slots[t] = Op::combine(slots[t], slots[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0)
+        out[blockIdx.x] = slots[0];
+}
+
+#define GR_RUNG v0
+#include "instantiate.cuh"

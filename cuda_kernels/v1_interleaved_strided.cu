@@ -1,0 +1,35 @@
+// v1: interleaved addressing with a strided index.
+//
+// What v0 still cost: every warp took part in every round with a few lanes each, and paid for a modulo.
+// The change: number the work, not the threads. Thread t takes the t-th pair, so the first threads work and
+// whole warps fall idle together.
+// What limits it now: in a round with stride s the lanes of a warp touch slots 2s apart, which fall into the
+// same few of the 32 banks of shared memory; the accesses are served one after another.
+// Where it shows: shared-memory wavefronts over the ideal number (bank conflicts).
+#include <cstdint>
+
+#include "shared_array.cuh"
+
+template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
+    Acc *slots = shared_array<Acc>();
+    const unsigned t = threadIdx.x;
+    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;
+
+    Acc x = Op::identity();
+    if (i < n)
+        x = Op::combine(x, in[i]);
+    slots[t] = x;
+    __syncthreads();
+
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+        const unsigned left = 2 * stride * t;
+        if (left < blockDim.x)
+            slots[left] = Op::combine(slots[left], slots[left + stride]);
+        __syncthreads();
+    }
+    if (t == 0)
+        out[blockIdx.x] = slots[0];
+}
+
+#define GR_RUNG v1
+#include "instantiate.cuh"

@@ -1,0 +1,34 @@
+// v2: sequential addressing.
+//
+// What v1 still cost: bank conflicts, because the slots of one round lay 2s apart.
+// The change: start with the largest stride and halve it. Thread t adds slot t + stride to slot t, so that
+// neighbouring lanes use neighbouring slots and each bank serves one lane.
+// What limits it now: half of the threads do nothing but load their element; in each later round half of the
+// rest stop, yet the whole block waits at every barrier.
+// Where it shows: warp instructions and barriers an element; bank conflicts are gone.
+#include <cstdint>
+
+#include "shared_array.cuh"
+
+template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
+    Acc *slots = shared_array<Acc>();
+    const unsigned t = threadIdx.x;
+    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;
+
+    Acc x = Op::identity();
+    if (i < n)
+        x = Op::combine(x, in[i]);
+    slots[t] = x;
+    __syncthreads();
+
+    for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride)
+            slots[t] = Op::combine(slots[t], slots[t + stride]);
+        __syncthreads();
+    }
+    if (t == 0)
+        out[blockIdx.x] = slots[0];
+}
+
+#define GR_RUNG v2
+#include "instantiate.cuh"

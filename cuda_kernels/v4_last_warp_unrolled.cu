@@ -1,0 +1,54 @@
+// v4: the last warp unrolled.
+//
+// What v3 still cost: six rounds in which one warp works went through the loop and the block's barrier.
+// The change: once 64 slots are left, the first warp finishes alone, six steps written out, no barrier of the
+// block. Its lanes do not run in step by themselves (since Volta each has its own program counter), so
+// __syncwarp stands between everybody's reads and everybody's writes; v4_published leaves that out.
+// What limits it now: the loop above the last warp, its compare and branch every round.
+// Where it shows: barriers an element, and warp instructions an element.
+#include <cstdint>
+
+#include "shared_array.cuh"
+
+// Lanes past `stride` compute on slots that nobody reads any more: cheaper than a branch.
+template <class Op, class Acc> __device__ Acc warp_step(Acc *slots, unsigned t, unsigned stride, Acc x) {
+    x = Op::combine(x, slots[t + stride]);
+    __syncwarp(); // all have read before anyone writes
+    slots[t] = x;
+    __syncwarp(); // all have written before anyone reads the next round
+    return x;
+}
+
+template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
+    Acc *slots = shared_array<Acc>();
+    const unsigned t = threadIdx.x;
+    const uint64_t i = uint64_t(blockIdx.x) * (2 * blockDim.x) + t;
+
+    Acc x = Op::identity();
+    if (i < n)
+        x = Op::combine(x, in[i]);
+    if (i + blockDim.x < n)
+        x = Op::combine(x, in[i + blockDim.x]);
+    slots[t] = x;
+    __syncthreads();
+
+    for (unsigned stride = blockDim.x / 2; stride > 32; stride /= 2) {
+        if (t < stride)
+            slots[t] = Op::combine(slots[t], slots[t + stride]);
+        __syncthreads();
+    }
+    if (t < 32) {
+        x = slots[t];
+        x = warp_step<Op>(slots, t, 32, x);
+        x = warp_step<Op>(slots, t, 16, x);
+        x = warp_step<Op>(slots, t, 8, x);
+        x = warp_step<Op>(slots, t, 4, x);
+        x = warp_step<Op>(slots, t, 2, x);
+        x = warp_step<Op>(slots, t, 1, x);
+    }
+    if (t == 0)
+        out[blockIdx.x] = x;
+}
+
+#define GR_RUNG v4
+#include "instantiate.cuh"

@@ -1,0 +1,98 @@
+"""Devices: what there is, and what `device=` means."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+
+from gpureduce import _core
+from gpureduce._variants import KERNELS
+
+_core.open_registry(KERNELS)
+
+
+class SimulatorWarning(UserWarning):
+    """No CUDA device was found and none was asked for, so the simulator runs the kernels."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that can run the kernels.
+
+    Attributes
+    ----------
+    kind : str
+        ``"cuda"`` or ``"sim"``.
+    index : int
+        The number of the CUDA device; 0 for the simulator.
+    name : str
+        What the driver calls it.
+    compute_capability : tuple of int
+        Major and minor; ``(0, 0)`` for the simulator.
+    multiprocessors : int
+        Their number; for the simulator that of the device whose launch plan it follows.
+    memory_bytes : int
+        The whole of its memory, in bytes.
+    driver_version : int
+        CUDA version of the driver, 13000 for 13.0; 0 for the simulator.
+    """
+
+    kind: str
+    index: int
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    memory_bytes: int
+    driver_version: int
+
+    def __str__(self) -> str:
+        return "sim" if self.kind == "sim" else f"cuda:{self.index}"
+
+
+def devices() -> tuple[Device, ...]:
+    """Return the devices of this machine: CUDA devices by number, then the simulator.
+
+    Returns
+    -------
+    tuple of Device
+
+    Raises
+    ------
+    DeviceError
+        When the CUDA driver fails while it is asked.
+    """
+    return tuple(Device(*row) for row in _core.devices())
+
+
+_default: tuple[int, int] | None = None
+
+
+def _find_default() -> tuple[int, int]:
+    global _default
+    if _default is None:
+        problem = _core.cuda_problem()
+        if problem is not None:
+            warnings.warn(
+                f"no CUDA device ({problem}); kernels run on the simulator. Pass device='sim' to say so.",
+                SimulatorWarning,
+                stacklevel=4,
+            )
+        _default = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
+    return _default
+
+
+def resolve(device: str | Device | None) -> tuple[int, int]:
+    """Return the kind and index, for the core, of what a user passed as ``device=``."""
+    if device is None:
+        return _find_default()
+    if isinstance(device, Device):
+        device = str(device)
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected str, Device or None, got {type(device).__name__}")
+    if device == "sim":
+        return (_core.SIM, 0)
+    match = re.fullmatch(r"cuda(?::([0-9]{1,9}))?", device)
+    if match is None:
+        raise ValueError(f"device: unknown device {device!r}; expected 'cuda', 'cuda:<number>' or 'sim'")
+    return (_core.CUDA, int(match[1] or 0))

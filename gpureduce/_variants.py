@@ -1,0 +1,114 @@
+"""The rungs: their records, their CUDA source and their PTX."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpureduce import _core
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to reduce an array: a rung of the ladder, or a kernel beside it.
+
+    Attributes
+    ----------
+    name : str
+        What ``variant=`` takes.
+    title, technique : str
+        The idea in a few words, and in one sentence.
+    ladder : str
+        The ladder it belongs to.
+    role : str
+        ``"rung"``, ``"side"`` (beside the ladder) or ``"study"`` (wrong on purpose, never a default).
+    ops, dtypes : tuple of str
+        The operators and the input dtypes it covers.
+    block_sizes : tuple of int
+        The threads a block it can run with.
+    default_block_size : int
+        The block size when none is given.
+    file : str
+        Its source file among the kernels.
+    float_atomics : bool
+        Whether a floating result depends on the order in which blocks finish, and may differ from run to run.
+    fixed_grid : bool
+        Whether the number of blocks can be chosen with ``grid_size=``.
+    """
+
+    name: str
+    title: str
+    technique: str
+    ladder: str
+    role: str
+    ops: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    block_sizes: tuple[int, ...]
+    default_block_size: int
+    file: str
+    float_atomics: bool
+    fixed_grid: bool
+
+
+@functools.cache
+def variants() -> tuple[Variant, ...]:
+    """Return all variants, in ladder order.
+
+    Returns
+    -------
+    tuple of Variant
+    """
+    return tuple(Variant(*row[:9], row[9] + ".cu", *row[10:]) for row in _core.variants())
+
+
+def _find(variant: str) -> Variant:
+    if not isinstance(variant, str):
+        raise TypeError(f"variant: expected str, got {type(variant).__name__}")
+    for record in variants():
+        if record.name == variant:
+            return record
+    names = ", ".join(record.name for record in variants())
+    raise ValueError(f"variant: unknown variant {variant!r}; expected one of {names}")
+
+
+def source(variant: str) -> str:
+    """Return the CUDA C++ source of a variant.
+
+    Parameters
+    ----------
+    variant : str
+        Its name, as in `variants`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the message lists the known ones.
+    """
+    return (KERNELS / "src" / _find(variant).file).read_text(encoding="utf-8")
+
+
+def ptx(variant: str) -> str:
+    """Return the PTX of a variant: what the simulator runs and what the GPU's machine code is made from.
+
+    Parameters
+    ----------
+    variant : str
+        Its name, as in `variants`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the message lists the known ones.
+    """
+    return (KERNELS / _find(variant).file).with_suffix(".ptx").read_text(encoding="utf-8")

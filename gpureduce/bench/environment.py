@@ -1,0 +1,55 @@
+"""What a results file says about where it was measured."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import re
+import statistics
+from pathlib import Path
+
+import gpureduce
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def toolkit_version() -> str:
+    """Return the CUDA toolkit that compiled the kernels, as their PTX states it."""
+    found = re.search(r"release ([0-9.]+), (V[0-9.]+)", gpureduce.ptx(gpureduce.variants()[0].name))
+    return f"{found[1]} ({found[2]})" if found else "unknown"
+
+
+def header(device: gpureduce.Device) -> dict:
+    """Return device, versions and date, for the top of a results file."""
+    return {
+        "device": device.name,
+        "driver_cuda": f"{device.driver_version // 1000}.{device.driver_version % 1000 // 10}",
+        "toolkit": toolkit_version(),
+        "gpureduce": gpureduce.__version__,
+        "python": platform.python_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def find_device(name: str) -> gpureduce.Device:
+    """Return the record of the device called `name`, e.g. ``cuda:0``."""
+    wanted = "cuda:0" if name == "cuda" else name
+    for device in gpureduce.devices():
+        if str(device) == wanted:
+            return device
+    raise gpureduce.DeviceError(f"{name}: no such device")
+
+
+def spread(values: list[float]) -> dict:
+    """Return median and range of repeated measurements."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def write(path: str | None, record: dict) -> None:
+    """Write a results file, one row a line so that a change of one row is a change of one line."""
+    if path is None:
+        return
+    rows = ",\n".join("    " + json.dumps(row) for row in record["rows"])
+    head = json.dumps({**record, "rows": []}, indent=2)
+    Path(path).write_text(head.replace('"rows": []', '"rows": [\n' + rows + "\n  ]") + "\n", encoding="utf-8")

@@ -1,0 +1,110 @@
+"""The C extension and the kernels. Everything else is in pyproject.toml.
+
+Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_COVERAGE, GPUREDUCE_WERROR.
+"""
+
+import os
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from glob import glob
+from pathlib import Path
+
+import numpy
+from setuptools import Command, Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "build_support"))
+from kernels import build_kernels
+
+# Each switch: compiler flags, linker flags. They follow Python's own flags and the ones below, and win.
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+SWITCHES = {
+    "DEBUG": (["-O0", "-g", "-UNDEBUG"], []),
+    "SANITIZE": (["-O2", "-g", "-UNDEBUG", "-fno-wrapv", "-fno-omit-frame-pointer", *SANITIZE], SANITIZE),
+    "COVERAGE": (["-O0", "-g", "--coverage"], ["--coverage"]),
+    "WERROR": (["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"], []),
+}
+CHOSEN = [name for name in SWITCHES if os.environ.get(f"GPUREDUCE_{name}", "0") not in ("", "0")]
+
+
+class Build(build):
+    """Build the kernels too."""
+
+    sub_commands = [*build.sub_commands, ("build_kernels", None)]
+
+
+class BuildExt(build_ext):
+    """Compile the C files side by side."""
+
+    def build_extensions(self):
+        """Hand the compiler one file a thread."""
+        compile_in_turn = self.compiler.compile
+
+        def compile_side_by_side(sources, **options):
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = pool.map(lambda source: compile_in_turn([source], **options), sources)
+                return [path for paths in objects for path in paths]
+
+        self.compiler.compile = compile_side_by_side
+        super().build_extensions()
+
+
+class BuildKernels(Command):
+    """Put the compiled kernels and their sources into the package, in an editable install into the tree."""
+
+    user_options = []
+    editable_mode = False
+
+    def initialize_options(self):
+        """Set defaults."""
+        self.build_lib = None
+
+    def finalize_options(self):
+        """Take the place of the package from the build command."""
+        self.set_undefined_options("build", ("build_lib", "build_lib"))
+
+    def run(self):
+        """Build."""
+        build_kernels(Path("" if self.editable_mode else self.build_lib, "gpureduce", "kernels"))
+
+    def get_source_files(self):
+        """Return nothing: MANIFEST.in names the sources."""
+        return []
+
+    def get_outputs(self):
+        """Return nothing: the wheel takes all of build_lib."""
+        return []
+
+    def get_output_mapping(self):
+        """Return nothing: an editable install builds in place."""
+        return {}
+
+
+core = Extension(
+    "gpureduce._core",
+    sources=sorted(glob("csrc/*.c") + glob("csrc/ptxsim/*.c")),
+    depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
+    + sorted(glob("cuda_kernels/*.def")),
+    include_dirs=["csrc", "csrc/ptxsim", "cuda_kernels"],
+    define_macros=[
+        ("_GNU_SOURCE", None),
+        ("NPY_NO_DEPRECATED_API", "NPY_1_25_API_VERSION"),
+        ("NPY_TARGET_VERSION", "NPY_1_25_API_VERSION"),
+    ],
+    extra_compile_args=[
+        # Python's and NumPy's headers are not ours to warn about.
+        *("-isystem", numpy.get_include(), "-isystem", sysconfig.get_path("include")),
+        *("-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"),
+        *(flag for name in CHOSEN for flag in SWITCHES[name][0]),
+    ],
+    extra_link_args=["-ldl", "-pthread", *(flag for name in CHOSEN for flag in SWITCHES[name][1])],
+)
+
+setup(
+    ext_modules=[core],
+    cmdclass={"build": Build, "build_ext": BuildExt, "build_kernels": BuildKernels},
+    # A folder for each set of switches: setuptools compares dates, not flags.
+    options={"build": {"build_base": "-".join(["build/c", *CHOSEN]).lower()}},
+)

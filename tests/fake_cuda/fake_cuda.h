@@ -1,0 +1,54 @@
+/* What a test can set and ask of the fake CUDA driver (fake_libcuda.c). Environment variables, read at the
+   first call of any kind, set the same things for a program that cannot reach the controls:
+     FAKE_CUDA_DEVICES=2  FAKE_CUDA_CAPABILITY=9.0  FAKE_CUDA_MEMORY=1073741824 (bytes a device)
+     FAKE_CUDA_FAIL=cuMemAlloc_v2:2:719   the second call of that symbol fails with 719; ":sticky" at the end
+                                          leaves the context in that error, as a crashed kernel does */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAKE_CUDA_SHARED_OPTIN = 232448, FAKE_CUDA_STATIC_SHARED = 1024 };
+
+/* Objects alive now. `contexts` counts retained, not yet released, primary contexts. */
+typedef struct fake_cuda_live {
+    long contexts, allocations, modules, streams, graphs, graph_execs, events;
+} fake_cuda_live;
+
+typedef struct fake_cuda_launch {
+    char name[64];
+    unsigned grid, block, shared_bytes;
+    uint64_t in, out, n;
+    unsigned shared_limit; /* what the kernel was allowed then */
+    bool default_stream;   /* else it came from a graph */
+} fake_cuda_launch;
+
+typedef struct fake_cuda_controls {
+    void (*set_devices)(int count);
+    void (*set_memory)(size_t bytes);
+    /* The nth call of the symbol counted from now on fails, once. A few of these may wait at a time. */
+    void (*fail)(const char *symbol, int nth, int error, bool sticky);
+
+    long (*calls)(const char *symbol); /* NULL: all symbols together */
+    fake_cuda_live (*live)(void);
+    long (*leaked)(void);  /* objects that were still alive when their context went */
+    long (*hazards)(void); /* graph launches while work in the unrelated default stream was not waited for */
+    size_t (*launches)(fake_cuda_launch *out, size_t size); /* the number of all kernels run so far */
+
+    void (*set_current)(int device); /* makes a context of the caller's own current in this thread */
+    int (*current)(int *depth);      /* its device, -1 if none; the depth of this thread's context stack */
+} fake_cuda_controls;
+
+const fake_cuda_controls *fake_cuda(void);
+
+/* The time that the fake gives a kernel, and adds to the k-th launch of a graph (0 for the first). */
+static inline double fake_cuda_kernel_microseconds(unsigned grid) {
+    return 2.0 + 0.125 * grid;
+}
+static inline double fake_cuda_graph_microseconds(unsigned k) {
+    return 4.0 * k;
+}
+
+#endif

@@ -1,0 +1,59 @@
+#include <string.h>
+
+#include "fake_state.h"
+
+static bool has_dtype(const char *name, const char *dtype) {
+    const char *found = strstr(name, "_sum_");
+    return found && strncmp(found + 5, dtype, 3) == 0 && (found[8] == 0 || found[8] == '_');
+}
+
+bool is_kernel(const char *name) {
+    return has_dtype(name, "f32") || has_dtype(name, "f64") || has_dtype(name, "i32") ||
+           has_dtype(name, "i64");
+}
+
+static void sum_floats(const void *in, void *out, uint64_t n, uint64_t partials, bool wide, bool add) {
+    const float *narrow_in = in;
+    const double *wide_in = in;
+    long double sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += wide ? (long double)wide_in[i] : (long double)narrow_in[i];
+    for (uint64_t i = 0; i < partials; i++) {
+        long double value = (add ? (wide ? ((double *)out)[i] : ((float *)out)[i]) : 0) + (i == 0 ? sum : 0);
+        if (wide)
+            ((double *)out)[i] = (double)value;
+        else
+            ((float *)out)[i] = (float)value;
+    }
+}
+
+static void sum_integers(const void *in, void *out, uint64_t n, uint64_t partials, bool wide, bool add) {
+    const int32_t *narrow_in = in;
+    const int64_t *wide_in = in;
+    uint64_t sum = 0; /* wraps, as the device does */
+    for (uint64_t i = 0; i < n; i++)
+        sum += wide ? (uint64_t)wide_in[i] : (uint64_t)(int64_t)narrow_in[i];
+    uint64_t *slots = out;
+    for (uint64_t i = 0; i < partials; i++)
+        slots[i] = (add ? slots[i] : 0) + (i == 0 ? sum : 0);
+}
+
+void run_kernel(const fake_cuda_launch *launch) {
+    context *current = top();
+    current->clock += fake_cuda_kernel_microseconds(launch->grid);
+    if (state.launch_count < MAX_LAUNCHES)
+        state.launches[state.launch_count] = *launch;
+    state.launch_count++;
+
+    bool add = strncmp(launch->name, "atomic_", 7) == 0;
+    bool floats = has_dtype(launch->name, "f32") || has_dtype(launch->name, "f64");
+    bool wide = has_dtype(launch->name, "f64") || has_dtype(launch->name, "i64");
+    uint64_t in_size = wide ? 8 : 4, out_size = has_dtype(launch->name, "f32") ? 4 : 8;
+    uint64_t partials = add ? 1 : launch->grid;
+    const void *in = launch->n <= UINT64_MAX / 8 ? reach(launch->in, launch->n * in_size) : NULL;
+    void *out = reach(launch->out, partials * out_size);
+    if (!out || (launch->n && !in))
+        current->sticky = ILLEGAL_ADDRESS;
+    else
+        (floats ? sum_floats : sum_integers)(in, out, launch->n, partials, wide, add);
+}

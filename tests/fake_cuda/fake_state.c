@@ -1,0 +1,249 @@
+#include "fake_state.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PLANS = 8 };
+
+static const char *const symbol_names[] = {
+#define GR_CUDA_SYMBOL(field, symbol, parameters) #symbol,
+#include "cuda_driver.def"
+#undef GR_CUDA_SYMBOL
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t configured = PTHREAD_ONCE_INIT;
+static struct plan {
+    long at; /* the call number that fails; 0: free */
+    enum symbol symbol;
+    gr_cu_result error;
+    bool sticky;
+} plans[MAX_PLANS];
+
+fake_state state = {.device_count = 1, .capability_major = 9, .memory_limit = (size_t)1 << 30};
+_Thread_local fake_thread thread;
+
+context *top(void) {
+    return thread.depth ? thread.stack[thread.depth - 1] : NULL;
+}
+
+static enum symbol symbol_of(const char *name) {
+    int s = 0;
+    while (s < SYMBOL_COUNT && strcmp(symbol_names[s], name) != 0)
+        s++;
+    return (enum symbol)s;
+}
+
+static void add_plan(const char *name, int nth, gr_cu_result error, bool sticky) {
+    enum symbol symbol = symbol_of(name);
+    for (int i = 0; i < MAX_PLANS && symbol < SYMBOL_COUNT; i++) {
+        if (plans[i].at == 0) {
+            plans[i] = (struct plan){state.calls[symbol] + nth, symbol, error, sticky};
+            return;
+        }
+    }
+    fprintf(stderr, "fake_libcuda: cannot plan a failure of %s\n", name);
+}
+
+static void configure(void) {
+    const char *text = getenv("FAKE_CUDA_DEVICES");
+    if (text)
+        state.device_count = atoi(text);
+    if (state.device_count > MAX_DEVICES)
+        state.device_count = MAX_DEVICES;
+    text = getenv("FAKE_CUDA_CAPABILITY");
+    if (text && sscanf(text, "%d.%d", &state.capability_major, &state.capability_minor) != 2)
+        fprintf(stderr, "fake_libcuda: FAKE_CUDA_CAPABILITY is not like 9.0: %s\n", text);
+    text = getenv("FAKE_CUDA_MEMORY");
+    if (text)
+        state.memory_limit = strtoull(text, NULL, 10);
+    text = getenv("FAKE_CUDA_FAIL");
+    char name[64], sticky[8] = "";
+    int nth, error;
+    if (text && sscanf(text, "%63[^:]:%d:%d:%7s", name, &nth, &error, sticky) >= 3)
+        add_plan(name, nth, error, strcmp(sticky, "sticky") == 0);
+    else if (text)
+        fprintf(stderr, "fake_libcuda: FAKE_CUDA_FAIL is not like symbol:n:error: %s\n", text);
+}
+
+static void enter(void) {
+    pthread_once(&configured, configure);
+    pthread_mutex_lock(&lock);
+}
+
+static void control_set_devices(int count) {
+    enter();
+    state.device_count = count;
+    pthread_mutex_unlock(&lock);
+}
+
+static void control_set_memory(size_t bytes) {
+    enter();
+    state.memory_limit = bytes;
+    pthread_mutex_unlock(&lock);
+}
+
+static void control_fail(const char *name, int nth, int error, bool sticky) {
+    enter();
+    add_plan(name, nth, error, sticky);
+    pthread_mutex_unlock(&lock);
+}
+
+static long control_calls(const char *name) {
+    enter();
+    long sum = 0;
+    for (int s = 0; s < SYMBOL_COUNT; s++)
+        if (!name || strcmp(symbol_names[s], name) == 0)
+            sum += state.calls[s];
+    pthread_mutex_unlock(&lock);
+    return sum;
+}
+
+static fake_cuda_live control_live(void) {
+    enter();
+    fake_cuda_live now = {.allocations = state.live[ALLOCATION],
+                          .modules = state.live[MODULE],
+                          .streams = state.live[STREAM],
+                          .graphs = state.live[GRAPH],
+                          .graph_execs = state.live[GRAPH_EXEC],
+                          .events = state.live[EVENT]};
+    for (int i = 0; i < MAX_DEVICES; i++)
+        now.contexts += state.contexts[i].retained;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+
+static long read_long(const long *from) {
+    enter();
+    long value = *from;
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+static long control_leaked(void) {
+    return read_long(&state.leaked);
+}
+
+static long control_hazards(void) {
+    return read_long(&state.hazards);
+}
+
+static size_t control_launches(fake_cuda_launch *out, size_t size) {
+    enter();
+    size_t count = state.launch_count;
+    for (size_t i = 0; i < size && i < count && i < MAX_LAUNCHES; i++)
+        out[i] = state.launches[i];
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+static void control_set_current(int device) {
+    thread.stack[0] = &state.contexts[device];
+    thread.depth = 1;
+}
+
+static int control_current(int *depth_out) {
+    *depth_out = thread.depth;
+    return thread.depth ? (int)(top() - state.contexts) : -1;
+}
+
+EXPORT const fake_cuda_controls *fake_cuda(void) {
+    static const fake_cuda_controls controls = {
+        .set_devices = control_set_devices,
+        .set_memory = control_set_memory,
+        .fail = control_fail,
+        .calls = control_calls,
+        .live = control_live,
+        .leaked = control_leaked,
+        .hazards = control_hazards,
+        .launches = control_launches,
+        .set_current = control_set_current,
+        .current = control_current,
+    };
+    return &controls;
+}
+
+static gr_cu_result planned_failure(enum symbol symbol) {
+    for (int i = 0; i < MAX_PLANS; i++) {
+        struct plan *plan = &plans[i];
+        if (plan->at == 0 || plan->symbol != symbol || plan->at != state.calls[symbol])
+            continue;
+        plan->at = 0;
+        if (plan->sticky && top())
+            top()->sticky = plan->error;
+        return plan->error;
+    }
+    return GR_CU_SUCCESS;
+}
+
+gr_cu_result begin(enum symbol symbol, enum need need) {
+    enter();
+    state.calls[symbol]++;
+    gr_cu_result planned = planned_failure(symbol);
+    if (planned != GR_CU_SUCCESS)
+        return planned;
+    if (need == ANYTIME)
+        return GR_CU_SUCCESS;
+    if (state.owner != getpid())
+        return NOT_INITIALIZED;
+    if (need == INITIALISED)
+        return GR_CU_SUCCESS;
+    if (!top() || top()->retained == 0)
+        return INVALID_CONTEXT;
+    if (top()->sticky != GR_CU_SUCCESS)
+        return top()->sticky;
+    if (need == NO_CAPTURE && thread.capturing) {
+        thread.capturing->invalidated = true;
+        return CAPTURE_UNSUPPORTED;
+    }
+    return GR_CU_SUCCESS;
+}
+
+gr_cu_result end(gr_cu_result result) {
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+object *make(kind of) {
+    object *o = calloc(1, sizeof *o);
+    if (!o)
+        abort();
+    *o = (object){.next = state.objects, .kind = of, .context = top(), .time = -1.0};
+    state.objects = o;
+    state.live[of]++;
+    return o;
+}
+
+object *known(kind of, const void *handle) {
+    object *o = state.objects;
+    while (o && !((const void *)o == handle && o->kind == of && o->context == top()))
+        o = o->next;
+    return o;
+}
+
+void destroy(object *dead) {
+    object **link = &state.objects;
+    while (*link != dead)
+        link = &(*link)->next;
+    *link = dead->next;
+    state.live[dead->kind]--;
+    if (dead->kind == ALLOCATION)
+        dead->context->used -= dead->bytes;
+    if (thread.capturing == dead)
+        thread.capturing = NULL;
+    free(dead->memory);
+    free(dead->nodes);
+    free(dead);
+}
+
+void *reach(uint64_t address, uint64_t bytes) {
+    for (object *o = state.objects; o; o = o->next) {
+        uint64_t start = (uint64_t)(uintptr_t)o->memory;
+        if (o->kind == ALLOCATION && o->context == top() && address >= start && address - start <= o->bytes &&
+            bytes <= o->bytes - (address - start))
+            return o->memory + (address - start);
+    }
+    return NULL;
+}

@@ -1,0 +1,63 @@
+"""Measures the bits that `test_bits` compares with; run it on a GPU whenever a rung is new or changed.
+
+python tests/make_bits.py --device=cuda --out tests/data/gpu_bits.json
+"""
+
+import argparse
+import datetime
+import json
+import re
+import sys
+from pathlib import Path
+
+import bit_patterns
+
+import gpureduce
+
+
+def toolkit():
+    text = gpureduce.ptx(gpureduce.variants()[0].name)
+    found = re.search(r"Cuda compilation tools, release [^\n]*", text)
+    return found[0] if found else "unknown"
+
+
+def header(device):
+    wanted = "cuda:0" if device == "cuda" else device
+    record = next(record for record in gpureduce.devices() if str(record) == wanted)
+    return {
+        "made_by": "tests/make_bits.py",
+        "date": datetime.date.today().isoformat(),
+        "package": gpureduce.__version__,
+        "device_kind": record.kind,
+        "device": record.name,
+        "compute_capability": list(record.compute_capability),
+        "driver": record.driver_version,
+        "toolkit": toolkit(),
+        "sizes": list(bit_patterns.SIZES),
+    }
+
+
+def measure(device):
+    entries = {}
+    for variant, dtype, block, grid in bit_patterns.combinations():
+        launches = entries.setdefault(variant.name, {}).setdefault(dtype, {})
+        launches[bit_patterns.launch_name(block, grid)] = bit_patterns.bits(
+            variant, dtype, block, grid, device
+        )
+    return entries
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "data" / "gpu_bits.json")
+    args = parser.parse_args()
+    record = header(args.device)
+    if record["device_kind"] != "cuda":
+        print("note: these are no GPU bits; test_bits refuses the file", file=sys.stderr)
+    args.out.write_text(json.dumps({"header": record, "bits": measure(args.device)}, indent=1) + "\n")
+    print(f"{args.out}: {record['device']}, {record['toolkit']}")
+
+
+if __name__ == "__main__":
+    main()

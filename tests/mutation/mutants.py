@@ -1,0 +1,238 @@
+"""The traps that published reduction ladders fell into, each as a change of our sources."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A textual change, and the tests that ought to fail under it.
+
+    `old` must occur exactly `times` times in `file`, or the change is out of date and the run fails.
+    """
+
+    trap: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]  # arguments of pytest
+    times: int = 1
+    gpu_only: str = ""  # why the simulator cannot show it
+
+
+def ladder(name, dtype="float32"):
+    return ("tests/test_ladder.py", "-k", f"test_every_size and {name}-{dtype}-")
+
+
+KERNELS = "cuda_kernels/"
+V0 = KERNELS + "v0_interleaved_modulo.cu"
+V2 = KERNELS + "v2_sequential.cu"
+V3 = KERNELS + "v3_first_add_on_load.cu"
+V4 = KERNELS + "v4_last_warp_unrolled.cu"
+V5 = KERNELS + "v5_completely_unrolled.cu"
+V6 = KERNELS + "v6_many_per_thread.cu"
+V7 = KERNELS + "v7_warp_shuffle.cu"
+V8 = KERNELS + "v8_vector_load.cu"
+BLOCK_REDUCE = KERNELS + "include/block_reduce.cuh"
+UNROLLED_TREE = KERNELS + "include/unrolled_tree.cuh"
+PLAN = "csrc/launch_plan.c"
+REDUCE = "csrc/reduce.c"
+
+SECOND_LOAD = "    if (i + blockDim.x < n)\n"
+SHUFFLE_STAGE = """    if (warp == 0)
+        x = warp_reduce<Op>(lane < warps ? warp_results[lane] : Op::identity());
+"""
+# As most texts print it: halving the number of warps, which loses the odd ones.
+HALVED_SHUFFLE_STAGE = """    if (warp == 0) {
+        x = lane < warps ? warp_results[lane] : Op::identity();
+        for (unsigned offset = warps / 2; offset > 0; offset /= 2)
+            x = Op::combine(x, __shfl_down_sync(0xffffffffu, x, offset));
+    }
+"""
+
+MUTANTS = (
+    # The grid
+    Mutant(
+        "grid = n / block: the tail is dropped",
+        PLAN,
+        "const uint64_t whole = ceil_div(n, span * block);",
+        "const uint64_t whole = n / (span * block);",
+        ladder("v0"),
+    ),
+    Mutant(
+        "grid = ceil(n / block) / 2 for v0",
+        PLAN,
+        "const uint64_t whole = ceil_div(n, span * block);",
+        "const uint64_t whole = ceil_div(n, span * block) / 2;",
+        ladder("v0"),
+    ),
+    Mutant(
+        "grid = ceil(n / block) / 2 for two elements a thread",
+        PLAN,
+        "const uint64_t whole = ceil_div(n, span * block);",
+        "const uint64_t whole = ceil_div(n, block) / span;",
+        ladder("v3"),
+    ),
+    Mutant(
+        "partial sums only, never a scalar",
+        PLAN,
+        "} while (n > 1);",
+        "} while (n > 1 && n < 1);",
+        ladder("v0"),
+    ),
+    Mutant(
+        "the next pass in place across blocks",
+        REDUCE,
+        " % 2]",
+        " % 1]",
+        ladder("v0"),
+        times=3,
+    ),
+    Mutant(
+        "atomics into uninitialised memory",
+        REDUCE,
+        "if (status == GR_OK && work.plan.starts_from_identity)",
+        "if (status != GR_OK && work.plan.starts_from_identity)",
+        ladder("atomic"),
+    ),
+    Mutant(
+        "block of 32 threads accepted",
+        "csrc/variant_registry.h",
+        "GR_MIN_BLOCK = 64",
+        "GR_MIN_BLOCK = 32",
+        ("tests/test_input.py", "tests/test_api.py", "-k", "block_sizes or variant_record"),
+    ),
+    # The load
+    *(
+        Mutant(f"second load unguarded in {name}", file, old, "", ladder(name))
+        for name, file, old in (
+            ("v3", V3, SECOND_LOAD),
+            ("v4", V4, SECOND_LOAD),
+            ("v5", V5, "    if (i + Block < n)\n"),
+            ("v6", V6, "        if (i + Block < n)\n    "),
+            ("v7", V7, "        if (i + blockDim.x < n)\n    "),
+        )
+    ),
+    Mutant("guard with the length that forgets the index", V0, "if (i < n)", "if (n > 0)", ladder("v0")),
+    Mutant(
+        "tail left uninitialised in shared memory, v0",
+        V0,
+        "    slots[t] = x;\n",
+        "    if (i < n)\n        slots[t] = x;\n",
+        ladder("v0"),
+    ),
+    Mutant(
+        "tail left uninitialised in shared memory, v3",
+        V3,
+        "    slots[t] = x;\n",
+        "    if (i < n)\n        slots[t] = x;\n",
+        ladder("v3"),
+    ),
+    Mutant(
+        "elements a thread from n / grid / block, v6",
+        V6,
+        "i < n; i += step) {",
+        "i < n / step * step; i += step) {",
+        ladder("v6"),
+    ),
+    Mutant(
+        "elements a thread from n / grid / block, v7",
+        V7,
+        "i < n; i += step) {",
+        "i < n / step * step; i += step) {",
+        ladder("v7"),
+    ),
+    Mutant(
+        "n % 4 dropped",
+        V8,
+        "if (first < n % Vec::length)",
+        "if (first < n % Vec::length && n == 0)",
+        ladder("v8"),
+    ),
+    Mutant(
+        "a pass over fewer than four partial sums drops them",
+        V8,
+        "if (first < n % Vec::length)",
+        "if (first < n % Vec::length && count > 0)",
+        ladder("v8"),
+    ),
+    Mutant(
+        "int32 added up in 32 bits", V3, "Acc x = Op::identity();", "In x = In(0);", ladder("v3", "int32")
+    ),
+    Mutant(
+        "index of 32 bits, signed",
+        V0,
+        "const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;",
+        "const int i = int(blockIdx.x * blockDim.x + t);",
+        ("tests/test_ladder.py", "--large", "-k", "test_huge"),
+        gpu_only="needs 2^31 elements",
+    ),
+    Mutant(
+        "length of 32 bits",
+        V7,
+        "i < n; i += step) {",
+        "i < unsigned(n); i += step) {",
+        ("tests/test_ladder.py", "--large", "-k", "test_huge"),
+        gpu_only="needs 2^32 elements",
+    ),
+    # The tree
+    Mutant("no branch for 1024 threads, v5", V5, "Block >= 1024", "Block >= 2048", ladder("v5")),
+    Mutant("no branch for 1024 threads, v6", UNROLLED_TREE, "Block >= 1024", "Block >= 2048", ladder("v6")),
+    Mutant(
+        "odd numbers of warps lose part in the shuffle stage, v7",
+        V7,
+        SHUFFLE_STAGE,
+        HALVED_SHUFFLE_STAGE,
+        ladder("v7"),
+    ),
+    Mutant(
+        "odd numbers of warps lose part in the shuffle stage, v8",
+        BLOCK_REDUCE,
+        SHUFFLE_STAGE,
+        HALVED_SHUFFLE_STAGE,
+        ladder("v8"),
+    ),
+    Mutant(
+        "no __syncthreads between the rounds, v2",
+        V2,
+        "            slots[t] = Op::combine(slots[t], slots[t + stride]);\n        __syncthreads();\n",
+        "            slots[t] = Op::combine(slots[t], slots[t + stride]);\n",
+        ladder("v2"),
+    ),
+    Mutant(
+        "no __syncthreads before the shuffle stage, v7",
+        V7,
+        "        warp_results[warp] = x;\n    __syncthreads();\n",
+        "        warp_results[warp] = x;\n",
+        ladder("v7"),
+    ),
+    Mutant(
+        "no __syncwarp in the last warp, v4",
+        V4,
+        "    __syncwarp(); // all have read before anyone writes\n",
+        "",
+        ("tests/gpu/sanitize.py",),
+        gpu_only="lanes run in lockstep; racecheck shows it (tests/gpu/sanitize.py)",
+    ),
+    # The checker itself
+    Mutant(
+        "check with a tolerance of 1e-3",
+        "tests/reference.py",
+        "result.item() != case.exact:",
+        "abs(result.item() - case.exact) > 1e-3 * abs(case.exact):",
+        ("tests/test_lost_element.py",),
+    ),
+    Mutant(
+        "check that lets a NaN pass",
+        "tests/reference.py",
+        "if not error <= allowed:",
+        "if error > allowed:",
+        ("tests/test_lost_element.py",),
+    ),
+    Mutant(
+        "bound a hundred times too wide",
+        "tests/reference.py",
+        "return rounds * u / (1",
+        "return 100 * rounds * u / (1",
+        ("tests/test_lost_element.py",),
+    ),
+)

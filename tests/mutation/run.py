@@ -1,0 +1,162 @@
+"""Falls into every trap of mutants.py, one at a time in a copy of the tree, and shows which test fails.
+
+python tests/mutation/run.py             all mutants
+python tests/mutation/run.py v8 tail     those whose trap contains one of the words
+
+The package must be installed for this interpreter (its compiled parts are taken from there), and nvcc and a
+C compiler found. Exits with 1 when a mutant survives, a change is out of date, or the tests fail without any.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from mutants import MUTANTS
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "build_support"))
+import kernels  # noqa: E402
+from find_nvcc import find_nvcc  # noqa: E402
+
+PARTS = ("build_support", "csrc", "cuda_kernels", "gpureduce", "pyproject.toml", "setup.py", "tests")
+
+
+class Tree:
+    """A copy of the sources with the compiled parts of the installed package put in place."""
+
+    def __init__(self, folder):
+        self.root = folder
+        for part in PARTS:
+            source = ROOT / part
+            if source.is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "build", "*.o")
+                shutil.copytree(source, folder / part, ignore=ignored)
+            else:
+                shutil.copy2(source, folder / part)
+        self._place_compiled_parts()
+        self.nvcc = find_nvcc()
+
+    def _place_compiled_parts(self):
+        code = "import gpureduce, pathlib; print(pathlib.Path(gpureduce.__file__).parent)"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
+        )
+        installed = Path(done.stdout.strip())
+        package = self.root / "gpureduce"
+        self.extension = f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+        shutil.copy2(installed / self.extension, package / self.extension)
+        shutil.copytree(installed / "kernels", package / "kernels", dirs_exist_ok=True)
+
+    def apply(self, mutant):
+        """Changes the sources and compiles what depends on them; returns a function that undoes it."""
+        path = self.root / mutant.file
+        before = path.read_text()
+        found = before.count(mutant.old)
+        if found != mutant.times:
+            raise SystemExit(
+                f"{mutant.trap}: {mutant.file} has {found} times, not {mutant.times}:\n{mutant.old}"
+            )
+        path.write_text(before.replace(mutant.old, mutant.new))
+        kept = self._compile(mutant.file)
+
+        def undo():
+            path.write_text(before)
+            for compiled, data in kept.items():
+                compiled.unlink()  # a new file, never new contents of one that may be mapped
+                compiled.write_bytes(data)
+
+        return undo
+
+    def _compile(self, changed):
+        package = self.root / "gpureduce"
+        if changed.startswith("csrc/"):
+            kept = {package / self.extension: (package / self.extension).read_bytes()}
+            self._run(sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force")
+            return kept
+        if not changed.startswith("cuda_kernels/"):
+            return {}
+        name = Path(changed).name
+        sources = [
+            s for s in (self.root / "cuda_kernels").glob("*.cu") if s.name == name or name in s.read_text()
+        ]
+        kept = {}
+        for source in sources:
+            target = package / "kernels" / f"{source.stem}.ptx"
+            kept[target] = target.read_bytes()
+            self._run(self.nvcc, *kernels.PTX_FLAGS, str(source.relative_to(self.root)), "-o", str(target))
+        return kept
+
+    def _run(self, *command):
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+
+    def pytest(self, *arguments):
+        """Runs tests of the copy up to the first failure; returns the exit code and the output."""
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--tb=line",
+            *arguments,
+        ]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+def killer(output):
+    """The first test that failed, as pytest names it."""
+    found = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    return found[1].removeprefix("tests/") if found else "?"
+
+
+def verdict(tree, mutant):
+    """What became of a mutant: (killed, text for the table)."""
+    undo = tree.apply(mutant)
+    try:
+        code, output = tree.pytest(*mutant.tests)
+    finally:
+        undo()
+    if code == 1:
+        return True, f"killed by {killer(output)}"
+    if code == 0:
+        return False, "SURVIVED"
+    return False, f"NO VERDICT, pytest exit code {code}: {output[-500:]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only mutants whose trap contains one of these")
+    args = parser.parse_args()
+    chosen = [m for m in MUTANTS if not args.words or any(word in m.trap for word in args.words)]
+    survivors = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(Path(folder))
+        for tests in sorted({mutant.tests for mutant in chosen if not mutant.gpu_only}):
+            code, output = tree.pytest(*tests)
+            if code != 0:
+                raise SystemExit(f"without any mutant: pytest {' '.join(tests)} fails\n{output[-3000:]}")
+        width = max(len(mutant.trap) for mutant in chosen)
+        for mutant in chosen:
+            if mutant.gpu_only:
+                tree.apply(mutant)()  # the change still fits and compiles
+                killed, text = True, f"GPU only: {mutant.gpu_only}"
+            else:
+                killed, text = verdict(tree, mutant)
+            survivors += not killed
+            print(f"{mutant.trap:<{width}}  {text}", flush=True)
+    print(f"{len(chosen)} mutants, {survivors} not killed")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Sums have, on every device, the bits of the GPU that tests/data/gpu_bits.json was measured on."""
+
+import json
+from pathlib import Path
+
+import bit_patterns
+import numpy as np
+import pytest
+
+FILE = Path(__file__).parent / "data" / "gpu_bits.json"
+COMBINATIONS = [
+    pytest.param(*c, id=f"{c[0].name}-{c[1]}-{bit_patterns.launch_name(*c[2:])}")
+    for c in bit_patterns.combinations()
+]
+
+
+@pytest.fixture(scope="module")
+def measured():
+    if not FILE.exists():
+        pytest.skip("tests/data/gpu_bits.json was not measured yet: run tests/make_bits.py on a GPU")
+    return json.loads(FILE.read_text())
+
+
+def test_the_file_holds_the_bits_of_a_gpu(measured):
+    header = measured["header"]
+    assert header["device_kind"] == "cuda"
+    assert header["sizes"] == list(bit_patterns.SIZES)
+    for key in ("device", "driver", "toolkit", "date", "package"):
+        assert header[key]
+
+
+def test_the_file_has_no_entries_of_variants_that_are_gone(measured):
+    current = {
+        (variant.name, dtype, bit_patterns.launch_name(block, grid))
+        for variant, dtype, block, grid in bit_patterns.combinations()
+    }
+    stored = {
+        (variant, dtype, launch)
+        for variant, dtypes in measured["bits"].items()
+        for dtype, launches in dtypes.items()
+        for launch in launches
+    }
+    assert stored <= current
+
+
+@pytest.mark.parametrize("variant, dtype, block, grid", COMBINATIONS)
+def test_bits(variant, dtype, block, grid, device, measured):
+    stored = measured["bits"].get(variant.name, {}).get(dtype, {}).get(bit_patterns.launch_name(block, grid))
+    assert stored is not None, "not in gpu_bits.json: run tests/make_bits.py on a GPU"
+    here = bit_patterns.bits(variant, dtype, block, grid, device)
+    assert here.keys() == stored.keys(), "other data sets than measured: run tests/make_bits.py on a GPU"
+    wrong = [
+        f"{dataset}, n = {n}: {got}, on the GPU {wanted}"
+        for dataset in here
+        for n, got, wanted in zip(
+            bit_patterns.SIZES, here[dataset].split(), stored[dataset].split(), strict=True
+        )
+        if got != wanted
+    ]
+    assert not wrong, f"{len(wrong)} sums differ:\n" + "\n".join(wrong)
+
+
+def categories(values):
+    tiny = np.finfo(values.dtype).tiny
+    return {
+        "nan": np.isnan(values),
+        "infinite": np.isinf(values),
+        "subnormal": (values != 0) & (np.abs(values) < tiny),
+        "zero": values == 0,
+        "normal": np.isfinite(values) & (np.abs(values) >= tiny),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_data_sets_hold_what_their_names_say(dtype):
+    n = 4097
+    got = {name: bit_patterns.array(name, dtype, n) for name in bit_patterns.datasets(dtype)}
+    count = {name: {k: int(v.sum()) for k, v in categories(values).items()} for name, values in got.items()}
+    assert count["narrow"]["normal"] == count["quiet_nan"]["normal"] + 1 == n
+    assert count["subnormal"]["subnormal"] > n - 5
+    assert count["around_subnormal"]["subnormal"] > n / 5 < count["around_subnormal"]["normal"]
+    assert count["negative_zeros"]["zero"] == n and np.signbit(got["negative_zeros"]).all()
+    assert 0.4 * n < np.signbit(got["zeros_of_both_signs"]).sum() < 0.6 * n
+    assert count["wide"]["subnormal"] + count["wide"]["normal"] == n
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isfinite(np.sum(got["wide"])) and not np.isfinite(np.sum(got["overflowing"]))
+    assert count["infinities_of_both_signs"]["infinite"] == 2
+    assert count["two_nans"]["nan"] == 2 and count["signalling_nan"]["nan"] == 1
+    layout = bit_patterns.Layout(dtype)
+    quiet = {name: values.view(layout.uint)[np.isnan(values)] & layout.quiet for name, values in got.items()}
+    assert not quiet["signalling_nan"].any() and quiet["quiet_nan"].all()
+    assert np.isnan(bit_patterns.array("any_pattern", dtype, 65537)).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_order_shows_in_the_bits(dtype):
+    """The narrow data rounds differently in another order, or these tests would compare very little."""
+    values = bit_patterns.array("narrow", dtype, 4097)
+    sums = {np.cumsum(values)[-1], np.cumsum(values[::-1])[-1], np.sum(values), np.sum(np.sort(values))}
+    assert len(sums) > 2

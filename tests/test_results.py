@@ -1,0 +1,54 @@
+"""The committed measurements hold what the README and the issue of speed say of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gpureduce
+from gpureduce.bench import tables
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def first_passes(name):
+    return {
+        (row["variant"], row["n"], row["dtype"], row["block_size"]): row["first_pass_us"]
+        for row in tables.load(name)["rows"]
+    }
+
+
+def test_no_rung_is_slower_than_its_published_form():
+    published = first_passes("published_forms_h200.json")
+    ours = first_passes("ladder_h200.json")
+    assert len(published) == 9
+    slower = {
+        key[0]: (ours[key]["median"], time)
+        for key, time in published.items()
+        if ours[key]["median"] > 1.05 * time
+    }
+    assert not slower
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_every_variant_was_measured(dtype):
+    measured = {row["variant"] for row in tables.load("ladder_h200.json")["rows"] if row["dtype"] == dtype}
+    assert measured == {variant.name for variant in gpureduce.variants()}
+
+
+def test_the_tables_of_the_readme_are_current():
+    if not (ROOT / "README.md").exists():
+        pytest.skip("no README beside the tests")
+    assert tables.main(["--check", "--readme", str(ROOT / "README.md")]) == 0
+
+
+def test_compute_sanitizer_saw_every_variant():
+    record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_h200.json").read_text())
+    clean = {variant.name for variant in gpureduce.variants() if variant.role != "study"}
+    for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
+        (row,) = (row for row in record["rows"] if row["tool"] == tool and clean <= set(row["variants"]))
+        assert row["findings"] == 0 and row["wrong_sums"] == 0
+    for variant in gpureduce.variants():
+        if variant.role == "study":
+            (row,) = (row for row in record["rows"] if row["variants"] == [variant.name])
+            assert row["tool"] == "racecheck" and row["findings"] > 0
