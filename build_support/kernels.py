@@ -14,14 +14,16 @@ from pathlib import Path, PurePosixPath
 from find_nvcc import find_nvcc, nvcc_version
 from setuptools.errors import CompileError
 
+# The rungs carry source lines; the many general kernels do not, they would be ten times as large.
+LINES = ["-lineinfo"]
 # -fmad=false keeps a * b + c two roundings, as the simulator computes it.
 PTX_FLAGS = [
-    *("-ptx", "-arch=compute_75", "-fmad=false", "-O3", "-std=c++17", "-lineinfo"),
+    *("-ptx", "-arch=compute_75", "-fmad=false", "-O3", "-std=c++17"),
     *("-I", "cuda_kernels/include", "-I", "cuda_kernels", "-I", "csrc"),
 ]
 # Code for one architecture of each generation; later ones compile the PTX when it is loaded.
 FATBIN_FLAGS = [
-    *("-fatbin", "-fmad=false", "-lineinfo"),
+    *("-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"),
     *("-gencode", "arch=compute_75,code=[sm_75,sm_80,sm_90,sm_100,sm_120,compute_75]"),
 ]
 
@@ -32,7 +34,7 @@ def build_kernels(destination: Path) -> None:
     Runs in the root of the project. Compiled files are kept in build/kernels under a digest of all that they
     depend on, so a second build compiles nothing.
     """
-    sources = sorted(Path("cuda_kernels").glob("*.cu"))
+    sources = sorted(Path("cuda_kernels").rglob("*.cu"))
     headers = [
         *sorted(Path("cuda_kernels").glob("*.def")),
         *sorted(Path("cuda_kernels/include").glob("*.cuh")),
@@ -41,6 +43,7 @@ def build_kernels(destination: Path) -> None:
     print(f"compiling {len(sources)} kernel files with {nvcc}", flush=True)
     common = [nvcc_version(nvcc), *PTX_FLAGS, *FATBIN_FLAGS]
     common += [path.read_text("utf-8") for path in [*headers, *sorted(Path("csrc").glob("*.def"))]]
+    common.append(Path("csrc/general_params.h").read_text("utf-8"))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         built = list(pool.map(lambda source: _compile(nvcc, source, common), sources))
@@ -63,10 +66,11 @@ def _compile(nvcc: str, source: Path, common: list[str]) -> str:
     if not os.path.exists(f"{base}.fatbin"):
         os.makedirs("build/kernels", exist_ok=True)
         part = f"{base}.{os.getpid()}"
-        _run([nvcc, *PTX_FLAGS, str(source), "-o", f"{part}.ptx"])
+        lines = LINES if source.parent.name == "cuda_kernels" else []
+        _run([nvcc, *PTX_FLAGS, *lines, str(source), "-o", f"{part}.ptx"])
         ptx = Path(f"{part}.ptx")
         ptx.write_bytes(_without_machine_paths(ptx.read_bytes()))
-        _run([nvcc, *FATBIN_FLAGS, str(ptx), "-o", f"{part}.fatbin"])
+        _run([nvcc, *FATBIN_FLAGS, *lines, str(ptx), "-o", f"{part}.fatbin"])
         for suffix in (".ptx", ".fatbin"):
             os.replace(f"{part}{suffix}", f"{base}{suffix}")
     return base

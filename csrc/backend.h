@@ -34,20 +34,13 @@ typedef struct gr_image {
 typedef struct gr_module gr_module;
 typedef struct gr_kernel gr_kernel;
 
-/* Every kernel of the ladder takes (const In *in, Acc *out, uint64_t n); `params` is that block of
-   bytes, laid out as PTX does (each parameter at its natural alignment). */
-typedef struct gr_params {
-    gr_devptr in;
-    gr_devptr out;
-    uint64_t n;
-} gr_params;
-
 typedef struct gr_launch {
     const gr_kernel *kernel;
-    uint32_t grid;
+    uint32_t grid[2]; /* blocks along x and y */
     uint32_t block;
     uint32_t shared_bytes; /* dynamic shared memory */
-    gr_params params;
+    const void *params;    /* laid out as PTX does: each parameter at its natural alignment */
+    size_t param_bytes;
 } gr_launch;
 
 /* Asked from time to time during long work, on the calling thread; true stops it. */
@@ -74,6 +67,8 @@ struct gr_backend {
     gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
                         gr_error *error);
     gr_status (*sync)(gr_backend *self, gr_error *error);
+    /* Returns when the work in a stream of another library is done; `stream` is its CUstream. */
+    gr_status (*wait)(gr_backend *self, uint64_t stream, gr_error *error);
     /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a
        repeat, the mean of its launches, in microseconds. NULL where time has no meaning (the simulator). */
     gr_status (*time)(gr_backend *self, const gr_launch *launches, size_t count, size_t repeats,
@@ -89,5 +84,8 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error);
 gr_status gr_backend_cuda_count(int *count, gr_error *error);
 /* What is known of CUDA device `index` without making a context on it. */
 gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error);
+
+/* The number of the CUDA device that an address lies on; GR_ERR_DEVICE when it lies on none. */
+gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error);
 
 #endif

@@ -243,10 +243,13 @@ static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_e
 }
 
 static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
-    gr_params params = launch->params; /* the driver wants pointers to non-const, and copies them now */
-    void *pointers[] = {&params.in, &params.out, &params.n};
-    gr_cu_result result = self->driver->launch(launch->kernel->function, launch->grid, 1, 1, launch->block, 1,
-                                               1, launch->shared_bytes, stream, pointers, NULL);
+    size_t bytes = launch->param_bytes;
+    /* The driver copies the parameters now, and does not write to them. */
+    void *params[] = {GR_CU_LAUNCH_PARAM_BUFFER, (void *)(uintptr_t)launch->params, GR_CU_LAUNCH_PARAM_BYTES,
+                      &bytes, GR_CU_LAUNCH_PARAM_END};
+    gr_cu_result result =
+        self->driver->launch(launch->kernel->function, launch->grid[0], launch->grid[1], 1, launch->block, 1,
+                             1, launch->shared_bytes, stream, NULL, params);
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
 }
 
@@ -275,6 +278,17 @@ static gr_status cuda_sync(gr_backend *base, gr_error *error) {
     if (status != GR_OK)
         return status;
     return leave(self, wait_for_default_stream(self, error), error);
+}
+
+static gr_status cuda_wait(gr_backend *base, uint64_t stream, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_result result = self->driver->stream_wait((gr_cu_stream)(uintptr_t)stream);
+    return leave(
+        self, gr_cuda_check(self->driver, result, error, "waiting for a stream on cuda:%d", base->info.index),
+        error);
 }
 
 /* What one call of `time` holds. */
@@ -465,6 +479,15 @@ gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error)
     return read_info(driver, device, info, error);
 }
 
+gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error) {
+    const gr_cuda_driver *driver;
+    gr_status status = gr_cuda_driver_get(&driver, error);
+    if (status != GR_OK)
+        return status;
+    return gr_cuda_check(driver, driver->pointer_attribute(index, GR_CU_POINTER_DEVICE, address), error,
+                         "looking up the device of address 0x%llx", (unsigned long long)address);
+}
+
 static const gr_backend cuda_operations = {
     .image_suffix = ".fatbin",
     .close = cuda_close,
@@ -477,6 +500,7 @@ static const gr_backend cuda_operations = {
     .find = cuda_find,
     .launch = cuda_launch,
     .sync = cuda_sync,
+    .wait = cuda_wait,
     .time = cuda_time,
 };
 

@@ -97,11 +97,11 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
                             gr_error *error) {
     ptx_error failed;
     const ptx_launch_config config = {
-        .grid = {launch->grid, 1, 1},
+        .grid = {launch->grid[0], launch->grid[1], 1},
         .block = {launch->block, 1, 1},
         .dynamic_shared_bytes = launch->shared_bytes,
-        .params = &launch->params,
-        .param_bytes = sizeof launch->params,
+        .params = launch->params,
+        .param_bytes = launch->param_bytes,
         .threads = thread_count(),
         .step_budget = STEP_BUDGET,
         .interrupted = interrupt != NULL ? interrupt->pending : NULL,
@@ -116,6 +116,11 @@ static gr_status sim_sync(gr_backend *base, gr_error *error) {
     (void)base;
     (void)error;
     return GR_OK;
+}
+
+static gr_status sim_wait(gr_backend *base, uint64_t stream, gr_error *error) {
+    (void)stream;
+    return sim_sync(base, error);
 }
 
 static void sim_close(gr_backend *base) {
@@ -135,6 +140,7 @@ static const gr_backend sim_operations = {
     .find = sim_find,
     .launch = sim_launch,
     .sync = sim_sync,
+    .wait = sim_wait,
     .time = NULL,
 };
 
@@ -143,19 +149,21 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
     sim_backend *self = calloc(1, sizeof *self);
     if (self == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to open the simulator");
-    const gr_status status = check(ptx_memory_create(0, &self->memory, &failed), &failed, error);
+    /* As much memory as the machine has: more would end in the kernel's out-of-memory killer. */
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    const size_t memory = pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
+    const gr_status status = check(ptx_memory_create(memory, &self->memory, &failed), &failed, error);
     if (status != GR_OK) {
         free(self);
         return status;
     }
-    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     self->base = sim_operations;
     self->base.info = (gr_device_info){
         .kind = GR_DEVICE_SIM,
         .name = "PTX simulator",
         .multiprocessors = gr_reference_limits.multiprocessors,
         .threads_per_multiprocessor = gr_reference_limits.threads_per_multiprocessor,
-        .memory_bytes = pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0,
+        .memory_bytes = memory,
     };
     *out = &self->base;
     return GR_OK;

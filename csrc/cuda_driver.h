@@ -30,8 +30,14 @@ enum {
     GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
 };
 enum { GR_CU_FUNCTION_STATIC_SHARED = 1, GR_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8 };
+enum { GR_CU_POINTER_DEVICE = 9 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
 enum { GR_CU_STREAM_NON_BLOCKING = 1, GR_CU_CAPTURE_THREAD_LOCAL = 1 };
+
+/* Keys of the `extra` list of a launch. */
+#define GR_CU_LAUNCH_PARAM_END ((void *)0)
+#define GR_CU_LAUNCH_PARAM_BUFFER ((void *)(uintptr_t)1)
+#define GR_CU_LAUNCH_PARAM_BYTES ((void *)(uintptr_t)2)
 
 /* The default stream that other libraries' default streams are ordered with. */
 #define GR_CU_STREAM_LEGACY ((gr_cu_stream)(uintptr_t)1)

@@ -11,6 +11,22 @@ typedef struct gr_device_image {
     gr_module *module;
 } gr_device_image;
 
+static size_t image_count(void) {
+    return gr_variant_count + GR_OP_COUNT;
+}
+
+gr_image_id gr_image_of_variant(const gr_variant *variant) {
+    gr_image_id id = {.slot = (size_t)(variant - gr_variants), .name = variant->name};
+    snprintf(id.file, sizeof id.file, "%s", variant->file);
+    return id;
+}
+
+gr_image_id gr_image_of_op(gr_op op) {
+    gr_image_id id = {.slot = gr_variant_count + (size_t)op, .name = gr_ops[op].name};
+    snprintf(id.file, sizeof id.file, "general_%s", gr_ops[op].name);
+    return id;
+}
+
 static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
     gr_status status = GR_OK;
     char *text = NULL;
@@ -47,7 +63,7 @@ cleanup:
 static void device_close(gr_device *device) {
     if (device == NULL)
         return;
-    for (size_t i = 0; device->images != NULL && i < gr_variant_count; ++i) {
+    for (size_t i = 0; device->images != NULL && i < image_count(); ++i) {
         if (device->images[i].module != NULL)
             device->backend->unload(device->backend, device->images[i].module);
         free(device->images[i].data);
@@ -65,7 +81,7 @@ static gr_status device_open(gr_device_kind kind, int index, gr_device **out, gr
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
     pthread_mutex_init(&device->lock, NULL);
     gr_status status = GR_OK;
-    device->images = calloc(gr_variant_count, sizeof *device->images);
+    device->images = calloc(image_count(), sizeof *device->images);
     if (device->images == NULL)
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
     else if (kind == GR_DEVICE_CUDA)
@@ -116,11 +132,11 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
     return status;
 }
 
-static gr_status load_image(const gr_registry *registry, gr_device *device, const gr_variant *variant,
+static gr_status load_image(const gr_registry *registry, gr_device *device, const gr_image_id *id,
                             gr_device_image *image, gr_error *error) {
     char path[4096];
     size_t size = 0;
-    int length = snprintf(path, sizeof path, "%s/%s%s", registry->image_folder, variant->file,
+    int length = snprintf(path, sizeof path, "%s/%s%s", registry->image_folder, id->file,
                           device->backend->image_suffix);
     if (length < 0 || (size_t)length >= sizeof path)
         return gr_fail(error, GR_ERR_DEVICE, "the path of the compiled kernels is too long: %.512s",
@@ -128,7 +144,7 @@ static gr_status load_image(const gr_registry *registry, gr_device *device, cons
     gr_status status = read_file(path, &image->data, &size, error);
     if (status != GR_OK)
         return status;
-    const gr_image text = {.name = variant->name, .data = image->data, .size = size};
+    const gr_image text = {.name = id->name, .data = image->data, .size = size};
     status = device->backend->load(device->backend, &text, &image->module, error);
     if (status != GR_OK) {
         free(image->data);
@@ -137,11 +153,11 @@ static gr_status load_image(const gr_registry *registry, gr_device *device, cons
     return status;
 }
 
-gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_variant *variant,
-                           const char *entry, gr_kernel **out, gr_error *error) {
-    gr_device_image *image = &device->images[variant - gr_variants];
+gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_image_id *id, const char *entry,
+                           gr_kernel **out, gr_error *error) {
+    gr_device_image *image = &device->images[id->slot];
     pthread_mutex_lock(&device->lock);
-    gr_status status = image->module != NULL ? GR_OK : load_image(registry, device, variant, image, error);
+    gr_status status = image->module != NULL ? GR_OK : load_image(registry, device, id, image, error);
     if (status == GR_OK)
         status = device->backend->find(device->backend, image->module, entry, out, error);
     pthread_mutex_unlock(&device->lock);

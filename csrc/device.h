@@ -11,7 +11,7 @@ enum { GR_MAX_CUDA_DEVICES = 64 };
 
 typedef struct gr_device {
     gr_backend *backend;
-    struct gr_device_image *images; /* one for each variant, loaded at first use */
+    struct gr_device_image *images; /* one for each variant and operator, loaded at first use */
     pthread_mutex_t lock;
 } gr_device;
 
@@ -30,8 +30,18 @@ void gr_registry_close(gr_registry *registry);
 gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
                              gr_error *error);
 
-/* The kernel `entry` of a variant, its image loaded if need be. Safe to call from many threads. */
-gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_variant *variant,
-                           const char *entry, gr_kernel **out, gr_error *error);
+/* What a file of compiled kernels holds: a rung, or the general kernels of an operator. */
+typedef struct gr_image_id {
+    size_t slot;
+    const char *name;
+    char file[GR_KERNEL_NAME_BYTES]; /* without ending */
+} gr_image_id;
+
+gr_image_id gr_image_of_variant(const gr_variant *variant);
+gr_image_id gr_image_of_op(gr_op op);
+
+/* The kernel `entry` of an image, which is loaded if need be. Safe to call from many threads. */
+gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_image_id *id, const char *entry,
+                           gr_kernel **out, gr_error *error);
 
 #endif

@@ -95,13 +95,14 @@ gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_pl
         pass->n = n;
         pass->grid = (uint32_t)grid;
         pass->block = block;
-        pass->shared_bytes = variant->shared == GR_SHARED_THREAD ? block * (uint32_t)row->acc_bytes : 0;
+        pass->shared_bytes =
+            variant->shared == GR_SHARED_THREAD ? block * (uint32_t)gr_dtypes[row->sum].item_bytes : 0;
 
         n = variant->output == GR_OUTPUT_ATOMIC ? 1 : grid;
         size_t *room = &plan->partials_bytes[plan->count % 2];
-        if (*room < n * row->acc_bytes)
-            *room = n * row->acc_bytes;
-        dtype = row->partial;
+        dtype = row->sum;
+        if (*room < n * gr_dtypes[dtype].item_bytes)
+            *room = n * gr_dtypes[dtype].item_bytes;
         ++plan->count;
     } while (n > 1);
     return GR_OK;

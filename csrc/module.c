@@ -6,20 +6,13 @@
 
 #include "array_intake.h"
 #include "py_args.h"
+#include "py_dlpack.h"
 #include "py_errors.h"
+#include "py_general.h"
 #include "reduce.h"
 
 static py_state *state_of(PyObject *module) {
     return PyModule_GetState(module);
-}
-
-/* Called by a backend on the calling thread while the GIL is released. */
-static bool signal_pending(void *arg) {
-    PyThreadState **thread = arg;
-    PyEval_RestoreThread(*thread);
-    const bool pending = PyErr_CheckSignals() < 0;
-    *thread = PyEval_SaveThread();
-    return pending;
 }
 
 static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -30,7 +23,7 @@ static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t
     gr_scalar result = {.bytes = {0}};
     gr_error error = {GR_OK, ""};
     PyThreadState *thread = PyEval_SaveThread();
-    const gr_interrupt interrupt = {.pending = signal_pending, .arg = &thread};
+    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
     const gr_status status = gr_reduce(&state->registry, parsed.device, &parsed.request, parsed.array.data,
                                        &interrupt, &result, &error);
     PyEval_RestoreThread(thread);
@@ -177,13 +170,17 @@ static PyObject *block_sizes(const gr_variant *variant) {
 
 static PyObject *variant_tuple(const gr_variant *variant) {
     static const char *const roles[] = {"rung", "side", "study"};
-    const char *dtype_names[GR_DTYPE_COUNT];
+    const char *dtype_names[GR_DTYPE_COUNT], *op_names[GR_OP_COUNT];
+    Py_ssize_t dtypes = 0, ops = 0;
     for (int i = 0; i < GR_DTYPE_COUNT; ++i)
-        dtype_names[i] = gr_dtypes[i].numpy_name;
+        if (gr_dtypes[i].scope == GR_SCOPE_LADDER)
+            dtype_names[dtypes++] = gr_dtypes[i].numpy_name;
+    for (int i = 0; i < GR_OP_COUNT; ++i)
+        if (gr_ops[i].scope == GR_SCOPE_LADDER)
+            op_names[ops++] = gr_ops[i].name;
     return Py_BuildValue("(sssssNNNisOO)", variant->name, variant->title, variant->technique, variant->ladder,
-                         roles[variant->role], names_tuple(gr_op_names, GR_OP_COUNT),
-                         names_tuple(dtype_names, GR_DTYPE_COUNT), block_sizes(variant),
-                         (int)GR_DEFAULT_BLOCK, variant->file,
+                         roles[variant->role], names_tuple(op_names, ops), names_tuple(dtype_names, dtypes),
+                         block_sizes(variant), (int)GR_DEFAULT_BLOCK, variant->file,
                          gr_variant_float_atomics(variant) ? Py_True : Py_False,
                          gr_variant_takes_grid(variant) ? Py_True : Py_False);
 }
@@ -224,6 +221,22 @@ static PyMethodDef methods[] = {
     {"time", (PyCFunction)(void (*)(void))core_time, METH_FASTCALL,
      "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
      " -> (first pass, all passes), microseconds a repeat"},
+    {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
+     "general(source, op, axes, second, initial, out, device_kind, device_index) -> array, or None with out"},
+    {"device_alloc", py_device_alloc, METH_VARARGS,
+     "device_alloc(device_kind, device_index, nbytes) -> address"},
+    {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},
+    {"device_write", py_device_write, METH_VARARGS,
+     "device_write(device_kind, device_index, address, array)"},
+    {"device_read", py_device_read, METH_VARARGS, "device_read(device_kind, device_index, address, array)"},
+    {"stream_wait", py_stream_wait, METH_VARARGS,
+     "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
+    {"pointer_device", py_pointer_device, METH_O,
+     "pointer_device(address) -> number of the CUDA device it lies on"},
+    {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},
+    {"dlpack_export", py_dlpack_export, METH_VARARGS,
+     "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied) -> "
+     "capsule"},
     {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
      "cuda_problem() -> why there is no CUDA device, or None"},

@@ -36,14 +36,34 @@ static int size_argument(PyObject *value, const char *name, int64_t *out) {
 }
 
 static int find_op(const char *name, gr_op *out) {
-    for (int i = 0; i < GR_OP_COUNT; ++i) {
-        if (strcmp(gr_op_names[i], name) == 0) {
-            *out = (gr_op)i;
-            return 0;
-        }
-    }
-    PyErr_Format(PyExc_ValueError, "op: unknown operator '%s'", name);
+    if (gr_op_find(name, out) && gr_ops[*out].scope == GR_SCOPE_LADDER)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "op: the rungs have no operator '%s'", name);
     return -1;
+}
+
+int py_take_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
+    const long kind = PyLong_AsLong(kind_object);
+    const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(index_object);
+    if (PyErr_Occurred())
+        return -1;
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_registry_device(&state->registry, (gr_device_kind)kind, index, out, &error);
+    Py_END_ALLOW_THREADS;
+    if (status == GR_OK)
+        return 0;
+    py_raise(state, &error);
+    return -1;
+}
+
+bool py_signal_pending(void *arg) {
+    PyThreadState **thread = arg;
+    PyEval_RestoreThread(*thread);
+    const bool pending = PyErr_CheckSignals() < 0;
+    *thread = PyEval_SaveThread();
+    return pending;
 }
 
 static int parse_request(py_state *state, PyObject *const *args, py_args *out) {
@@ -59,19 +79,7 @@ static int parse_request(py_state *state, PyObject *const *args, py_args *out) {
     if (size_argument(args[3], "block_size", &out->request.block) < 0 ||
         size_argument(args[4], "grid_size", &out->request.grid) < 0)
         return -1;
-    const long kind = PyLong_AsLong(args[5]);
-    const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(args[6]);
-    if (PyErr_Occurred())
-        return -1;
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_registry_device(&state->registry, (gr_device_kind)kind, index, &out->device, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK) {
-        py_raise(state, &error);
-        return -1;
-    }
-    return 0;
+    return py_take_device(state, args[5], args[6], &out->device);
 }
 
 int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,

@@ -11,6 +11,13 @@ typedef struct py_args {
     gr_device *device;
 } py_args;
 
+/* The device of a kind (the module's constants CUDA and SIM) and index, opened if need be. */
+int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
+
+/* For gr_interrupt: `arg` points to the saved thread state. A backend calls it on the calling thread while
+   the GIL is released. */
+bool py_signal_pending(void *arg);
+
 /* Parses (a, op, variant, block_size, grid_size, device_kind, device_index, *extra): the first seven fill
    `out`, `extra` optional non-negative integers go to extra[]. -1 with an exception set. */
 int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,

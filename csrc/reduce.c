@@ -16,10 +16,11 @@ static size_t input_bytes(const gr_request *request) {
 
 static gr_status job_prepare(job *self, gr_registry *registry, gr_device *device, const gr_request *request,
                              gr_error *error) {
+    const gr_image_id image = gr_image_of_variant(request->variant);
     gr_status status = gr_plan_make(request, &gr_reference_limits, &self->plan, error);
     for (size_t i = 0; status == GR_OK && i < self->plan.count; ++i)
-        status = gr_device_kernel(registry, device, request->variant, self->plan.passes[i].kernel,
-                                  &self->kernels[i], error);
+        status =
+            gr_device_kernel(registry, device, &image, self->plan.passes[i].kernel, &self->kernels[i], error);
     for (size_t i = 0; status == GR_OK && i < 2 && self->plan.partials_bytes[i] > 0; ++i)
         status =
             device->backend->alloc(device->backend, self->plan.partials_bytes[i], &self->partials[i], error);
@@ -31,19 +32,21 @@ static void job_release(job *self, gr_device *device) {
         device->backend->free(device->backend, self->partials[i]);
 }
 
-static gr_launch job_launch(const job *self, size_t pass, gr_devptr input) {
+/* `params` must live until the launch was enqueued. */
+static gr_launch job_launch(const job *self, size_t pass, gr_devptr input, gr_ladder_params *params) {
     const gr_pass *planned = &self->plan.passes[pass];
+    *params = (gr_ladder_params){
+        .in = pass == 0 ? input : self->partials[(pass - 1) % 2],
+        .out = self->partials[pass % 2],
+        .n = planned->n,
+    };
     return (gr_launch){
         .kernel = self->kernels[pass],
-        .grid = planned->grid,
+        .grid = {planned->grid, 1},
         .block = planned->block,
         .shared_bytes = planned->shared_bytes,
-        .params =
-            {
-                .in = pass == 0 ? input : self->partials[(pass - 1) % 2],
-                .out = self->partials[pass % 2],
-                .n = planned->n,
-            },
+        .params = params,
+        .param_bytes = sizeof *params,
     };
 }
 
@@ -51,7 +54,7 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
                     const gr_interrupt *interrupt, gr_scalar *result, gr_error *error) {
     gr_backend *backend = device->backend;
     const size_t bytes = input_bytes(request);
-    const size_t result_bytes = gr_dtypes[request->dtype].acc_bytes;
+    const size_t result_bytes = gr_dtypes[gr_dtypes[request->dtype].sum].item_bytes;
     gr_devptr input = 0;
     job work = {.partials = {0, 0}};
 
@@ -61,18 +64,19 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
     if (status == GR_OK && bytes > 0)
         status = backend->upload(backend, input, data, bytes, error);
     if (status == GR_OK && work.plan.starts_from_identity) {
-        const gr_scalar identity = gr_identity(request->op, request->dtype);
+        const gr_scalar identity = gr_identity(request->op);
         status = backend->upload(backend, work.partials[0], &identity, result_bytes, error);
     }
     for (size_t i = 0; status == GR_OK && i < work.plan.count; ++i) {
-        const gr_launch launch = job_launch(&work, i, input);
+        gr_ladder_params params;
+        const gr_launch launch = job_launch(&work, i, input, &params);
         status = backend->launch(backend, &launch, interrupt, error);
     }
     if (status == GR_OK)
         status =
             backend->download(backend, result, work.partials[(work.plan.count - 1) % 2], result_bytes, error);
     if (status == GR_OK)
-        gr_canonical_nan(request->dtype, result);
+        gr_canonical_nan(gr_dtypes[request->dtype].sum, result);
 
     backend->free(backend, input);
     job_release(&work, device);
@@ -84,15 +88,21 @@ static gr_status time_passes(const job *work, gr_backend *backend, const gr_devp
                              const gr_timing_request *timing, double *microseconds, gr_error *error) {
     const size_t reductions = timing->buffers * timing->rounds;
     gr_launch *launches = calloc(reductions * passes, sizeof *launches);
-    if (launches == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", reductions * passes);
+    gr_ladder_params *params = calloc(reductions * passes, sizeof *params);
+    gr_status status = GR_OK;
+    if (launches == NULL || params == NULL) {
+        status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", reductions * passes);
+        goto cleanup;
+    }
     for (size_t i = 0; i < reductions; ++i)
         for (size_t pass = 0; pass < passes; ++pass)
-            launches[i * passes + pass] = job_launch(work, pass, inputs[i % timing->buffers]);
-    gr_status status =
-        backend->time(backend, launches, reductions * passes, timing->repeats, microseconds, error);
+            launches[i * passes + pass] =
+                job_launch(work, pass, inputs[i % timing->buffers], &params[i * passes + pass]);
+    status = backend->time(backend, launches, reductions * passes, timing->repeats, microseconds, error);
     for (size_t i = 0; status == GR_OK && i < timing->repeats; ++i)
         microseconds[i] *= (double)passes; /* from the mean of a launch to that of a reduction */
+cleanup:
+    free(params);
     free(launches);
     return status;
 }

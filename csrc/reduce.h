@@ -5,6 +5,13 @@
 #include "device.h"
 #include "launch_plan.h"
 
+/* Every kernel of the ladder takes (const In *in, Acc *out, uint64_t n). */
+typedef struct gr_ladder_params {
+    gr_devptr in;
+    gr_devptr out;
+    uint64_t n;
+} gr_ladder_params;
+
 /* Reduces request->n elements at `data` on `device` into `result`, an accumulator of request->dtype. */
 gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request, const void *data,
                     const gr_interrupt *interrupt, gr_scalar *result, gr_error *error);

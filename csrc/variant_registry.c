@@ -58,7 +58,7 @@ bool gr_variant_takes_grid(const gr_variant *variant) {
 }
 
 void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, uint32_t block, char *name) {
-    int used = snprintf(name, GR_KERNEL_NAME_BYTES, "%s_%s_%s", variant->name, gr_op_names[op],
+    int used = snprintf(name, GR_KERNEL_NAME_BYTES, "%s_%s_%s", variant->name, gr_ops[op].name,
                         gr_dtypes[dtype].name);
     if (variant->entry == GR_ENTRY_TEMPLATE && used > 0 && used < GR_KERNEL_NAME_BYTES)
         snprintf(name + used, (size_t)(GR_KERNEL_NAME_BYTES - used), "_b%u", (unsigned)block);

@@ -1,4 +1,5 @@
 from os import PathLike
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,3 +52,38 @@ def variants() -> list[
     ]
 ]: ...
 def open_registry(folder: str | PathLike[str], /) -> None: ...
+
+# A view of device memory: address, shape, strides in bytes, name of the dtype.
+DeviceView: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str]
+
+def general(
+    source: np.ndarray | DeviceView,
+    op: str,
+    axes: tuple[int, ...],
+    second: np.ndarray | DeviceView | None,
+    initial: np.ndarray | None,
+    out: DeviceView | None,
+    device_kind: int,
+    device_index: int,
+    /,
+) -> np.ndarray | None: ...
+def device_alloc(device_kind: int, device_index: int, nbytes: int, /) -> int: ...
+def device_free(device_kind: int, device_index: int, address: int, /) -> None: ...
+def device_write(device_kind: int, device_index: int, address: int, array: np.ndarray, /) -> None: ...
+def device_read(device_kind: int, device_index: int, address: int, array: np.ndarray, /) -> None: ...
+def stream_wait(device_kind: int, device_index: int, stream: int, /) -> None: ...
+def pointer_device(address: int, /) -> int: ...
+def dlpack_import(
+    capsule: object, /
+) -> tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object]: ...
+def dlpack_export(
+    owner: object,
+    pointer: int,
+    shape: tuple[int, ...],
+    dtype: str,
+    device_type: int,
+    device_id: int,
+    versioned: bool,
+    copied: bool,
+    /,
+) -> object: ...

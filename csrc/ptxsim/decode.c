@@ -336,11 +336,7 @@ static fit take_named_source(decoding *d, char letter, const ptx_token *name, un
     fit fits = use_symbol(d, symbol, name);
     if (fits != FITS)
         return fits;
-    if (symbol->space != PTX_SPACE_SHARED) {
-        ptx_unsupported(d->p, name, "the address of the parameter '%.*s' is not supported", (int)name->length,
-                        name->start);
-        return FAILED;
-    }
+    /* Of a shared variable or of a parameter: addresses in their own spaces, not generic ones. */
     return take_constant(d, symbol->dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE,
                          symbol->offset, constant_bytes);
 }
@@ -424,10 +420,6 @@ static fit take_address(decoding *d, const ptx_operand *operand) {
     if (!r)
         return take_uniform_address(d, operand);
     unsigned bytes = ptx_type_bytes(r->type);
-    if (d->parts.space == PTX_SPACE_PARAM) {
-        ptx_unsupported(d->p, &operand->token, "a parameter at an address in a register is not supported");
-        return FAILED;
-    }
     if (bytes != 8 && !(bytes == 4 && d->parts.space == PTX_SPACE_SHARED))
         return misfit(d, &operand->token, "expected a 64-bit register as the address");
     d->in.address = bytes == 8 ? PTX_ADDRESS_64 : PTX_ADDRESS_32;

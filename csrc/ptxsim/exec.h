@@ -223,16 +223,16 @@ static inline f32 ptx_max_f32(f32 x, f32 y) {
     return ptx_result_f32(x != x ? y : y != y ? x : most);
 }
 
-/* The rule for NaN results of f64 arithmetic, as an H200 shows it: the second operand if that is a NaN,
-   quieted, else the first (then the third, a guess); else the NaN of an invalid operation. Operations of
-   fewer operands repeat one. (ptxas may swap the operands of an addition, so no test should lean on the
-   payload.) */
-static inline f64 ptx_result_f64(f64 value, f64 x, f64 y, f64 z) {
+/* A NaN result of f64 arithmetic is the first NaN among the operands, in the order given here, quieted;
+   without one it is the NaN of an invalid operation. Each instruction has an order of its own, read off an
+   H200. (ptxas may swap the operands of an addition or a product, so no test should lean on whole kernels'
+   payloads.) */
+static inline f64 ptx_result_f64(f64 value, f64 first, f64 second, f64 third) {
     const u64 quiet = 1ull << 51;
-    u64 nan = y != y   ? ptx_bits_f64(y) | quiet
-              : x != x ? ptx_bits_f64(x) | quiet
-              : z != z ? ptx_bits_f64(z) | quiet
-                       : 0xfff8000000000000ull;
+    u64 nan = first != first     ? ptx_bits_f64(first) | quiet
+              : second != second ? ptx_bits_f64(second) | quiet
+              : third != third   ? ptx_bits_f64(third) | quiet
+                                 : 0xfff8000000000000ull;
     return value != value ? ptx_f64_of(nan) : value;
 }
 

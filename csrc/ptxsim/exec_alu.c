@@ -120,14 +120,14 @@ PTX_TERNARY(mad_wide_s16, u32, u32, u32, u32, (u32)(signed16(x) * signed16(y)) +
 PTX_TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)x *y + z)
 PTX_TERNARY(mad_wide_s32, u64, s32, s32, u64, (u64)((s64)x *y) + z)
 
-/* PTX leaves division by zero open; these are the values that the instruction sequence of GPUs gives. The
+/* PTX leaves division by zero open; an H200 gives all ones, also as the remainder. The
    smallest integer over -1 wraps to itself. */
 static inline u32 divide_u32(u32 x, u32 y) {
     return y ? x / y : UINT32_MAX;
 }
 
 static inline u32 remainder_u32(u32 x, u32 y) {
-    return y ? x % y : x;
+    return y ? x % y : UINT32_MAX;
 }
 
 static inline u32 divide_s32(s32 x, s32 y) {
@@ -135,7 +135,7 @@ static inline u32 divide_s32(s32 x, s32 y) {
 }
 
 static inline u32 remainder_s32(s32 x, s32 y) {
-    return y == -1 ? 0 : y ? (u32)(x % y) : (u32)x;
+    return y == -1 ? 0 : y ? (u32)(x % y) : UINT32_MAX;
 }
 
 static inline u64 divide_u64(u64 x, u64 y) {
@@ -143,7 +143,7 @@ static inline u64 divide_u64(u64 x, u64 y) {
 }
 
 static inline u64 remainder_u64(u64 x, u64 y) {
-    return y ? x % y : x;
+    return y ? x % y : UINT64_MAX;
 }
 
 static inline u64 divide_s64(s64 x, s64 y) {
@@ -151,7 +151,7 @@ static inline u64 divide_s64(s64 x, s64 y) {
 }
 
 static inline u64 remainder_s64(s64 x, s64 y) {
-    return y == -1 ? 0 : y ? (u64)(x % y) : (u64)x;
+    return y == -1 ? 0 : y ? (u64)(x % y) : UINT64_MAX;
 }
 
 #define DIVISION(...) PTX_BINARY_AS(, PTX_STORE_EACH_LANE, __VA_ARGS__)
@@ -247,35 +247,32 @@ PTX_UNARY(bfind_s64, u32, s64, highest(beside_sign(x)))
 PTX_UNARY(bfind_shiftamt_u32, u32, u32, x ? 31u - highest(x) : UINT32_MAX)
 
 /* The lowest `count` bits of 64. */
-static inline u64 low_bits(u32 count) {
+static inline u64 low_bits(u64 count) {
     return count > 63 ? UINT64_MAX : (1ull << count) - 1;
 }
 
 /* Bits [start, start + count) of a value of `width` bits; bits beyond it repeat the sign bit if there is one.
  */
-static inline u64 extract(u64 x, u32 start, u32 count, u32 width, bool is_signed) {
-    start &= 255;
-    count &= 255;
+static inline u64 extract(u64 x, u64 start, u64 count, u32 width, bool is_signed) {
     u64 field = start < width ? x >> start & low_bits(count) : 0;
     if (!is_signed || count == 0)
         return field;
-    u32 top = start + count - 1;
+    u64 top = start + count - 1;
     u64 sign = x >> (top < width ? top : width - 1) & 1;
-    u32 have = start >= width ? 0 : top < width ? count : width - start;
+    u64 have = start >= width ? 0 : top < width ? count : width - start;
     return sign ? field | ~low_bits(have) : field;
 }
 
-static inline u64 insert(u64 x, u64 into, u32 start, u32 count, u32 width) {
-    start &= 255;
-    count &= 255;
+static inline u64 insert(u64 x, u64 into, u64 start, u64 count, u32 width) {
     if (start >= width)
         return into;
     u64 field = low_bits(count) << start;
     return (into & ~field) | (x << start & field);
 }
 
-PTX_TERNARY(bfe_u32, u32, u32, u32, u32, extract(x, y, z, 32, false))
-PTX_TERNARY(bfe_s32, u32, u32, u32, u32, extract(x, y, z, 32, true))
+/* The 32-bit forms look at 8 bits of start and count, the 64-bit forms at all of them. */
+PTX_TERNARY(bfe_u32, u32, u32, u32, u32, extract(x, y & 255, z & 255, 32, false))
+PTX_TERNARY(bfe_s32, u32, u32, u32, u32, extract(x, y & 255, z & 255, 32, true))
 PTX_TERNARY(bfe_u64, u64, u64, u32, u32, extract(x, y, z, 64, false))
 PTX_TERNARY(bfe_s64, u64, u64, u32, u32, extract(x, y, z, 64, true))
 
@@ -283,7 +280,7 @@ PTX_HANDLER(bfi_b32) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);
     const ptx_u32 *start = ptx_lanes(w, in, 3), *count = ptx_lanes(w, in, 4);
-    PTX_STORE_EACH_LANE(u32, d, insert(a[i], b[i], start[i], count[i], 32))
+    PTX_STORE_EACH_LANE(u32, d, insert(a[i], b[i], start[i] & 255, count[i] & 255, 32))
     return PTX_OK;
 }
 

@@ -131,11 +131,24 @@ static ptx_status locate(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsign
         memcpy(&value, from, sizeof value);                                                                  \
         return (T)value;                                                                                     \
     }                                                                                                        \
-    PTX_CLONES static void load_packed_##name(ptx_##T *d, const uint8_t *from, size_t stride) {              \
-        if (stride == sizeof(M)) {                                                                           \
-            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d[i] = load_##name(from + i * sizeof(M));     \
+    PTX_CLONES static void load_packed_##name(const ptx_warp *w, const ptx_instr *in, const uint8_t *from) { \
+        ptx_##T *d0 = ptx_lanes(w, in, 0), *d1 = ptx_lanes(w, in, 1);                                        \
+        ptx_##T *d2 = ptx_lanes(w, in, 2), *d3 = ptx_lanes(w, in, 3);                                        \
+        const size_t size = sizeof(M);                                                                       \
+        if (in->vector == 1) {                                                                               \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d0[i] = load_##name(from + i * size);         \
+        } else if (in->vector == 2) {                                                                        \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                             \
+                d0[i] = load_##name(from + 2 * i * size);                                                    \
+                d1[i] = load_##name(from + 2 * i * size + size);                                             \
+            }                                                                                                \
         } else {                                                                                             \
-            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d[i] = load_##name(from + i * stride);        \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                             \
+                d0[i] = load_##name(from + 4 * i * size);                                                    \
+                d1[i] = load_##name(from + 4 * i * size + size);                                             \
+                d2[i] = load_##name(from + 4 * i * size + 2 * size);                                         \
+                d3[i] = load_##name(from + 4 * i * size + 3 * size);                                         \
+            }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
     PTX_HANDLER(ld_##name) {                                                                                 \
@@ -144,12 +157,14 @@ static ptx_status locate(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsign
         ptx_status status = locate(w, in, mask, size, &at);                                                  \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
+        if (at.packed) {                                                                                     \
+            load_packed_##name(w, in, at.lane[0]);                                                           \
+            return PTX_OK;                                                                                   \
+        }                                                                                                    \
         for (unsigned e = 0; e < in->vector; e++) {                                                          \
             ptx_##T *d = ptx_lanes(w, in, e);                                                                \
             const size_t offset = e * sizeof(M);                                                             \
-            if (at.packed) {                                                                                 \
-                load_packed_##name(d, at.lane[0] + offset, size);                                            \
-            } else if (at.same) {                                                                            \
+            if (at.same) {                                                                                   \
                 T value = load_##name(at.lane[0] + offset);                                                  \
                 PTX_STORE_LANES(T, d, value)                                                                 \
             } else {                                                                                         \
@@ -272,8 +287,8 @@ static inline f32 atomic_sum_f32(const ptx_instr *in, f32 x, f32 y) {
 
 ATOMIC(add_f32, u32, ptx_bits_f32(atomic_sum_f32(in, ptx_f32_of(x), ptx_f32_of(y))))
 ATOMIC(add_f64, u64,
-       ptx_bits_f64(ptx_result_f64(ptx_f64_of(x) + ptx_f64_of(y), ptx_f64_of(x), ptx_f64_of(y),
-                                   ptx_f64_of(y))))
+       ptx_bits_f64(ptx_result_f64(ptx_f64_of(x) + ptx_f64_of(y), ptx_f64_of(y), ptx_f64_of(x),
+                                   ptx_f64_of(x))))
 ATOMIC(min_u32, u32, x < y ? x : y)
 ATOMIC(min_s32, u32, (s32)x < (s32)y ? x : y)
 ATOMIC(min_u64, u64, x < y ? x : y)

@@ -58,7 +58,7 @@ static inline ptx_status exchange(ptx_warp *w, const ptx_instr *in, uint32_t mas
         return status;
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *a = ptx_lanes(w, in, 2), *b = ptx_lanes(w, in, 3), *c = ptx_lanes(w, in, 4);
-    uint32_t result[PTX_LANES], in_range = 0;
+    uint32_t result[PTX_LANES] = {0}, in_range = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint32_t source;
@@ -149,7 +149,7 @@ PTX_HANDLER(activemask) {
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_##T *a = ptx_lanes(w, in, 1);                                                              \
         const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
-        T result[PTX_LANES];                                                                                 \
+        T result[PTX_LANES] = {0};                                                                           \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned lane = (unsigned)__builtin_ctz(left);                                                   \
             uint32_t rest = members[lane] & mask;                                                            \

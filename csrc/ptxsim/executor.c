@@ -198,7 +198,8 @@ static void finish(ptx_warp *warp) {
 static ptx_status deadlock(ptx_worker *worker) {
     char waits[300];
     size_t used = 0;
-    const ptx_warp *first = NULL;
+    const ptx_warp *first = worker->warps;
+    bool any = false;
     waits[0] = '\0';
     for (unsigned i = 0; i < worker->warp_count; i++) {
         const ptx_warp *warp = &worker->warps[i];
@@ -206,12 +207,13 @@ static ptx_status deadlock(ptx_worker *worker) {
             continue;
         if (used + 60 < sizeof waits)
             used += (size_t)snprintf(waits + used, sizeof waits - used,
-                                     "%swarp %u at PTX line %u (barrier %u)", first ? ", " : "", i,
+                                     "%swarp %u at PTX line %u (barrier %u)", any ? ", " : "", i,
                                      worker->kernel->source[warp->pc - 1].line, warp->barrier);
         else if (waits[used - 1] != '.')
             used += (size_t)snprintf(waits + used, sizeof waits - used, ", ...");
-        if (!first)
+        if (!any)
             first = warp;
+        any = true;
     }
     return ptx_fault(&worker->warps[first->index], &worker->kernel->code[first->pc - 1], -1, PTX_ERR_BARRIER,
                      "deadlock: every warp left waits at a barrier that cannot complete: %s", waits);
@@ -360,11 +362,11 @@ static void fill_constants(ptx_warp *warp) {
 
 static void start_warp(ptx_warp *warp, unsigned block_threads) {
     unsigned first = warp->index * PTX_LANES;
-    unsigned lanes = block_threads - first < PTX_LANES ? block_threads - first : PTX_LANES;
+    unsigned left = block_threads - first;
     const ptx_kernel *kernel = warp->worker->kernel;
     warp->pc = 0;
     warp->meeting = PTX_NO_PC;
-    warp->active = warp->live = UINT32_MAX >> (PTX_LANES - lanes);
+    warp->active = warp->live = left < PTX_LANES ? (1u << left) - 1 : PTX_ALL_LANES;
     warp->state = PTX_WARP_READY;
     warp->depth = 0;
     memset(warp->registers, PTX_POISON, kernel->register_bytes);
@@ -380,7 +382,12 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
 static void start_block(ptx_worker *worker) {
     const ptx_run *run = worker->run;
     const uint32_t *grid = run->config->grid;
+    /* The last block first: blocks have no order, and a kernel that relies on one, such as a pass that writes
+       in place what other blocks have yet to read, shall be wrong here too. Atomics keep the order of the
+       block numbers, which people expect of the values they return. */
     uint64_t index = worker->block_index;
+    if (!run->kernel->global_atomics)
+        index = run->blocks - 1 - index;
     worker->block[0] = (uint32_t)(index % grid[0]);
     worker->block[1] = (uint32_t)(index / grid[0] % grid[1]);
     worker->block[2] = (uint32_t)(index / grid[0] / grid[1]);

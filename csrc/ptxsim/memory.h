@@ -4,7 +4,8 @@
 
 #include "ptxsim.h"
 
-enum { PTX_POISON = 0xA5 }; /* what fresh memory is filled with */
+/* What fresh memory is filled with: a NaN in every float type, so that no sum hides its use. */
+enum { PTX_POISON = 0xFF };
 
 typedef struct ptx_allocation {
     uint64_t address;

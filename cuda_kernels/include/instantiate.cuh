@@ -1,7 +1,7 @@
 // Turns the template `reduce` of the rung that includes it last into the kernels that the host looks up:
-// <rung>_<op>_<dtype>, one for each row of ops.def and dtypes.def, all with the same parameters.
-// The rung defines GR_RUNG, and GR_TEMPLATE_BLOCK when its block size is a template parameter; its entries
-// then end in _b<block>.
+// <rung>_<op>_<dtype>, one for each row of scope LADDER in ops.def and dtypes.def, all with the same
+// parameters. The rung defines GR_RUNG, and GR_TEMPLATE_BLOCK when its block size is a template parameter;
+// its entries then end in _b<block>.
 #include <cstdint>
 
 #include "ops.cuh"
@@ -32,6 +32,13 @@
     }
 #endif
 
-#define GR_DTYPE(dtype, numpy_name, In, Acc, partial) GR_OPS(GR_KERNELS, dtype, In, Acc)
+// Rows of scope GENERAL expand to nothing.
+#define GR_OP_LADDER(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)
+#define GR_OP_GENERAL(op, Op, dtype, In, Acc)
+#define GR_OP_ROW(op, Op, takes, result, scope, dtype, In, Acc) GR_OP_##scope(op, Op, dtype, In, Acc)
+#define GR_DTYPE_LADDER(dtype, In, Acc) GR_OPS(GR_OP_ROW, dtype, In, Acc)
+#define GR_DTYPE_GENERAL(dtype, In, Acc)
+
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##scope(dtype, In, Acc)
 #include "dtypes.def"
 #undef GR_DTYPE

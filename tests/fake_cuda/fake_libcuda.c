@@ -232,6 +232,21 @@ gr_cu_result cuMemFree_v2(gr_cu_deviceptr address) {
     return end(INVALID_VALUE);
 }
 
+gr_cu_result cuPointerGetAttribute(void *value, int attribute, gr_cu_deviceptr address) {
+    gr_cu_result result = begin(S_cuPointerGetAttribute, INITIALISED);
+    if (result != GR_CU_SUCCESS)
+        return end(result);
+    for (const object *o = state.objects; o; o = o->next) {
+        if (attribute == GR_CU_POINTER_DEVICE && o->kind == ALLOCATION &&
+            address - (uint64_t)(uintptr_t)o->memory < o->bytes) {
+            int device = (int)(o->context - state.contexts);
+            memcpy(value, &device, sizeof device);
+            return end(GR_CU_SUCCESS);
+        }
+    }
+    return end(INVALID_VALUE);
+}
+
 gr_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
     gr_cu_result result = begin(S_cuMemGetInfo_v2, CONTEXT);
     if (result == GR_CU_SUCCESS) {
@@ -346,17 +361,22 @@ gr_cu_result cuLaunchKernel(gr_cu_function handle, unsigned grid_x, unsigned gri
     if (!function || (!is_default(stream) && !in_stream))
         return end(INVALID_HANDLE);
     if (grid_x == 0 || grid_x > INT32_MAX || grid_y != 1 || grid_z != 1 || block_x == 0 || block_x > 1024 ||
-        block_y != 1 || block_z != 1 || shared_bytes > function->max_dynamic || extra)
+        block_y != 1 || block_z != 1 || shared_bytes > function->max_dynamic || params)
         return end(INVALID_VALUE);
+    /* The three parameters of every kernel here, as one packed buffer. */
+    if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
+        extra[4] != GR_CU_LAUNCH_PARAM_END || *(const size_t *)extra[3] != 24)
+        return end(INVALID_VALUE);
+    const unsigned char *packed = extra[1];
 
     fake_cuda_launch launch = {.grid = grid_x,
                                .block = block_x,
                                .shared_bytes = shared_bytes,
                                .shared_limit = function->max_dynamic};
     memcpy(launch.name, function->name, sizeof launch.name);
-    memcpy(&launch.in, params[0], sizeof launch.in);
-    memcpy(&launch.out, params[1], sizeof launch.out);
-    memcpy(&launch.n, params[2], sizeof launch.n);
+    memcpy(&launch.in, packed, sizeof launch.in);
+    memcpy(&launch.out, packed + 8, sizeof launch.out);
+    memcpy(&launch.n, packed + 16, sizeof launch.n);
     if (!in_stream) {
         launch.default_stream = true;
         top()->pending = true;

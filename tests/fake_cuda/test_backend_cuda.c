@@ -50,6 +50,18 @@ static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba, 1, 2, 3, 4};
 static const gr_image image = {"v0", fatbin, sizeof fatbin};
 enum { N = 5003, GRID = 7 };
 
+/* The parameters of a ladder kernel, and a launch with them. */
+typedef struct ladder_params {
+    gr_devptr in, out;
+    uint64_t n;
+} ladder_params;
+
+#define LAUNCH(kernel_, grid_, block_, shared_, in_, out_, n_)                                               \
+    {                                                                                                        \
+        .kernel = (kernel_), .grid = {(grid_), 1}, .block = (block_), .shared_bytes = (shared_),             \
+        .params = &(const ladder_params){(in_), (out_), (n_)}, .param_bytes = sizeof(ladder_params)          \
+    }
+
 static int32_t element(int i) {
     return (int32_t)((uint32_t)i * 2654435761U) / 3;
 }
@@ -103,6 +115,10 @@ static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
         status = b->alloc(b, GRID * sizeof(int64_t), &s->partials, error);
     if (status == GR_OK)
         status = b->alloc(b, sizeof(int64_t), &s->out, error);
+    int device = -1;
+    if (status == GR_OK)
+        status = gr_backend_cuda_pointer(s->in + 4, &device, error);
+    CHECK(status != GR_OK || device == b->info.index);
     if (status == GR_OK)
         status = b->upload(b, s->in, data, N * sizeof *data, error);
     if (status == GR_OK)
@@ -111,8 +127,8 @@ static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
         status = b->find(b, s->module, "v0_sum_i32", &s->first, error);
     if (status == GR_OK)
         status = b->find(b, s->module, "v0_sum_i64", &s->second, error);
-    gr_launch launches[] = {{s->first, GRID, 256, 1024, {s->in, s->partials, N}},
-                            {s->second, 1, 256, 64 * 1024, {s->partials, s->out, GRID}}};
+    gr_launch launches[] = {LAUNCH(s->first, GRID, 256, 1024, s->in, s->partials, N),
+                            LAUNCH(s->second, 1, 256, 64 * 1024, s->partials, s->out, GRID)};
     for (int i = 0; i < 2 && status == GR_OK; i++)
         status = b->launch(b, &launches[i], NULL, error);
     if (status == GR_OK)
@@ -175,7 +191,7 @@ static void test_happy_path(void) {
         double mean = (graph + fake_cuda_kernel_microseconds(GRID) + fake_cuda_kernel_microseconds(1)) / 2;
         CHECK(fabs(s.microseconds[i] - mean) < 1e-3);
     }
-    gr_launch unfinished = {s.first, 1, 64, 0, {s.in, s.partials, N}};
+    gr_launch unfinished = LAUNCH(s.first, 1, 64, 0, s.in, s.partials, N);
     CHECK_OK(b->launch(b, &unfinished, NULL, error));
     CHECK_OK(b->time(b, &unfinished, 1, 1, s.microseconds, error));
     CHECK(fake->hazards() == 0);
@@ -328,7 +344,7 @@ static void test_shared_memory(void) {
     CHECK_OK(b->upload(b, in, data, sizeof data, error));
     CHECK_OK(b->load(b, &image, &module, error));
     CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
-    gr_launch launch = {kernel, 2, 256, 48 * 1024, {in, out, N}};
+    gr_launch launch = LAUNCH(kernel, 2, 256, 48 * 1024, in, out, N);
     CHECK_OK(b->launch(b, &launch, NULL, error));
     CHECK(fake->calls("cuFuncSetAttribute") == 0);
     const uint32_t most = FAKE_CUDA_SHARED_OPTIN - FAKE_CUDA_STATIC_SHARED;
@@ -373,7 +389,7 @@ static void test_sticky_error(void) {
         CHECK_OK(b->alloc(b, 64, &small, error));
         CHECK_OK(b->load(b, &image, &module, error));
         CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
-        const gr_launch launch = {kernel, 1, 64, 0, {small, small, 17}}; /* one element too many */
+        const gr_launch launch = LAUNCH(kernel, 1, 64, 0, small, small, 17); /* one element too many */
         if (timed) {
             CHECK_FAILS(
                 GR_ERR_DEVICE,
@@ -419,7 +435,7 @@ static void check_forked_child(session *s, pid_t parent) {
              (int)parent);
     long before = fake->calls(NULL);
     gr_backend *b = s->backend, *second = NULL;
-    gr_launch launch = {s->first, 1, 64, 0, {s->in, s->partials, N}};
+    gr_launch launch = LAUNCH(s->first, 1, 64, 0, s->in, s->partials, N);
     gr_devptr address = 0;
     gr_module *module = NULL;
     gr_kernel *kernel = NULL;
@@ -494,15 +510,19 @@ static void *work(void *argument) {
         int64_t expected = fill(data + 1, n) + (data[0] = w->seed), out[2] = {0, 0};
         gr_devptr in = 0, sums = 0;
         gr_kernel *kernel = NULL;
-        gr_launch launch = {
-            NULL, 2, 64, (uint32_t)(40 * 1024 + 12 * 1024 * w->seed), {0, 0, (uint64_t)n + 1}};
+        ladder_params params = {.n = (uint64_t)n + 1};
+        gr_launch launch = {.grid = {2, 1},
+                            .block = 64,
+                            .shared_bytes = (uint32_t)(40 * 1024 + 12 * 1024 * w->seed),
+                            .params = &params,
+                            .param_bytes = sizeof params};
         double unused[2];
         CHECK_OK(b->alloc(b, sizeof data, &in, error));
         CHECK_OK(b->alloc(b, sizeof out, &sums, error));
         CHECK_OK(b->find(b, w->module, names[(round + w->seed) % 3], &kernel, error));
         launch.kernel = kernel;
-        launch.params.in = in;
-        launch.params.out = sums;
+        params.in = in;
+        params.out = sums;
         CHECK_OK(b->upload(b, in, data, sizeof data, error));
         if (round % 3 == 2)
             CHECK_OK(b->time(b, &launch, 1, 2, unused, error));

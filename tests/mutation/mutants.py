@@ -163,7 +163,7 @@ MUTANTS = (
         V0,
         "const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;",
         "const int i = int(blockIdx.x * blockDim.x + t);",
-        ("tests/test_ladder.py", "--large", "-k", "test_huge"),
+        ("tests/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
         gpu_only="needs 2^31 elements",
     ),
     Mutant(
@@ -171,7 +171,7 @@ MUTANTS = (
         V7,
         "i < n; i += step) {",
         "i < unsigned(n); i += step) {",
-        ("tests/test_ladder.py", "--large", "-k", "test_huge"),
+        ("tests/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
         gpu_only="needs 2^32 elements",
     ),
     # The tree

@@ -2,6 +2,7 @@
 
 python tests/mutation/run.py             all mutants
 python tests/mutation/run.py v8 tail     those whose trap contains one of the words
+python tests/mutation/run.py --device=cuda   on a GPU: those that the simulator cannot show
 
 The package must be installed for this interpreter (its compiled parts are taken from there), and nvcc and a
 C compiler found. Exits with 1 when a mutant survives, a change is out of date, or the tests fail without any.
@@ -89,6 +90,9 @@ class Tree:
             target = package / "kernels" / f"{source.stem}.ptx"
             kept[target] = target.read_bytes()
             self._run(self.nvcc, *kernels.PTX_FLAGS, str(source.relative_to(self.root)), "-o", str(target))
+            fatbin = target.with_suffix(".fatbin")
+            kept[fatbin] = fatbin.read_bytes()
+            self._run(self.nvcc, *kernels.FATBIN_FLAGS, str(target), "-o", str(fatbin))
         return kept
 
     def _run(self, *command):
@@ -98,6 +102,11 @@ class Tree:
 
     def pytest(self, *arguments):
         """Runs tests of the copy up to the first failure; returns the exit code and the output."""
+        if arguments[0].startswith("tests/gpu/"):  # a program of its own
+            done = subprocess.run(
+                [sys.executable, *arguments], cwd=self.root, capture_output=True, text=True, check=False
+            )
+            return done.returncode, f"FAILED {arguments[0]}\n{done.stdout}{done.stderr}"
         command = [
             sys.executable,
             "-m",
@@ -136,18 +145,22 @@ def verdict(tree, mutant):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only mutants whose trap contains one of these")
+    parser.add_argument("--device", default="sim", help='"cuda" for the mutants that only a GPU shows')
     args = parser.parse_args()
     chosen = [m for m in MUTANTS if not args.words or any(word in m.trap for word in args.words)]
+    on_gpu = args.device != "sim"
+    if on_gpu:
+        chosen = [m for m in chosen if m.gpu_only]
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Tree(Path(folder))
-        for tests in sorted({mutant.tests for mutant in chosen if not mutant.gpu_only}):
+        for tests in sorted({mutant.tests for mutant in chosen if on_gpu or not mutant.gpu_only}):
             code, output = tree.pytest(*tests)
             if code != 0:
                 raise SystemExit(f"without any mutant: pytest {' '.join(tests)} fails\n{output[-3000:]}")
         width = max(len(mutant.trap) for mutant in chosen)
         for mutant in chosen:
-            if mutant.gpu_only:
+            if mutant.gpu_only and not on_gpu:
                 tree.apply(mutant)()  # the change still fits and compiles
                 killed, text = True, f"GPU only: {mutant.gpu_only}"
             else:

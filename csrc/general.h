@@ -1,0 +1,30 @@
+/* Any operator over any layout: a planned launch or two of the general kernels, from host or device elements.
+ */
+#ifndef GR_GENERAL_H
+#define GR_GENERAL_H
+
+#include "device.h"
+#include "general_plan.h"
+
+/* Where the elements of an input lie: `bytes` of host memory to upload, or on the device already. */
+typedef struct gr_source {
+    const void *host; /* NULL: on the device */
+    size_t bytes;
+    uint64_t origin; /* of the first element: an offset into the host bytes, or a device address */
+} gr_source;
+
+typedef struct gr_general_request {
+    gr_op op;
+    gr_dtype dtype;
+    gr_layout layout;
+    gr_source source;
+    gr_source second;    /* used when layout.has_second: a mask, or the other vector of a dot product */
+    const void *initial; /* an element of the result's dtype, or NULL */
+    void *host_out;      /* room for the results in host memory; NULL: they go to device_out */
+    gr_devptr device_out;
+} gr_general_request;
+
+gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_request *request,
+                     const gr_interrupt *interrupt, gr_error *error);
+
+#endif

@@ -1,0 +1,47 @@
+/* The launch plan of the general kernels: a pure function of layout and operator, like launch_plan. */
+#ifndef GR_GENERAL_PLAN_H
+#define GR_GENERAL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "general_params.h"
+#include "gr_status.h"
+#include "launch_plan.h"
+
+enum { GR_MAX_NDIM = 64 };
+
+/* An input as NumPy describes it; strides in bytes. second_strides are those of the `where` mask or of the
+   other vector, of the same shape. */
+typedef struct gr_layout {
+    size_t ndim;
+    size_t item_bytes;
+    uint64_t extent[GR_MAX_NDIM];
+    int64_t stride[GR_MAX_NDIM];
+    int64_t second_stride[GR_MAX_NDIM];
+    bool reduced[GR_MAX_NDIM];
+    bool has_second;
+    bool in_order; /* positions count (argmin): elements must be numbered in C order */
+    bool flat;     /* the operator has a kernel for contiguous input */
+} gr_layout;
+
+typedef struct gr_general_launch {
+    const char *kernel; /* "flat", "axis" or "last" */
+    uint32_t grid_x, grid_y;
+    gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
+} gr_general_launch;
+
+typedef struct gr_general_plan {
+    size_t count; /* 0 when there is no result at all, else 1 or 2 */
+    uint64_t results;
+    uint64_t reduced_count; /* elements reduced into each result */
+    size_t states_bytes;    /* between the two launches */
+    gr_general_launch launches[2];
+} gr_general_plan;
+
+/* GR_ERR_VALUE when the dimensions do not merge into GR_MAX_DIMS of each kind: copy the input to C order,
+   kept dimensions first, and ask again. */
+gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
+                               gr_error *error);
+
+#endif

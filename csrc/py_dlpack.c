@@ -1,0 +1,335 @@
+#include "py_dlpack.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The structures of DLPack 1, whose layout its specification fixes. */
+
+typedef struct dl_device {
+    int32_t type;
+    int32_t number;
+} dl_device;
+
+typedef struct dl_dtype {
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+} dl_dtype;
+
+typedef struct dl_tensor {
+    void *data;
+    dl_device device;
+    int32_t ndim;
+    dl_dtype dtype;
+    int64_t *shape;
+    int64_t *strides; /* in elements; NULL means C order */
+    uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_managed {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *self);
+} dl_managed;
+
+typedef struct dl_versioned {
+    uint32_t major;
+    uint32_t minor;
+    void *context;
+    void (*deleter)(struct dl_versioned *self);
+    uint64_t flags;
+    dl_tensor tensor;
+} dl_versioned;
+
+_Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_versioned) == 80,
+               "DLPack fixes these sizes");
+
+enum { MAJOR_VERSION = 1, READ_ONLY = 1, COPIED = 2, MAX_DIMENSIONS = 64 };
+
+/* The names of capsules; a capsule keeps the pointer, so they must be static. */
+static const char FRESH[] = "dltensor";
+static const char USED[] = "used_dltensor";
+static const char FRESH_VERSIONED[] = "dltensor_versioned";
+static const char USED_VERSIONED[] = "used_dltensor_versioned";
+static const char OWNER[] = "gpureduce.dlpack_owner";
+
+typedef struct dtype_row {
+    uint8_t code;
+    uint8_t bits;
+    const char *name;
+} dtype_row;
+
+static const dtype_row dtype_rows[] = {
+    {6, 8, "bool"},      {0, 8, "int8"},     {0, 16, "int16"},   {0, 32, "int32"},     {0, 64, "int64"},
+    {1, 8, "uint8"},     {1, 16, "uint16"},  {1, 32, "uint32"},  {1, 64, "uint64"},    {2, 16, "float16"},
+    {4, 16, "bfloat16"}, {2, 32, "float32"}, {2, 64, "float64"}, {5, 64, "complex64"}, {5, 128, "complex128"},
+};
+
+enum { DTYPE_ROWS = sizeof dtype_rows / sizeof dtype_rows[0] };
+
+static const dtype_row *dtype_of(dl_dtype dtype) {
+    for (int i = 0; i < DTYPE_ROWS; ++i) {
+        if (dtype.lanes == 1 && dtype_rows[i].code == dtype.code && dtype_rows[i].bits == dtype.bits)
+            return &dtype_rows[i];
+    }
+    PyErr_Format(PyExc_TypeError,
+                 "DLPack: elements of type code %d with %d bits and %d lanes are not supported", dtype.code,
+                 dtype.bits, dtype.lanes);
+    return NULL;
+}
+
+static const dtype_row *dtype_named(const char *name) {
+    for (int i = 0; i < DTYPE_ROWS; ++i) {
+        if (strcmp(dtype_rows[i].name, name) == 0)
+            return &dtype_rows[i];
+    }
+    PyErr_Format(PyExc_TypeError, "DLPack: dtype %s is not supported", name);
+    return NULL;
+}
+
+/* Import */
+
+static void release_imported(PyObject *owner) {
+    dl_managed *managed = PyCapsule_GetPointer(owner, OWNER);
+    /* A destructor may run while an exception is on its way; a deleter may run Python code. */
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+    PyErr_Restore(type, value, traceback);
+}
+
+static void release_imported_versioned(PyObject *owner) {
+    dl_versioned *managed = PyCapsule_GetPointer(owner, OWNER);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+    PyErr_Restore(type, value, traceback);
+}
+
+static int check_capsule(PyObject *capsule) {
+    if (!PyCapsule_CheckExact(capsule)) {
+        PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule, got %s", Py_TYPE(capsule)->tp_name);
+        return -1;
+    }
+    if (PyCapsule_IsValid(capsule, FRESH) || PyCapsule_IsValid(capsule, FRESH_VERSIONED))
+        return 0;
+    if (PyCapsule_IsValid(capsule, USED) || PyCapsule_IsValid(capsule, USED_VERSIONED)) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: the capsule was consumed before");
+        return -1;
+    }
+    const char *name = PyCapsule_GetName(capsule);
+    PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule named '%s' or '%s', got '%.100s'", FRESH,
+                 FRESH_VERSIONED, name == NULL ? "(no name)" : name);
+    return -1;
+}
+
+static int check_structure(const dl_tensor *tensor) {
+    if (tensor->ndim < 0 || tensor->ndim > MAX_DIMENSIONS) {
+        PyErr_Format(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
+                     tensor->ndim, MAX_DIMENSIONS);
+        return -1;
+    }
+    if (tensor->ndim > 0 && tensor->shape == NULL) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has no shape");
+        return -1;
+    }
+    if (tensor->byte_offset > UINT64_MAX - (uintptr_t)tensor->data) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: the byte offset runs past the address space");
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *tuple_of(const int64_t *values, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *value = PyLong_FromLongLong(values[i]);
+        if (value == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, value);
+    }
+    return tuple;
+}
+
+/* Strides in bytes; an axis of at most one element may carry any number, which nobody may use. */
+static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
+    int64_t bytes[MAX_DIMENSIONS];
+    int64_t stride = 1;
+    bool fits = true;
+    for (int i = tensor->ndim - 1; i >= 0; --i) {
+        const int64_t length = tensor->shape[i];
+        if (tensor->strides != NULL)
+            stride = tensor->strides[i];
+        bytes[i] = 0;
+        /* CuPy divides the byte stride as an unsigned number: times the size, -180 comes back by wrapping. */
+        if (length > 1 && __builtin_mul_overflow(stride, item_bytes, &bytes[i]))
+            fits = fits && stride > 0 && bytes[i] < 0;
+        if (tensor->strides == NULL && length > 1)
+            fits = !__builtin_mul_overflow(stride, length, &stride) && fits;
+    }
+    if (!fits) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: a stride is past 64 bits");
+        return NULL;
+    }
+    return tuple_of(bytes, tensor->ndim);
+}
+
+static PyObject *describe(const dl_tensor *tensor, bool read_only, PyObject *owner) {
+    if (check_structure(tensor) < 0)
+        return NULL;
+    const dtype_row *dtype = dtype_of(tensor->dtype);
+    if (dtype == NULL)
+        return NULL;
+    PyObject *shape = tuple_of(tensor->shape, tensor->ndim);
+    PyObject *strides = shape == NULL ? NULL : byte_strides(tensor, dtype->bits / CHAR_BIT);
+    PyObject *result = NULL;
+    if (strides != NULL)
+        result =
+            Py_BuildValue("KOOsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
+                          shape, strides, dtype->name, (int)tensor->device.type, (int)tensor->device.number,
+                          read_only ? Py_True : Py_False, owner);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return result;
+}
+
+/* The owner gets its destructor last: until then an error leaves the tensor to the capsule it came in. */
+static PyObject *take_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
+                           const char *used, PyCapsule_Destructor release) {
+    PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
+    if (owner == NULL)
+        return NULL;
+    PyObject *result = describe(tensor, read_only, owner);
+    if (result != NULL && PyCapsule_SetName(capsule, used) < 0)
+        Py_CLEAR(result);
+    if (result != NULL)
+        PyCapsule_SetDestructor(owner, release);
+    Py_DECREF(owner);
+    return result;
+}
+
+PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    if (check_capsule(capsule) < 0)
+        return NULL;
+    if (PyCapsule_IsValid(capsule, FRESH)) {
+        dl_managed *managed = PyCapsule_GetPointer(capsule, FRESH);
+        return take_over(capsule, managed, &managed->tensor, false, USED, release_imported);
+    }
+    dl_versioned *managed = PyCapsule_GetPointer(capsule, FRESH_VERSIONED);
+    if (managed->major != MAJOR_VERSION) {
+        PyErr_Format(PyExc_BufferError, "DLPack: the tensor is of version %u.%u; version %d is supported",
+                     (unsigned)managed->major, (unsigned)managed->minor, (int)MAJOR_VERSION);
+        return NULL;
+    }
+    return take_over(capsule, managed, &managed->tensor, (managed->flags & READ_ONLY) != 0, USED_VERSIONED,
+                     release_imported_versioned);
+}
+
+/* Export */
+
+typedef struct exported {
+    union {
+        dl_managed managed;
+        dl_versioned versioned;
+    } as;
+    PyObject *owner;
+    int64_t axes[]; /* shape, then strides */
+} exported;
+
+/* Called by the consumer, perhaps from a thread that Python does not know and perhaps after Python ended:
+   then the owner cannot be released any more. */
+static void release_exported(exported *self) {
+    if (!Py_IsInitialized())
+        return;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF(self->owner);
+    free(self);
+    PyGILState_Release(gil);
+}
+
+static void delete_managed(dl_managed *self) {
+    release_exported(self->context);
+}
+
+static void delete_versioned(dl_versioned *self) {
+    release_exported(self->context);
+}
+
+/* A capsule that nobody consumed takes its tensor along. */
+static void drop_capsule(PyObject *capsule) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyCapsule_IsValid(capsule, FRESH))
+        delete_managed(PyCapsule_GetPointer(capsule, FRESH));
+    else if (PyCapsule_IsValid(capsule, FRESH_VERSIONED))
+        delete_versioned(PyCapsule_GetPointer(capsule, FRESH_VERSIONED));
+    PyErr_Restore(type, value, traceback);
+}
+
+/* Fills shape and the strides of C order. */
+static int fill_axes(PyObject *shape, int ndim, int64_t *axes) {
+    int64_t stride = 1;
+    for (int i = ndim - 1; i >= 0; --i) {
+        const int64_t length = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+        if (length == -1 && PyErr_Occurred())
+            return -1;
+        axes[i] = length;
+        axes[ndim + i] = stride;
+        if (length < 0 || __builtin_mul_overflow(stride, length > 1 ? length : 1, &stride)) {
+            PyErr_SetString(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *owner, *shape;
+    unsigned long long pointer;
+    const char *name;
+    int type, number, versioned, copied;
+    if (!PyArg_ParseTuple(args, "OKO!siipp:dlpack_export", &owner, &pointer, &PyTuple_Type, &shape, &name,
+                          &type, &number, &versioned, &copied))
+        return NULL;
+    const dtype_row *dtype = dtype_named(name);
+    if (dtype == NULL)
+        return NULL;
+    if (PyTuple_GET_SIZE(shape) > MAX_DIMENSIONS)
+        return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", MAX_DIMENSIONS);
+    const int ndim = (int)PyTuple_GET_SIZE(shape);
+    exported *self = calloc(1, sizeof *self + 2 * (size_t)ndim * sizeof self->axes[0]);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    if (fill_axes(shape, ndim, self->axes) < 0) {
+        free(self);
+        return NULL;
+    }
+    const dl_tensor tensor = {
+        .data = (void *)(uintptr_t)pointer,
+        .device = {type, number},
+        .ndim = ndim,
+        .dtype = {dtype->code, dtype->bits, 1},
+        .shape = self->axes,
+        .strides = self->axes + ndim,
+    };
+    if (versioned)
+        self->as.versioned = (dl_versioned){.major = MAJOR_VERSION,
+                                            .context = self,
+                                            .deleter = delete_versioned,
+                                            .flags = copied ? COPIED : 0,
+                                            .tensor = tensor};
+    else
+        self->as.managed = (dl_managed){.tensor = tensor, .context = self, .deleter = delete_managed};
+    PyObject *capsule = PyCapsule_New(&self->as, versioned ? FRESH_VERSIONED : FRESH, drop_capsule);
+    if (capsule == NULL) {
+        free(self);
+        return NULL;
+    }
+    self->owner = Py_NewRef(owner);
+    return capsule;
+}

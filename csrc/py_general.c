@@ -1,0 +1,439 @@
+#include "py_general.h"
+
+#include <string.h>
+
+#include "array_intake.h"
+#include "general.h"
+#include "py_args.h"
+#include "py_errors.h"
+
+/* One input: a NumPy array or a view of device memory, with what keeps its elements alive. */
+typedef struct operand {
+    PyObject *owner; /* a PyArrayObject that we own a reference to, or NULL for a device view */
+    size_t ndim;
+    uint64_t extent[GR_MAX_NDIM];
+    int64_t stride[GR_MAX_NDIM];
+    gr_dtype dtype;
+    gr_source source;
+} operand;
+
+static size_t item_bytes(const operand *self) {
+    return gr_dtypes[self->dtype].item_bytes;
+}
+
+/* (pointer, shape, strides, dtype name), checked no further than memory safety of this process needs. */
+static int view_operand(PyObject *view, const char *name, operand *out) {
+    unsigned long long pointer = 0;
+    PyObject *shape = NULL, *strides = NULL;
+    const char *dtype = NULL;
+    if (!PyArg_ParseTuple(view, "KO!O!s", &pointer, &PyTuple_Type, &shape, &PyTuple_Type, &strides, &dtype))
+        return -1;
+    const Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
+    if (ndim > GR_MAX_NDIM || PyTuple_GET_SIZE(strides) != ndim) {
+        PyErr_Format(PyExc_ValueError, "%s: a view has %zd dimensions and %zd strides", name, ndim,
+                     PyTuple_GET_SIZE(strides));
+        return -1;
+    }
+    out->ndim = (size_t)ndim;
+    for (Py_ssize_t d = 0; d < ndim; ++d) {
+        out->extent[d] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(shape, d));
+        out->stride[d] = PyErr_Occurred() ? 0 : PyLong_AsLongLong(PyTuple_GET_ITEM(strides, d));
+        if (PyErr_Occurred())
+            return -1;
+    }
+    out->source = (gr_source){.host = NULL, .origin = pointer};
+    return py_find_dtype_name(dtype, name, &out->dtype);
+}
+
+/* The bytes from the lowest to the highest element; false when an array that is packed would have fewer, or
+   when an element is not where a kernel can load it. */
+static bool span_of_array(PyArrayObject *array, operand *out) {
+    const size_t item = item_bytes(out);
+    int64_t low = 0, high = (int64_t)item;
+    bool aligned = true;
+    for (size_t d = 0; d < out->ndim; ++d) {
+        if (out->extent[d] == 0) {
+            out->source = (gr_source){.host = PyArray_DATA(array)};
+            return true;
+        }
+        const int64_t reach = out->stride[d] * (int64_t)(out->extent[d] - 1);
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+        aligned = aligned && (out->extent[d] == 1 || out->stride[d] % (int64_t)item == 0);
+    }
+    out->source = (gr_source){.host = (const char *)PyArray_DATA(array) + low,
+                              .bytes = (size_t)(high - low),
+                              .origin = (uint64_t)-low};
+    return aligned && out->source.bytes <= (size_t)PyArray_SIZE(array) * item;
+}
+
+static void describe(PyArrayObject *array, operand *out) {
+    out->ndim = (size_t)PyArray_NDIM(array);
+    for (size_t d = 0; d < out->ndim; ++d) {
+        out->extent[d] = (uint64_t)PyArray_DIM(array, (int)d);
+        out->stride[d] = PyArray_STRIDE(array, (int)d);
+    }
+}
+
+/* Takes the place of out->owner by a copy in C order, and describes that. */
+static int pack(operand *out) {
+    PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)out->owner, NPY_CORDER);
+    if (copy == NULL)
+        return -1;
+    Py_SETREF(out->owner, (PyObject *)copy);
+    describe(copy, out);
+    span_of_array(copy, out);
+    return 0;
+}
+
+static int array_operand(const py_state *state, PyObject *object, const char *name, operand *out) {
+    if (!PyArray_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s", name,
+                     Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    PyArrayObject *array = (PyArrayObject *)object;
+    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, name, &out->dtype) < 0)
+        return -1;
+    if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) {
+        PyErr_Format(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
+        return -1;
+    }
+    if (PyArray_NDIM(array) > GR_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
+        return -1;
+    }
+    out->owner = Py_NewRef(object);
+    describe(array, out);
+    return span_of_array(array, out) ? 0 : pack(out);
+}
+
+static int take_operand(const py_state *state, PyObject *object, const char *name, operand *out) {
+    return PyTuple_Check(object) ? view_operand(object, name, out) : array_operand(state, object, name, out);
+}
+
+typedef struct call {
+    operand source, second;
+    PyObject *out_array; /* the results in host memory, or NULL */
+    gr_general_request request;
+    gr_device *device;
+} call;
+
+static void call_release(call *self) {
+    Py_CLEAR(self->source.owner);
+    Py_CLEAR(self->second.owner);
+}
+
+static int take_axes(PyObject *axes, call *self) {
+    if (!PyTuple_Check(axes)) {
+        PyErr_SetString(PyExc_TypeError, "axes: expected a tuple");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axes); ++i) {
+        const Py_ssize_t axis = PyNumber_AsSsize_t(PyTuple_GET_ITEM(axes, i), PyExc_ValueError);
+        if (axis == -1 && PyErr_Occurred())
+            return -1;
+        if (axis < 0 || (size_t)axis >= self->source.ndim || self->request.layout.reduced[axis]) {
+            PyErr_Format(PyExc_ValueError, "axes: %zd is no axis, or named twice", axis);
+            return -1;
+        }
+        self->request.layout.reduced[axis] = true;
+    }
+    return 0;
+}
+
+static int take_second(const py_state *state, PyObject *object, call *self) {
+    const bool pair = gr_ops[self->request.op].takes == GR_TAKES_PAIR;
+    if (object == Py_None) {
+        if (pair)
+            PyErr_SetString(PyExc_TypeError, "second: expected the other vector");
+        return pair ? -1 : 0;
+    }
+    if (take_operand(state, object, "second", &self->second) < 0)
+        return -1;
+    self->request.layout.has_second = true;
+    if (self->second.dtype != (pair ? self->source.dtype : GR_DTYPE_b8)) {
+        PyErr_Format(PyExc_TypeError, "second: unexpected dtype %s",
+                     gr_dtypes[self->second.dtype].numpy_name);
+        return -1;
+    }
+    bool same = self->second.ndim == self->source.ndim;
+    for (size_t d = 0; same && d < self->source.ndim; ++d)
+        same = self->second.extent[d] == self->source.extent[d];
+    if (!same)
+        PyErr_SetString(PyExc_ValueError, "second: expected the shape of the source");
+    return same ? 0 : -1;
+}
+
+static gr_dtype result_dtype(const call *self) {
+    return gr_op_result(self->request.op, self->request.dtype);
+}
+
+/* A new array for the results, of the kept dimensions. */
+static PyObject *new_results(const py_state *state, const call *self) {
+    npy_intp shape[GR_MAX_NDIM];
+    int ndim = 0;
+    for (size_t d = 0; d < self->source.ndim; ++d)
+        if (!self->request.layout.reduced[d])
+            shape[ndim++] = (npy_intp)self->source.extent[d];
+    PyArray_Descr *descr = py_descr(state, result_dtype(self));
+    return descr == NULL ? NULL : PyArray_SimpleNewFromDescr(ndim, shape, descr);
+}
+
+static int take_initial(const py_state *state, PyObject *initial, call *self) {
+    if (initial == Py_None)
+        return 0;
+    gr_dtype dtype = GR_DTYPE_COUNT;
+    if (!PyArray_Check(initial) ||
+        py_find_dtype(state, (PyArrayObject *)initial, GR_SCOPE_GENERAL, "initial", &dtype) < 0 ||
+        dtype != result_dtype(self) || PyArray_SIZE((PyArrayObject *)initial) != 1 ||
+        !PyArray_ISNOTSWAPPED((PyArrayObject *)initial)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "initial: expected one element of the result's dtype");
+        return -1;
+    }
+    self->request.initial = PyArray_DATA((PyArrayObject *)initial);
+    return 0;
+}
+
+static int take_out(const py_state *state, PyObject *out, call *self) {
+    if (out == Py_None) {
+        self->out_array = new_results(state, self);
+        if (self->out_array == NULL)
+            return -1;
+        self->request.host_out = PyArray_DATA((PyArrayObject *)self->out_array);
+        return 0;
+    }
+    operand view = {.owner = NULL};
+    if (!PyTuple_Check(out)) {
+        PyErr_SetString(PyExc_TypeError, "out: expected a view of device memory or None");
+        return -1;
+    }
+    if (view_operand(out, "out", &view) < 0)
+        return -1;
+    uint64_t room = 1, wanted = 1;
+    for (size_t d = 0; d < view.ndim; ++d)
+        room *= view.extent[d];
+    for (size_t d = 0; d < self->source.ndim; ++d)
+        wanted *= self->request.layout.reduced[d] ? 1 : self->source.extent[d];
+    if (room != wanted || view.dtype != result_dtype(self)) {
+        PyErr_SetString(PyExc_ValueError, "out: unexpected shape or dtype");
+        return -1;
+    }
+    self->request.device_out = view.source.origin;
+    return 0;
+}
+
+/* The layout that the plan asks for when strides do not merge: kept dimensions first, all in C order. */
+static int repack(call *self) {
+    operand *operands[] = {&self->source, &self->second};
+    gr_layout *layout = &self->request.layout;
+    npy_intp order[GR_MAX_NDIM];
+    int ndim = 0, kept;
+    for (size_t d = 0; d < self->source.ndim; ++d)
+        if (!layout->reduced[d])
+            order[ndim++] = (npy_intp)d;
+    kept = ndim;
+    for (size_t d = 0; d < self->source.ndim; ++d)
+        if (layout->reduced[d])
+            order[ndim++] = (npy_intp)d;
+    for (int i = 0; i < (layout->has_second ? 2 : 1); ++i) {
+        if (operands[i]->owner == NULL) {
+            PyErr_SetString(PyExc_ValueError,
+                            "a: a device array with such strides cannot be reduced over these "
+                            "axes; copy it to C order first");
+            return -1;
+        }
+        PyArray_Dims axes = {order, ndim};
+        PyObject *turned = PyArray_Transpose((PyArrayObject *)operands[i]->owner, &axes);
+        if (turned == NULL)
+            return -1;
+        Py_SETREF(operands[i]->owner, turned);
+        if (pack(operands[i]) < 0)
+            return -1;
+    }
+    for (int d = 0; d < ndim; ++d)
+        layout->reduced[d] = d >= kept;
+    return 0;
+}
+
+static void fill_layout(call *self) {
+    gr_layout *layout = &self->request.layout;
+    layout->ndim = self->source.ndim;
+    layout->item_bytes = item_bytes(&self->source);
+    layout->in_order = self->request.op == GR_OP_argmin || self->request.op == GR_OP_argmax;
+    layout->flat = gr_ops[self->request.op].takes != GR_TAKES_PAIR;
+    memcpy(layout->extent, self->source.extent, sizeof layout->extent);
+    memcpy(layout->stride, self->source.stride, sizeof layout->stride);
+    memcpy(layout->second_stride, self->second.stride, sizeof layout->second_stride);
+    self->request.source = self->source.source;
+    self->request.second = self->second.source;
+}
+
+static int take_call(py_state *state, PyObject *const *args, call *self) {
+    const char *op = PyUnicode_Check(args[1]) ? PyUnicode_AsUTF8(args[1]) : NULL;
+    if (op == NULL || !gr_op_find(op, &self->request.op)) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_ValueError, "op: unknown operator %R", args[1]);
+        return -1;
+    }
+    if (take_operand(state, args[0], "a", &self->source) < 0)
+        return -1;
+    self->request.dtype = self->source.dtype;
+    if (!gr_op_takes(self->request.op, self->request.dtype)) {
+        PyErr_Format(PyExc_TypeError, "a: %s takes bool and integers, not %s", op,
+                     gr_dtypes[self->request.dtype].numpy_name);
+        return -1;
+    }
+    if (take_axes(args[2], self) < 0 || take_second(state, args[3], self) < 0 ||
+        take_initial(state, args[4], self) < 0 ||
+        py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(state, args[5], self) < 0)
+        return -1;
+    fill_layout(self);
+    gr_general_plan plan;
+    gr_error error = {GR_OK, ""};
+    if (gr_general_plan_make(&self->request.layout, &gr_reference_limits, &plan, &error) != GR_OK) {
+        if (repack(self) < 0)
+            return -1;
+        fill_layout(self);
+    }
+    return 0;
+}
+
+PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    py_state *state = PyModule_GetState(module);
+    if (count != 8) {
+        PyErr_Format(PyExc_TypeError, "expected 8 arguments, got %zd", count);
+        return NULL;
+    }
+    call now = {.out_array = NULL};
+    if (take_call(state, args, &now) < 0) {
+        call_release(&now);
+        Py_XDECREF(now.out_array);
+        return NULL;
+    }
+    gr_error error = {GR_OK, ""};
+    PyThreadState *thread = PyEval_SaveThread();
+    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
+    const gr_status status = gr_general(&state->registry, now.device, &now.request, &interrupt, &error);
+    PyEval_RestoreThread(thread);
+    call_release(&now);
+    if (status != GR_OK) {
+        Py_XDECREF(now.out_array);
+        return py_raise(state, &error);
+    }
+    return now.out_array != NULL ? now.out_array : Py_NewRef(Py_None);
+}
+
+/* ---- bytes to and from a device ---- */
+
+static gr_device *device_of(py_state *state, PyObject *kind, PyObject *index) {
+    gr_device *device = NULL;
+    return py_take_device(state, kind, index, &device) < 0 ? NULL : device;
+}
+
+PyObject *py_device_alloc(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    Py_ssize_t bytes;
+    if (!PyArg_ParseTuple(args, "OOn", &kind, &index, &bytes))
+        return NULL;
+    if (bytes < 0) {
+        PyErr_SetString(PyExc_ValueError, "nbytes: expected a size, got a negative number");
+        return NULL;
+    }
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    gr_devptr address = 0;
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = device->backend->alloc(device->backend, (size_t)bytes, &address, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    return PyLong_FromUnsignedLongLong(address);
+}
+
+PyObject *py_device_free(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    unsigned long long address;
+    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address))
+        return NULL;
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS; /* freeing waits for the device, which may be in a host callback */
+    device->backend->free(device->backend, address);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    unsigned long long address;
+    PyArrayObject *array;
+    if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array))
+        return NULL;
+    if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array))) {
+        PyErr_SetString(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
+        return NULL;
+    }
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    gr_backend *backend = device->backend;
+    gr_error error = {GR_OK, ""};
+    gr_status status = GR_OK;
+    const size_t bytes = (size_t)PyArray_NBYTES(array);
+    Py_BEGIN_ALLOW_THREADS;
+    if (bytes > 0)
+        status = to_device ? backend->upload(backend, address, PyArray_DATA(array), bytes, &error)
+                           : backend->download(backend, PyArray_DATA(array), address, bytes, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    Py_RETURN_NONE;
+}
+
+PyObject *py_device_write(PyObject *module, PyObject *args) {
+    return copy_bytes(module, args, true);
+}
+
+PyObject *py_device_read(PyObject *module, PyObject *args) {
+    return copy_bytes(module, args, false);
+}
+
+PyObject *py_stream_wait(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    unsigned long long stream;
+    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &stream))
+        return NULL;
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = device->backend->wait(device->backend, stream, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    Py_RETURN_NONE;
+}
+
+PyObject *py_pointer_device(PyObject *module, PyObject *pointer) {
+    py_state *state = PyModule_GetState(module);
+    const unsigned long long address = PyLong_AsUnsignedLongLong(pointer);
+    if (PyErr_Occurred())
+        return NULL;
+    int index = 0;
+    gr_error error = {GR_OK, ""};
+    if (gr_backend_cuda_pointer(address, &index, &error) != GR_OK)
+        return py_raise(state, &error);
+    return PyLong_FromLong(index);
+}

@@ -1,0 +1,3 @@
+// general_mean: averages elements of any dtype, whatever their layout.
+#define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(mean, Mean, dtype, In)
+#include "general_instantiate.cuh"

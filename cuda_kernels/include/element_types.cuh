@@ -1,0 +1,19 @@
+// Element types as the kernels see them. dtypes.def names them; the host sees the same bytes
+// (csrc/element_types.h).
+#pragma once
+
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+struct gr_bool {
+    uint8_t value; // 0 or 1, as NumPy stores it
+};
+typedef __half gr_f16;
+typedef __nv_bfloat16 gr_bf16;
+struct alignas(8) gr_c64 {
+    float re, im;
+};
+struct alignas(16) gr_c128 {
+    double re, im;
+};

@@ -1,0 +1,206 @@
+// The kernels behind variant="auto": any operator, dtype and layout.
+//   general_flat   one result from contiguous elements, 16 bytes a load, several loads in flight
+//   general_axis   many results, or elements that lie apart: threads of a block share out results and
+//   elements general_last   States of the two above into results
+#pragma once
+
+#include "general_params.h"
+#include "ordering.cuh"
+
+// Shuffles any State, a word at a time.
+template <class State> __device__ State shuffle_down(State x, unsigned offset, unsigned width = 32) {
+    static_assert(sizeof(State) % 4 == 0 && sizeof(State) <= GR_STATE_BYTES, "see GR_STATE_BYTES");
+    union Words {
+        State state;
+        uint32_t word[sizeof(State) / 4];
+        __device__ Words() {
+        }
+    } words;
+    words.state = x;
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(State) / 4; ++i)
+        words.word[i] = __shfl_down_sync(0xffffffffu, words.word[i], offset, width);
+    return words.state;
+}
+
+// Valid in thread 0 of the block; blockDim.x is a multiple of 32.
+template <class F> __device__ typename F::State block_reduce_state(typename F::State x) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[32 * GR_STATE_BYTES];
+    State *slots = reinterpret_cast<State *>(raw);
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x = F::combine(x, shuffle_down(x, offset));
+    if (lane == 0)
+        slots[warp] = x;
+    __syncthreads();
+    if (warp == 0) {
+        x = lane < warps ? slots[lane] : F::identity();
+        for (unsigned offset = 16; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset));
+    }
+    return x;
+}
+
+// Writes State or result number `index`.
+template <class F> __device__ void put(const gr_general_params &p, uint64_t index, typename F::State s) {
+    using Out = typename F::Out;
+    if (!(p.flags & GR_FINAL)) {
+        reinterpret_cast<typename F::State *>(p.out)[index] = s;
+        return;
+    }
+    if (p.flags & GR_HAS_INITIAL)
+        s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
+    reinterpret_cast<Out *>(p.out)[index] = F::finish(s, p.divisor);
+}
+
+template <class In> struct alignas(16) Chunk {
+    static constexpr unsigned length = 16 / sizeof(In);
+    In at[length];
+};
+
+template <class F, class In> __device__ void general_flat(const gr_general_params &p) {
+    using State = typename F::State;
+    constexpr unsigned length = Chunk<In>::length, in_flight = 4;
+    const uint64_t thread = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    const uint64_t threads = uint64_t(gridDim.x) * blockDim.x;
+    const In *in = reinterpret_cast<const In *>(p.in);
+
+    // Elements before the first 16-byte boundary and behind the last one are taken one by one.
+    const uint64_t skew = (16 - p.in % 16) % 16 / sizeof(In);
+    const uint64_t head = skew < p.count ? skew : p.count;
+    const uint64_t chunks = (p.count - head) / length, tail = head + chunks * length;
+    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
+
+    State s[in_flight];
+#pragma unroll
+    for (unsigned k = 0; k < in_flight; ++k)
+        s[k] = F::identity();
+    uint64_t i = thread;
+    for (; i + (in_flight - 1) * threads < chunks; i += in_flight * threads) {
+        Chunk<In> loaded[in_flight];
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; ++k)
+            loaded[k] = chunk[i + k * threads];
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; ++k)
+#pragma unroll
+            for (unsigned e = 0; e < length; ++e)
+                s[k] = F::combine(s[k], F::load(loaded[k].at[e], head + (i + k * threads) * length + e));
+    }
+    for (; i < chunks; i += threads) {
+        const Chunk<In> loaded = chunk[i];
+#pragma unroll
+        for (unsigned e = 0; e < length; ++e)
+            s[0] = F::combine(s[0], F::load(loaded.at[e], head + i * length + e));
+    }
+    if (thread < head)
+        s[1] = F::combine(s[1], F::load(in[thread], thread));
+    if (tail + thread < p.count)
+        s[2] = F::combine(s[2], F::load(in[tail + thread], tail + thread));
+
+    const State whole = block_reduce_state<F>(F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3])));
+    if (threadIdx.x == 0)
+        put<F>(p, blockIdx.x, whole);
+}
+
+// Byte offsets of element number `index` of some dimensions, in the input and in `second`.
+struct Offsets {
+    int64_t in, second;
+};
+
+inline __device__ Offsets offsets(const gr_dims &dims, uint64_t index) {
+    Offsets sum = {0, 0};
+#pragma unroll
+    for (int d = 0; d < GR_MAX_DIMS; ++d) {
+        uint64_t at = index;
+        if (d + 1 < GR_MAX_DIMS && dims.extent[d + 1] > 1) { // the rest is 1 too, as the host sorts them
+            at = index % dims.extent[d];
+            index /= dims.extent[d];
+        } else {
+            index = 0;
+        }
+        sum.in += int64_t(at) * dims.stride[d];
+        sum.second += int64_t(at) * dims.second_stride[d];
+    }
+    return sum;
+}
+
+// How general_axis and general_last get at one State: from an element, a pair of them, or a stored State.
+template <class F, class In> struct FromElement {
+    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second,
+                                           uint64_t k) {
+        if ((p.flags & GR_HAS_WHERE) && *reinterpret_cast<const uint8_t *>(p.second + second) == 0)
+            return F::identity();
+        return F::load(*reinterpret_cast<const In *>(p.in + in), k);
+    }
+};
+template <class F, class In> struct FromPair {
+    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second, uint64_t) {
+        return F::load(*reinterpret_cast<const In *>(p.in + in),
+                       *reinterpret_cast<const In *>(p.second + second));
+    }
+};
+template <class F> struct FromState {
+    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t, uint64_t) {
+        return reinterpret_cast<const typename F::State *>(
+            p.in)[in]; // the host counts States here, not bytes
+    }
+};
+
+// One thread's share of a result: every `step`-th element from `first` on, four at a time.
+template <class F, class From>
+__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t first, uint64_t step) {
+    using State = typename F::State;
+    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    uint64_t k = first;
+    if (p.along.extent[1] == 1) { // one stride leads from each element to the next
+        const int64_t in = p.along.stride[0], second = p.along.second_stride[0];
+        for (; k + 3 * step < p.count; k += 4 * step) {
+            State loaded[4];
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j) {
+                const uint64_t at = k + j * step;
+                loaded[j] = From::at(p, base.in + int64_t(at) * in, base.second + int64_t(at) * second, at);
+            }
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j)
+                s[j] = F::combine(s[j], loaded[j]);
+        }
+    }
+    for (; k < p.count; k += step) {
+        const Offsets at = offsets(p.along, k);
+        s[0] = F::combine(s[0], From::at(p, base.in + at.in, base.second + at.second, k));
+    }
+    return F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
+}
+
+template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
+    State *slots = reinterpret_cast<State *>(raw);
+    const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
+    const bool along_first = p.flags & GR_ALONG_FIRST;
+    const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
+    const unsigned column = along_first ? threadIdx.x / along_threads : threadIdx.x % columns;
+    const uint64_t result = uint64_t(blockIdx.x) * columns + column;
+
+    State x = F::identity();
+    if (result < p.results)
+        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y,
+                           uint64_t(along_threads) * gridDim.y);
+    if (along_first && along_threads <= 32) {
+        for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset, along_threads));
+    } else {
+        slots[threadIdx.x] = x;
+        const unsigned apart = along_first ? 1 : columns; // slots between neighbours of one result
+        for (unsigned half = along_threads / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (along < half)
+                slots[threadIdx.x] = x = F::combine(x, slots[threadIdx.x + half * apart]);
+        }
+    }
+    if (along == 0 && result < p.results)
+        put<F>(p, uint64_t(blockIdx.y) * p.results + result, x);
+}

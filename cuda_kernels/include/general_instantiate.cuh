@@ -1,0 +1,26 @@
+// The general kernels of one operator, general_<flat|axis|last>_<op>_<dtype>, for each dtype it takes. The
+// file that includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
+#include "general.cuh"
+
+#define GR_ENTRY(name, dtype, ...)                                                                           \
+    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS)                                         \
+        name##dtype(const gr_general_params p) {                                           \
+        __VA_ARGS__(p);                                                                                      \
+    }
+
+#define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
+    GR_ENTRY(general_flat_##op##_, dtype, general_flat<F<In>, In>)                                           \
+    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
+    GR_ENTRY(general_last_##op##_, dtype, reduce_axis<F<In>, FromState<F<In>>>)
+
+#define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
+    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
+    GR_ENTRY(general_last_##op##_, dtype, reduce_axis<F<In>, FromState<F<In>>>)
+
+#define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)
+#define GR_TAKES_BITS_BITS GR_TAKES_ALL
+#define GR_TAKES_BITS_NUMBER(op, F, dtype, In)
+
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_GENERAL_OP(dtype, In, kind)
+#include "dtypes.def"
+#undef GR_DTYPE

@@ -1,0 +1,473 @@
+"""Arrays on a device: our own, and those of other libraries through DLPack and `__cuda_array_interface__`."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._core import DeviceError
+from gpureduce._devices import Device, resolve
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+# DLPack's device types.
+_CPU, _CUDA, _CUDA_HOST, _EXTENSION, _CUDA_MANAGED = 1, 2, 3, 12, 13
+_DLPACK_VERSION = (1, 0)
+# How both protocols spell the legacy default stream, in which our work runs.
+_LEGACY_STREAM = 1
+_ADDRESSES = 2**64
+_MAX_BYTES = 2**63 - 1
+
+
+def _device_text(kind: int, index: int) -> str:
+    return "sim" if kind == _core.SIM else f"cuda:{index}"
+
+
+class DeviceView:
+    """Elements on a device, wherever they came from, and the object that keeps them alive.
+
+    Attributes
+    ----------
+    pointer : int
+        The address of the first element; 0 when there is none.
+    shape, strides : tuple of int
+        As NumPy's; strides are in bytes, and on an axis of at most one element without meaning.
+    dtype : numpy.dtype
+        Of the elements.
+    kind, index : int
+        The device, as the core numbers it.
+    read_only : bool
+        Whether the producer forbids writing.
+    owner : object
+        Holds the memory.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "index", "kind", "owner", "pointer", "read_only", "shape", "strides")
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype
+    kind: int
+    index: int
+    read_only: bool
+    owner: object
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements together."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """The device as text: ``"cuda:0"``, ``"sim"``."""
+        return _device_text(self.kind, self.index)
+
+    def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
+        """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
+        return (self.pointer, self.shape, self.strides, self.dtype.name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
+
+
+class DeviceArray(DeviceView):
+    """An array in C order in memory of a device, which it frees at its end.
+
+    `to_device` makes one, and reductions along an axis of device arrays return one. Other libraries take it
+    without a copy through DLPack or ``__cuda_array_interface__`` (``torch.from_dlpack(a)``,
+    ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it back.
+    """
+
+    __slots__ = ("_process",)
+
+    # DeviceView's owner is the array itself; a property, since an attribute would be a cycle.
+    @property
+    def owner(self) -> DeviceArray:
+        """The array itself."""
+        return self
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, kind: int, index: int) -> None:
+        self.pointer = 0
+        self.shape = shape
+        self.dtype = dtype
+        self.kind = kind
+        self.index = index
+        self.read_only = False
+        self.strides = _c_strides(shape, dtype.itemsize)
+        self._process = os.getpid()
+        if self.size:
+            self.pointer = _core.device_alloc(kind, index, self.nbytes)
+
+    # In the class, because at the interpreter's end the names of the module may be gone.
+    _free = staticmethod(_core.device_free)
+    _getpid = staticmethod(os.getpid)
+
+    def __del__(self) -> None:
+        # A forked child has a copy of the object, but the memory is its parent's.
+        if self.pointer and self._process == self._getpid():
+            self._free(self.kind, self.index, self.pointer)
+
+    def numpy(self) -> np.ndarray:
+        """Return a copy in host memory.
+
+        Returns
+        -------
+        numpy.ndarray
+        """
+        out = np.empty(self.shape, self.dtype)
+        if out.size:
+            _core.device_read(self.kind, self.index, self.pointer, out)
+        return out
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a DeviceArray of no dimensions")
+        return self.shape[0]
+
+    def __reduce__(self) -> tuple:
+        # Copies and pickles get memory of their own: a copied address would be freed twice.
+        return (to_device, (self.numpy(), self.device))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA Array Interface."""
+        if self.kind != _core.CUDA:
+            raise AttributeError("__cuda_array_interface__: the array lies on the simulator")
+        if self.dtype.kind not in "biufc":
+            raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; DLPack has")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "strides": None,
+            "version": 3,
+            "stream": _LEGACY_STREAM,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's device type and number; for the simulator the type of extensions.
+
+        Returns
+        -------
+        tuple of int
+        """
+        return (_CUDA if self.kind == _core.CUDA else _EXTENSION, self.index)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule for ``from_dlpack`` of another library.
+
+        Parameters
+        ----------
+        stream : int, optional
+            The CUDA stream the consumer will use: 1 or None for the legacy default stream, 2 for the
+            per-thread one, -1 for no synchronisation, else a handle.
+        max_version : tuple of int, optional
+            The latest DLPack the consumer knows; from (1, 0) on the capsule is a versioned one.
+        dl_device : tuple of int, optional
+            Where the consumer wants the elements: the array's device or the CPU, ``(1, 0)``.
+        copy : bool, optional
+            True copies always, False never, None where it must.
+
+        Returns
+        -------
+        capsule
+
+        Raises
+        ------
+        BufferError
+            For a device that is neither, for the CPU with ``copy=False``, and on the simulator, whose
+            addresses mean nothing to anybody else, unless the CPU is asked for.
+        ValueError
+            For stream 0, which could be either default stream, or less than -1.
+        """
+        versioned = max_version is not None and max_version[0] >= _DLPACK_VERSION[0]
+        if dl_device is not None and tuple(dl_device) == (_CPU, 0):
+            if copy is False:
+                raise BufferError("DLPack: an array on a device reaches the CPU only as a copy")
+            host = self.numpy()
+            return _export(host, host.ctypes.data if host.size else 0, (_CPU, 0), versioned, True)
+        if self.kind != _core.CUDA:
+            raise BufferError(
+                "DLPack: the array lies on the simulator, whose addresses no other library can use; "
+                "take .numpy(), or ask for the CPU (dl_device=(1, 0))"
+            )
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"DLPack: the array lies on {self.device}, not on DLPack device {dl_device}")
+        array = to_device(self.numpy(), self.device) if copy else self
+        array._finish_for(stream)
+        return _export(array, array.pointer, array.__dlpack_device__(), versioned, bool(copy))
+
+    def _finish_for(self, stream: int | None) -> None:
+        """Let a consumer that works in `stream` see what was written to the array."""
+        if stream is not None and (stream == 0 or stream < -1):
+            raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
+        if stream not in (None, -1, _LEGACY_STREAM):
+            _core.stream_wait(self.kind, self.index, _LEGACY_STREAM)
+
+
+def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
+    return _core.dlpack_export(array, pointer, array.shape, array.dtype.name, *device, versioned, copied)
+
+
+def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides = []
+    for length in reversed(shape):
+        strides.append(itemsize)
+        itemsize *= max(length, 1)
+    return tuple(reversed(strides))
+
+
+def _checked_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype if it is one that devices hold, else raise TypeError."""
+    most = 16 if dtype.kind == "c" else 8
+    if dtype.name != "bfloat16" and (dtype.kind not in "biufc" or dtype.itemsize > most):
+        raise TypeError(f"dtype {dtype} is not supported on a device")
+    return dtype
+
+
+def _dtype_named(name: str) -> np.dtype:
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeError("bfloat16 arrays need the package ml_dtypes") from None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def _check_device(kind: int, index: int, device: str | Device | None) -> None:
+    """Refuse an array that lies elsewhere than the caller asked to work."""
+    if device is not None and resolve(device) != (kind, index):
+        where = _device_text(kind, index)
+        raise DeviceError(
+            f"the array lies on {where} but device={str(device)!r} was asked for; "
+            f"pass device={where!r} or none, or copy the array there first"
+        )
+
+
+def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray:
+    """Copy an array to a device.
+
+    Parameters
+    ----------
+    arr : array_like
+        Of a supported dtype, of any shape and layout. A `DeviceArray` that is there already is returned as
+        it is.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``; None takes the first CUDA device or, when there is none, the
+        simulator, with one `SimulatorWarning`.
+
+    Returns
+    -------
+    DeviceArray
+
+    Raises
+    ------
+    TypeError
+        For a dtype that is not supported, and for masked arrays.
+    DeviceError
+        When the device is not there or fails.
+    MemoryError
+        When its memory runs out.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> a = gpureduce.to_device([[1.0, 2.0], [3.0, 4.0]], device="sim")
+    >>> a
+    DeviceArray(shape=(2, 2), dtype=float64, device='sim')
+    >>> a.numpy().sum()
+    np.float64(10.0)
+    """
+    if isinstance(arr, DeviceArray):
+        if device is None or resolve(device) == (arr.kind, arr.index):
+            return arr
+        arr = arr.numpy()
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(arr, masked.MaskedArray):
+        raise TypeError("masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
+    host = np.asarray(arr)
+    dtype = _checked_dtype(host.dtype).newbyteorder("=")
+    out = empty(host.shape, dtype, *resolve(device))
+    if out.size:
+        _core.device_write(out.kind, out.index, out.pointer, np.asarray(host, dtype, order="C"))
+    return out
+
+
+def empty(shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int) -> DeviceArray:
+    """Return a new array on a device, its elements not set.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the array.
+    dtype : dtype_like
+        Of its elements.
+    kind, index : int
+        The device, as the core numbers it.
+
+    Returns
+    -------
+    DeviceArray
+    """
+    dtype = _checked_dtype(np.dtype(dtype))
+    shape = tuple(operator.index(length) for length in shape)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"negative lengths are not allowed: shape {shape}")
+    if math.prod(shape) * dtype.itemsize > _MAX_BYTES:
+        raise ValueError(f"an array of shape {shape} and dtype {dtype} is too large")
+    return DeviceArray(shape, dtype, kind, index)
+
+
+def as_view(obj: object, device: str | Device | None = None) -> DeviceView | None:
+    """Return the elements of a device array without copying them.
+
+    Work in the legacy default stream that follows sees what the producer has written, as the protocols
+    promise it.
+
+    Parameters
+    ----------
+    obj : object
+        Anything.
+    device : str or Device, optional
+        Where the caller will work; None means where the array lies.
+
+    Returns
+    -------
+    DeviceView or None
+        None for whatever lies in host memory, is no array, or speaks neither protocol.
+
+    Raises
+    ------
+    DeviceError
+        When the array lies on another device than `device`.
+    TypeError
+        For a dtype that is not supported.
+    ValueError, BufferError
+        When the producer describes no valid array, or refuses.
+    """
+    if isinstance(obj, (np.ndarray, np.generic, list, tuple, int, float, complex)):
+        return None
+    if isinstance(obj, DeviceView):
+        _check_device(obj.kind, obj.index, device)
+        return obj
+    # DLPack first: PyTorch's __cuda_array_interface__ names no stream, so nothing could be waited for.
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        return _from_dlpack(obj, device)
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    return None if interface is None else _from_interface(obj, interface, device)
+
+
+def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
+    kind, number = map(int, obj.__dlpack_device__())
+    if kind in (_CPU, _CUDA_HOST):
+        return None
+    if kind not in (_CUDA, _CUDA_MANAGED):
+        raise BufferError(f"DLPack: arrays on devices of DLPack's type {kind} are not supported")
+    # Managed memory belongs to no device in particular.
+    index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
+    _check_device(_core.CUDA, index, device)
+    try:
+        capsule = obj.__dlpack__(stream=_LEGACY_STREAM, max_version=_DLPACK_VERSION)
+    except TypeError:  # a producer from before versions
+        capsule = obj.__dlpack__(stream=_LEGACY_STREAM)
+    pointer, shape, strides, name, *place, read_only, owner = _core.dlpack_import(capsule)
+    if place != [kind, number]:
+        raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {tuple(place)}")
+    return _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
+
+
+def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> DeviceView:
+    protocol = "__cuda_array_interface__"
+    try:
+        version, typestr = operator.index(interface["version"]), interface["typestr"]
+        shape = tuple(operator.index(length) for length in interface["shape"])
+        pointer, read_only = interface["data"]
+        pointer = operator.index(pointer)
+        strides = interface.get("strides")
+        if strides is not None:
+            strides = tuple(operator.index(stride) for stride in strides)
+        stream = interface.get("stream")
+        stream = stream if stream is None else operator.index(stream)
+        if not isinstance(typestr, str):  # NumPy makes float64 of None
+            raise TypeError(f"typestr is {typestr!r}")
+        dtype = np.dtype(typestr)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{protocol}: entries are missing or malformed ({error!r})") from error
+    if not 0 <= version <= 3:
+        raise ValueError(f"{protocol}: version {version}; 0 to 3 are supported")
+    if interface.get("mask") is not None:
+        raise TypeError(f"{protocol}: masked arrays are not supported")
+    if not dtype.isnative:
+        raise TypeError(f"{protocol}: byte order of {typestr!r} is not supported on a device")
+    if stream is not None and version >= 3 and stream <= 0:
+        raise ValueError(f"{protocol}: stream {stream} is not valid; 1 is the legacy default stream")
+    if not 0 <= pointer < _ADDRESSES:
+        raise ValueError(f"{protocol}: {pointer} is no address")
+    # The interface does not name the device; the address of no elements need not be one.
+    index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
+    _check_device(_core.CUDA, index, device)
+    view = _view(protocol, pointer, shape, strides, _checked_dtype(dtype), index, bool(read_only), obj)
+    # Versions before 3 name no stream. Our own stream comes after what is in the legacy one.
+    if version >= 3 and stream not in (None, _LEGACY_STREAM):
+        _core.stream_wait(_core.CUDA, index, stream)
+    return view
+
+
+def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
+    """Make a view, refusing a layout that names memory no array can have."""
+    item = dtype.itemsize
+    packed = _c_strides(shape, item)
+    if strides is None:
+        strides = packed
+    if len(strides) != len(shape) or any(length < 0 for length in shape):
+        raise ValueError(f"{protocol}: shape {shape} and strides {strides} describe no array")
+    # A stride that is never taken may be anything.
+    empty_or_short = [length <= 1 or 0 in shape for length in shape]
+    strides = tuple(p if short else s for p, s, short in zip(packed, strides, empty_or_short, strict=True))
+    size = math.prod(shape)
+    if max(size, math.prod(length for length in shape if length)) * item > _MAX_BYTES:
+        raise ValueError(f"{protocol}: an array of shape {shape} is too large")
+    if size == 0:
+        pointer = 0
+    else:
+        reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+        first = pointer + sum(step for step in reach if step < 0)
+        last = pointer + sum(step for step in reach if step > 0) + item
+        if first <= 0 or last > _ADDRESSES:
+            raise ValueError(f"{protocol}: shape {shape} and strides {strides} leave memory at {pointer:#x}")
+        if pointer % item or any(stride % item for stride in strides):
+            raise ValueError(f"{protocol}: the elements are not aligned to their {item} bytes")
+    view = DeviceView()
+    view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
+    view.kind, view.index = _core.CUDA, index
+    view.read_only, view.owner = read_only, owner
+    return view

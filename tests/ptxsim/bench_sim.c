@@ -1,0 +1,66 @@
+/* Elements a second and nanoseconds a warp instruction of a sum kernel. Usage: bench_sim <file.ptx> <kernel>
+   <log2 of n> <grid, 0: one thread an element> <block> <shared bytes> <threads>, that again for each kernel.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "check.h"
+#include "sim.h"
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static char *read_text(const char *path) {
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 22);
+    if (!file || !text || !fread(text, 1, (1 << 22) - 1, file)) {
+        fprintf(stderr, "cannot read %s\n", path);
+        exit(2);
+    }
+    fclose(file);
+    return text;
+}
+
+/* Half of the elements are 1, the others 2, so the sum is known and exact. */
+static void bench(char **arguments) {
+    size_t n = (size_t)1 << atoi(arguments[2]);
+    unsigned block = (unsigned)atoi(arguments[4]), grid = (unsigned)atoi(arguments[3]);
+    if (grid == 0)
+        grid = (unsigned)(n / block);
+    float *in = malloc(n * sizeof *in), *out = malloc(grid * sizeof *out);
+    char *text = read_text(arguments[0]);
+    if (!in || !out)
+        exit(2);
+    for (size_t i = 0; i < n; i++)
+        in[i] = i % 2 ? 2 : 1;
+    sim s;
+    sim_open(&s, text, in, n * sizeof *in, grid * sizeof *out);
+    s.config.dynamic_shared_bytes = (size_t)atol(arguments[5]);
+    s.config.threads = (unsigned)atoi(arguments[6]);
+    double best = 1e9, sum = 0;
+    for (int repeat = 0; repeat < 5; repeat++) {
+        double start = now();
+        ptx_status status = sim_run(&s, arguments[1], grid, block, n, out);
+        double taken = now() - start;
+        check_report(status == PTX_OK, arguments[1], 0, status == PTX_OK ? "" : s.error.message);
+        best = taken < best ? taken : best;
+    }
+    for (unsigned b = 0; b < grid; b++)
+        sum += out[b];
+    CHECK(sum == 1.5 * (double)n);
+    printf("%-24s threads %s: %8.1f M elements/s, %5.2f ns a warp instruction\n", arguments[1], arguments[6],
+           (double)n / best / 1e6, best * 1e9 / (double)s.stats.warp_instructions);
+    sim_close(&s);
+    free(text);
+    free(in);
+    free(out);
+}
+
+int main(int count, char **arguments) {
+    for (int i = 1; i + 6 < count; i += 7)
+        bench(arguments + i);
+    return finish_checks("bench_sim");
+}

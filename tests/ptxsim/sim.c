@@ -1,0 +1,72 @@
+#include "sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void need(ptx_status status, const ptx_error *error) {
+    if (status == PTX_OK)
+        return;
+    fprintf(stderr, "%s\n", error->message);
+    exit(2);
+}
+
+void sim_open(sim *s, const char *ptx, const void *in, size_t in_bytes, size_t out_bytes) {
+    memset(s, 0, sizeof *s);
+    need(ptx_module_parse(ptx, strlen(ptx), &s->module, &s->error), &s->error);
+    need(ptx_memory_create(0, &s->memory, &s->error), &s->error);
+    need(ptx_memory_alloc(s->memory, in_bytes, &s->in, &s->error), &s->error);
+    need(ptx_memory_alloc(s->memory, out_bytes, &s->out, &s->error), &s->error);
+    need(ptx_memory_write(s->memory, s->in, in, in_bytes, &s->error), &s->error);
+    s->in_bytes = in_bytes;
+    s->out_bytes = out_bytes;
+    s->config.threads = 1;
+}
+
+void sim_close(sim *s) {
+    ptx_memory_destroy(s->memory);
+    ptx_module_free(s->module);
+}
+
+ptx_status sim_run(sim *s, const char *name, unsigned grid, unsigned block, uint64_t n, void *out) {
+    const ptx_kernel *kernel = ptx_module_find(s->module, name);
+    if (!kernel) {
+        fprintf(stderr, "no kernel %s\n", name);
+        exit(2);
+    }
+    uint64_t params[3] = {s->in, s->out, n};
+    ptx_launch_config config = s->config;
+    config.grid[0] = grid;
+    config.block[0] = block;
+    config.grid[1] = config.grid[2] = config.block[1] = config.block[2] = 1;
+    config.params = params;
+    config.param_bytes = sizeof params;
+    ptx_status status = ptx_launch(kernel, s->memory, &config, &s->stats, &s->error);
+    if (status == PTX_OK && out)
+        need(ptx_memory_read(s->memory, out, s->out, s->out_bytes, &s->error), &s->error);
+    return status;
+}
+
+ptx_status sim_parse(const char *ptx, ptx_error *error) {
+    ptx_module *module;
+    ptx_status status = ptx_module_parse(ptx, strlen(ptx), &module, error);
+    ptx_module_free(module);
+    return status;
+}
+
+char *sim_kernel(const char *statements) {
+    static const char before[] =
+        SIM_HEADER SIM_ENTRY "{\n"
+                             ".reg .b32 %r<32>;\n.reg .b16 %h<16>;\n.reg .b64 %rd<32>;\n"
+                             ".reg .pred %p<16>;\n.reg .f32 %f<32>;\n.reg .f64 %fd<16>;\n"
+                             "ld.param.u64 %rd30, [in];\nld.param.u64 %rd31, [out];\n"
+                             "ld.param.u64 %rd29, [n];\nmov.u32 %r31, %tid.x;\n"
+                             "mad.lo.u32 %r30, %ctaid.x, %ntid.x, %r31;\n"
+                             "mad.wide.u32 %rd28, %r30, 4, %rd31;\n";
+    size_t size = sizeof before + strlen(statements) + 16;
+    char *text = malloc(size);
+    if (!text)
+        exit(2);
+    snprintf(text, size, "%s%s\n}\n", before, statements);
+    return text;
+}

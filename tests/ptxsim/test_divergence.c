@@ -1,0 +1,184 @@
+/* Lanes that part and meet again: each kernel against a plain C version of one thread. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "sim.h"
+
+enum { THREADS = 70 };
+
+static void compare(const char *statements, uint32_t (*one_thread)(uint32_t t)) {
+    uint32_t out[THREADS], in = 0;
+    char *text = sim_kernel(statements);
+    sim s;
+    sim_open(&s, text, &in, sizeof in, sizeof out);
+    s.config.step_budget = 1000000;
+    ptx_status status = sim_run(&s, "k", 1, THREADS, 0, out);
+    check_report(status == PTX_OK, statements, 0, status == PTX_OK ? "" : s.error.message);
+    for (uint32_t t = 0; t < THREADS && status == PTX_OK; t++)
+        CHECK_EQUAL_AS(out[t], one_thread(t), statements);
+    sim_close(&s);
+    free(text);
+}
+
+static uint32_t nested_ifs(uint32_t t) {
+    uint32_t x = t;
+    if (t & 1) {
+        x += 100;
+        if (t & 2)
+            x *= 3;
+        else
+            x ^= 0xff;
+        x += 1;
+    } else if (t % 3 == 0) {
+        x = 5;
+    }
+    return x;
+}
+
+static const char nested_ifs_ptx[] =
+    "mov.u32 %r1, %r31; and.b32 %r2, %r31, 1; setp.eq.u32 %p1, %r2, 0; @%p1 bra other;\n"
+    "add.u32 %r1, %r1, 100; and.b32 %r2, %r31, 2; setp.eq.u32 %p2, %r2, 0; @%p2 bra flip; mul.lo.u32 %r1, "
+    "%r1, 3;\n"
+    "bra.uni join; flip: xor.b32 %r1, %r1, 0xff; join: add.u32 %r1, %r1, 1; bra end;\n"
+    "other: rem.u32 %r2, %r31, 3; setp.ne.u32 %p3, %r2, 0; @%p3 bra end; mov.u32 %r1, 5;\n"
+    "end: st.global.u32 [%rd28], %r1;";
+
+/* A trip count of its own for each lane. */
+static uint32_t loop(uint32_t t) {
+    uint32_t x = 0;
+    for (uint32_t i = t % 17; i > 0; i--)
+        x = x * 3 + i;
+    return x;
+}
+
+static const char loop_ptx[] =
+    "mov.u32 %r1, 0; rem.u32 %r2, %r31, 17;\n"
+    "head: setp.eq.u32 %p1, %r2, 0; @%p1 bra end; mad.lo.u32 %r1, %r1, 3, %r2; sub.u32 %r2, "
+    "%r2, 1; bra head;\nend: st.global.u32 [%rd28], %r1;";
+
+/* break, continue, and a loop within. */
+static uint32_t nested_loops(uint32_t t) {
+    uint32_t x = t + 1;
+    for (uint32_t i = 0; i < t % 11 + 2; i++) {
+        if ((x & 7) == 3) {
+            x += 11;
+            continue;
+        }
+        for (uint32_t j = x & 3; j < 3; j++)
+            x += j * i + 1;
+        if (x % 13 == 0)
+            break;
+        x = x * 5 + i;
+    }
+    return x;
+}
+
+static const char nested_loops_ptx[] =
+    "add.u32 %r1, %r31, 1; rem.u32 %r2, %r31, 11; add.u32 %r2, %r2, 2; mov.u32 %r3, 0;\n"
+    "outer: setp.ge.u32 %p1, %r3, %r2; @%p1 bra done; and.b32 %r4, %r1, 7; setp.ne.u32 %p2, %r4, 3; @%p2 bra "
+    "work;\n"
+    "add.u32 %r1, %r1, 11; bra next;\n"
+    "work: and.b32 %r5, %r1, 3;\n"
+    "inner: setp.ge.u32 %p3, %r5, 3; @%p3 bra after; mad.lo.u32 %r1, %r5, %r3, %r1; add.u32 %r1, %r1, 1;\n"
+    "add.u32 %r5, %r5, 1; bra inner;\n"
+    "after: rem.u32 %r6, %r1, 13; setp.eq.u32 %p4, %r6, 0; @%p4 bra done; mad.lo.u32 %r1, %r1, 5, %r3;\n"
+    "next: add.u32 %r3, %r3, 1; bra outer;\ndone: st.global.u32 [%rd28], %r1;";
+
+/* Lanes leave by a return inside a loop; stores after each way out. */
+static uint32_t early_return(uint32_t t) {
+    uint32_t x = t * 7;
+    while (x > 3) {
+        if (x % 10 == 7)
+            return 1000 + x;
+        x -= 3;
+    }
+    return x;
+}
+
+static const char early_return_ptx[] =
+    "mul.lo.u32 %r1, %r31, 7;\nhead: setp.le.u32 %p1, %r1, 3; @%p1 bra end; rem.u32 %r2, %r1, 10; "
+    "setp.ne.u32 %p2, %r2, "
+    "7;\n@%p2 bra go; add.u32 %r3, %r1, 1000; st.global.u32 [%rd28], %r3; ret;\n"
+    "go: sub.u32 %r1, %r1, 3; bra head;\nend: st.global.u32 [%rd28], %r1;";
+
+/* Predicated instructions, a predicated exit among them, and lanes that run off the end. */
+static uint32_t predicated(uint32_t t) {
+    return t < 10 ? t : t < 40 ? t + 50 : 0xFFFFFFFFu;
+}
+
+static const char predicated_ptx[] = "setp.lt.u32 %p1, %r31, 10; setp.ge.u32 %p2, %r31, 40; @%p2 exit; "
+                                     "mov.u32 %r1, %r31; @!%p1 add.u32 %r1, %r1, 50;\n"
+                                     "st.global.u32 [%rd28], %r1;";
+
+/* 32 ways out of a chain of branches, all lanes apart; then together again. */
+static uint32_t ladder(uint32_t t) {
+    return (t % 32) * (t % 32) + 0xffffffffu % 32 + 1;
+}
+
+static void test_ladder(void) {
+    char text[4000] = "rem.u32 %r1, %r31, 32; mov.u32 %r2, 0;\n";
+    for (unsigned i = 0; i < 32; i++) {
+        char line[160];
+        snprintf(line, sizeof line, "setp.eq.u32 %%p1, %%r1, %u; @%%p1 bra L%u;\n", i, i);
+        strcat(text, line);
+    }
+    for (unsigned i = 0; i < 32; i++) {
+        char line[160];
+        snprintf(line, sizeof line, "L%u: add.u32 %%r2, %%r2, %u; bra end;\n", i, i * i);
+        strcat(text, line);
+    }
+    strcat(text,
+           "end: activemask.b32 %r3; popc.b32 %r4, %r3; sub.u32 %r5, %ntid.x, %r31; rem.u32 %r1, -1, 32;\n"
+           "add.u32 %r2, %r2, %r1; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r30, 64; setp.ne.and.u32 %p3, %r4, "
+           "32, "
+           "%p2;\n@%p3 mov.u32 %r2, 0; st.global.u32 [%rd28], %r2;");
+    compare(text, ladder);
+}
+
+/* After every kind of divergence the whole warp is back in step. */
+static void test_reconvergence(void) {
+    static const char *const parts[] = {
+        "setp.lt.u32 %p1, %r31, 9; @%p1 bra a; add.u32 %r1, %r1, 1; a:",
+        "rem.u32 %r2, %r31, 7; h: setp.eq.u32 %p1, %r2, 0; @%p1 bra e; sub.u32 %r2, %r2, 1; bra h; e:",
+        "and.b32 %r2, %r31, 5; setp.eq.u32 %p1, %r2, 0; @%p1 bra a; setp.eq.u32 %p1, %r2, 1; @%p1 bra b; "
+        "mov.u32 %r3, 1; "
+        "bra c; a: mov.u32 %r3, 2; b: mov.u32 %r3, 3; c:",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char text[600];
+        snprintf(text, sizeof text, "mov.u32 %%r1, 0; %s\nactivemask.b32 %%r9; st.global.u32 [%%rd28], %%r9;",
+                 parts[i]);
+        uint32_t out[64], in = 0;
+        char *ptx = sim_kernel(text);
+        sim s;
+        sim_open(&s, ptx, &in, sizeof in, sizeof out);
+        CHECK_EQUAL_AS(sim_run(&s, "k", 1, 64, 0, out), PTX_OK, parts[i]);
+        for (unsigned t = 0; t < 64; t++)
+            CHECK_EQUAL_AS(out[t], 0xffffffffu, parts[i]);
+        sim_close(&s);
+        free(ptx);
+    }
+}
+
+/* Divergent loops don't grow the stack: a million iterations, a lane leaving now and then. */
+static uint32_t long_loop(uint32_t t) {
+    return (t % 32 + 1) * 300;
+}
+
+static const char long_loop_ptx[] =
+    "rem.u32 %r2, %r31, 32; add.u32 %r2, %r2, 1; mul.lo.u32 %r2, %r2, 300; mov.u32 %r1, 0;\n"
+    "head: add.u32 %r1, %r1, 1; and.b32 %r3, %r1, %r31; and.b32 %r3, %r3, 1; setp.eq.u32 %p2, %r3, 0; @%p2 "
+    "bra skip;\n"
+    "mov.u32 %r4, %r1; skip: setp.lt.u32 %p1, %r1, %r2; @%p1 bra head; st.global.u32 [%rd28], %r1;";
+
+int main(void) {
+    compare(nested_ifs_ptx, nested_ifs);
+    compare(loop_ptx, loop);
+    compare(nested_loops_ptx, nested_loops);
+    compare(early_return_ptx, early_return);
+    compare(predicated_ptx, predicated);
+    compare(long_loop_ptx, long_loop);
+    test_ladder();
+    test_reconvergence();
+    return finish_checks("test_divergence");
+}
