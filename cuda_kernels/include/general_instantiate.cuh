@@ -4,7 +4,7 @@
 
 #define GR_ENTRY(name, dtype, ...)                                                                           \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS)                                         \
-        name##dtype(const gr_general_params p) {                                           \
+        name##dtype(const gr_general_params p) {                                                             \
         __VA_ARGS__(p);                                                                                      \
     }
 

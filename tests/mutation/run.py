@@ -9,6 +9,7 @@ C compiler found. Exits with 1 when a mutant survives, a change is out of date, 
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -104,7 +105,12 @@ class Tree:
         """Runs tests of the copy up to the first failure; returns the exit code and the output."""
         if arguments[0].startswith("tests/gpu/"):  # a program of its own
             done = subprocess.run(
-                [sys.executable, *arguments], cwd=self.root, capture_output=True, text=True, check=False
+                [sys.executable, *arguments],
+                cwd=self.root,
+                env={**os.environ, "PYTHONPATH": str(self.root)},
+                capture_output=True,
+                text=True,
+                check=False,
             )
             return done.returncode, f"FAILED {arguments[0]}\n{done.stdout}{done.stderr}"
         command = [
