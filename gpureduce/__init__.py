@@ -7,22 +7,66 @@ The same compiled kernels run on an NVIDIA GPU and, where there is none, on a si
 np.float64(499500.0)
 """
 
-from gpureduce._core import DeviceError, SimulationError
+try:
+    from gpureduce._core import DeviceError, SimulationError
+except ModuleNotFoundError as error:
+    if error.name != "gpureduce._core":
+        raise
+    raise ImportError(
+        "gpureduce is not built here: this is its source folder. Install it (pip install -e .), or change to "
+        "another directory if it is installed already"
+    ) from error
+
+from gpureduce import numpy_like
+from gpureduce._device_array import DeviceArray, to_device
 from gpureduce._devices import Device, SimulatorWarning, devices
-from gpureduce._reductions import sum
+from gpureduce._general import (
+    all,
+    any,
+    argmax,
+    argmin,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    count_nonzero,
+    dot,
+    max,
+    mean,
+    min,
+    prod,
+    reduce,
+    sum,
+)
 from gpureduce._variants import Variant, ptx, source, variants
 from gpureduce._version import __version__
 
 __all__ = [
     "Device",
+    "DeviceArray",
     "DeviceError",
     "SimulationError",
     "SimulatorWarning",
     "Variant",
     "__version__",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "count_nonzero",
     "devices",
+    "dot",
+    "max",
+    "mean",
+    "min",
+    "numpy_like",
+    "prod",
     "ptx",
+    "reduce",
     "source",
     "sum",
+    "to_device",
     "variants",
 ]

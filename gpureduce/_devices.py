@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 from gpureduce import _core
+from gpureduce._numpy_rules import outside_level
 from gpureduce._variants import KERNELS
 
 _core.open_registry(KERNELS)
@@ -76,7 +77,7 @@ def _find_default() -> tuple[int, int]:
             warnings.warn(
                 f"no CUDA device ({problem}); kernels run on the simulator. Pass device='sim' to say so.",
                 SimulatorWarning,
-                stacklevel=4,
+                stacklevel=outside_level(),
             )
         _default = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
     return _default

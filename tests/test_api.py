@@ -23,7 +23,9 @@ import gpureduce
 VARIANTS = gpureduce.variants()
 PUBLIC = {
     "Device", "DeviceError", "SimulationError", "SimulatorWarning", "Variant", "__version__", "devices",
-    "ptx", "source", "sum", "variants",
+    "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
+    "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
+    "min", "prod",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
@@ -190,15 +192,20 @@ def test_docstrings():
         assert inspect.getdoc(thing), name
         if inspect.isfunction(thing):
             for parameter in inspect.signature(thing).parameters:
-                assert re.search(rf"^\s*{parameter} :", thing.__doc__, re.M), f"{name}: {parameter}"
+                assert re.search(rf"^\s*(\w+, )*\**{parameter}(, \w+)*( :|$)", thing.__doc__, re.M), (
+                    f"{name}: {parameter}"
+                )
     assert gpureduce.__doc__
 
 
 def test_signature_of_sum():
     parameters = inspect.signature(gpureduce.sum).parameters
-    assert list(parameters) == ["a", "variant", "device", "block_size", "grid_size"]
+    numpys = list(inspect.signature(np.sum).parameters)
+    ours = ["variant", "device", "block_size", "grid_size", "stream", "as_device"]
+    assert list(parameters) == [*numpys, *ours]
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in ours)
     assert parameters["variant"].default == "auto"
-    assert all(parameters[name].default is None for name in ("device", "block_size", "grid_size"))
+    assert all(parameters[name].default is None for name in ours[1:])
 
 
 def test_typed():
@@ -325,7 +332,8 @@ def test_eight_threads_get_the_results_of_one(device):
 
 
 INTERRUPTED = """
-    import sys, time
+    import signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits it ignored
     import gpureduce, numpy as np
     small = np.ones(2**19, np.float32)
     gpureduce.sum(small, variant="v0", device="sim")

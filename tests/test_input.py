@@ -25,13 +25,14 @@ def numbers(shape, dtype):
     return (np.arange(1, n + 1) * 37 % 101 + 1).astype(dtype).reshape(shape)
 
 
-@pytest.fixture
-def total(device):
-    """Sums on the device of the run."""
+@pytest.fixture(params=["auto", "v8"])
+def total(request, device):
+    """Sums on the device of the run, by the general kernels and by a rung."""
 
     def total(a, **options):
-        return gpureduce.sum(a, device=device, **options)
+        return gpureduce.sum(a, **{"variant": request.param, "device": device, **options})
 
+    total.variant = request.param
     return total
 
 
@@ -159,9 +160,12 @@ def test_platform_names_of_integers(total):
 
 
 UNSUPPORTED = [
-    np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64, np.float16, np.longdouble,
-    np.complex64, np.complex128, "datetime64[s]", "timedelta64[ns]", "S3", "U3", "V4", object,
+    np.longdouble, np.clongdouble, "datetime64[s]", "timedelta64[ns]", "S3", "U3", "V4", object,
     [("x", np.float32), ("y", np.float32)],
+]  # fmt: skip
+NO_RUNG_TAKES = [
+    np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64, np.float16,
+    np.complex64, np.complex128,
 ]  # fmt: skip
 
 
@@ -180,9 +184,17 @@ def test_unsupported_dtypes(dtype, n, total):
     assert_names_dtypes(str(raised.value), array.dtype)
 
 
-@pytest.mark.parametrize(
-    "a", [None, "text", b"bytes", [None, 1.0], [True, False], 1j, {}, {"a": 1}, object(), 2**70]
-)
+@pytest.mark.parametrize("n", [0, 3])
+@pytest.mark.parametrize("dtype", NO_RUNG_TAKES, ids=str)
+@pytest.mark.parametrize("variant", gpureduce.variants(), ids=lambda variant: variant.name)
+def test_dtypes_that_no_rung_takes(variant, dtype, n, device):
+    array = np.zeros(n, dtype)
+    with pytest.raises(TypeError) as raised:
+        gpureduce.sum(array, variant=variant.name, device=device)
+    assert_names_dtypes(str(raised.value), array.dtype)
+
+
+@pytest.mark.parametrize("a", [None, "text", b"bytes", [None, 1.0], {}, {"a": 1}, object(), 2**70])
 def test_unsupported_objects(a, total):
     with pytest.raises(TypeError) as raised:
         total(a)

@@ -1,0 +1,255 @@
+"""NumPy's rules for the arguments of a reduction: which are taken, what they mean, what is raised.
+
+Nothing here computes. NumPy itself is asked for dtypes (`numpy.ufunc.resolve_dtypes`), so that they are
+those of the NumPy installed.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+NO_VALUE = np._NoValue
+
+SUPPORTED = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+
+UFUNCS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+}
+
+_BOOL = np.dtype(bool)
+_INT64 = np.dtype(np.int64)
+_UINT64 = np.dtype(np.uint64)
+_LARGEST_AXIS = 2**31 - 1  # what fits a C int
+
+
+def plain(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in native byte order, and int64 for both `long` and `long long`."""
+    return dtype if dtype.name == "bfloat16" else np.dtype(dtype.name)
+
+
+def require_supported(dtype: np.dtype, name: str) -> None:
+    """Raise TypeError, naming what is supported, unless the kernels know the dtype."""
+    if dtype.name not in SUPPORTED or (dtype.name == "bfloat16" and not dtype.isnative):
+        raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")
+
+
+def refuse_masked(a: object, name: str = "a") -> None:
+    """Raise TypeError for a masked array, whose mask numpy.asarray would drop without a word."""
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(a, masked.MaskedArray):
+        raise TypeError(
+            f"{name}: masked arrays are not supported; pass {name}.data with where=~{name}.mask, "
+            f"or {name}.compressed()"
+        )
+
+
+def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
+    """Return an array the kernels can read: supported dtype, native byte order, aligned, any strides.
+
+    The array itself (or a view) where it is one already; subclasses become plain arrays.
+    """
+    array = np.asarray(a)
+    require_supported(array.dtype, name)
+    dtype = plain(array.dtype)
+    if not (array.dtype.isnative and array.flags.aligned):
+        return array.astype(dtype)
+    return array if array.dtype.num == dtype.num else array.view(dtype)
+
+
+# Shapes
+
+
+def _axis_index(axis: Any) -> int:
+    if isinstance(axis, bool):
+        raise TypeError("axis: an integer is required, not a bool")
+    index = operator.index(axis)
+    if not -_LARGEST_AXIS <= index <= _LARGEST_AXIS:
+        raise OverflowError(f"axis: {index} is too large")
+    return index
+
+
+def _normal_axis(axis: Any, ndim: int) -> int:
+    index = _axis_index(axis)
+    if not -ndim <= index < ndim:
+        raise AxisError(index, ndim)
+    return index % ndim
+
+
+def reduced_axes(axis: Any, ndim: int, scalar_axis: bool = True) -> tuple[int, ...]:
+    """Return the axes that ``axis=`` names, ascending.
+
+    With `scalar_axis`, an array of no dimensions has axes 0 and -1, as most of NumPy's reductions let it.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple):
+        axes = [_normal_axis(one, ndim) for one in axis]
+        if len(set(axes)) != len(axes):
+            raise ValueError("axis: duplicate value")
+        return tuple(sorted(axes))
+    if scalar_axis and ndim == 0 and _axis_index(axis) in (0, -1):
+        return ()
+    return (_normal_axis(axis, ndim),)
+
+
+def single_axis(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return the axes of argmin and argmax, which take one axis or None, but no tuple."""
+    if isinstance(axis, tuple):
+        raise TypeError("axis: argmin and argmax take one integer or None, not a tuple")
+    return reduced_axes(axis, ndim)
+
+
+def keeps_dims(keepdims: Any) -> bool:
+    """Return ``keepdims=`` as a bool."""
+    if keepdims is NO_VALUE:
+        return False
+    if isinstance(keepdims, np.bool_):
+        return bool(keepdims)
+    return operator.index(keepdims) != 0
+
+
+def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool = False) -> tuple[int, ...]:
+    """Return the shape of the result."""
+    if keepdims:
+        return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+
+
+def reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """Return how many elements make one of the result."""
+    return math.prod(shape[axis] for axis in axes)
+
+
+def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the strides, in bytes, of an array in C order."""
+    strides = []
+    for length in reversed(shape):
+        strides.append(itemsize)
+        itemsize *= max(length, 1)
+    return tuple(reversed(strides))
+
+
+# Elements that take part
+
+
+def require_elements(op: str, count: int, shape: tuple[int, ...]) -> None:
+    """Raise ValueError when an operator without identity has nothing to reduce."""
+    if count == 0:
+        raise ValueError(f"{op}: zero-size array of shape {shape}, and the reduction has no identity")
+
+
+def host_mask(where: Any) -> np.ndarray:
+    """Return ``where=`` as a bool array, not broadcast yet."""
+    refuse_masked(where, "where")
+    mask = np.asarray(where) if hasattr(where, "__array__") else np.asarray(where, dtype=bool)
+    # As in NumPy, a bare number is a truth value, but an array of numbers is not.
+    if mask.dtype != _BOOL and isinstance(where, np.generic):
+        mask = mask.astype(bool)
+    if mask.dtype != _BOOL:
+        raise TypeError(f"where: expected bool, got an array of {mask.dtype}")
+    return mask
+
+
+def broadcast_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the strides that repeat an array of `shape` over the shape `wanted`, else raise ValueError."""
+    added = len(wanted) - len(shape)
+    fits = added >= 0 and all(have in (1, want) for have, want in zip(shape, wanted[added:], strict=False))
+    if not fits:
+        raise ValueError(f"where: shape {shape} does not broadcast to {wanted}")
+    repeated = (0 if have == 1 else stride for have, stride in zip(shape, strides, strict=True))
+    return (0,) * added + tuple(repeated)
+
+
+def initial_value(initial: Any, dtype: np.dtype) -> np.ndarray:
+    """Return ``initial=`` as an array of no dimensions."""
+    holder = np.empty(1, dtype)
+    holder[0] = initial  # NumPy's own conversion, and its errors
+    return holder.reshape(())
+
+
+# Dtypes
+
+
+def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which the core gives the result of `op` on elements of `dtype`."""
+    if op in ("any", "all"):
+        return _BOOL
+    if op in ("argmin", "argmax", "count_nonzero"):
+        return _INT64
+    if op in ("sum", "prod"):
+        return {"u": _UINT64, "i": _INT64, "b": _INT64}.get(dtype.kind, dtype)
+    if op == "mean" and dtype.kind in "biu":
+        return np.dtype(np.float64)
+    return dtype
+
+
+def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike, out: np.dtype | None) -> np.dtype:
+    """Return the dtype in which NumPy accumulates, which is also that of the result.
+
+    As NumPy, an array given as ``out=`` takes part in the choice when ``dtype=`` does not make it.
+    """
+    first, second = out, source
+    if dtype is not None:
+        first = second = np.dtype(dtype)
+        if not first.isnative:
+            raise TypeError(f"dtype: {first} selects a byte order; only native ones are taken")
+        require_supported(first, "dtype")
+    resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
+    require_supported(resolved, "out")
+    return plain(resolved)
+
+
+# Results
+
+
+def require_out(out: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raise what NumPy raises for an ``out=`` that cannot take a result of `shape`."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out: expected an array, got {type(out).__name__}")
+    refuse_masked(out, "out")
+    if out.shape != shape:
+        raise ValueError(f"out: shape {out.shape} is not that of the result, {shape}")
+    if not out.flags.writeable:
+        raise ValueError("out: the array is read-only")
+
+
+def require_index_out(out: np.dtype) -> None:
+    """Raise TypeError for the dtype of an ``out=`` that NumPy's argmin and argmax do not take."""
+    if not np.can_cast(out, np.intp, casting="safe"):
+        raise TypeError(f"out: cannot cast from {out} to {np.dtype(np.intp)} by the rule 'safe'")
+
+
+def require_dot_out(out: np.ndarray, dtype: np.dtype) -> None:
+    """Raise ValueError for an ``out=`` that NumPy's dot does not take."""
+    if out.dtype != dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out: dot needs a C-contiguous array of {dtype}, got one of {out.dtype}")
+
+
+def outside_level() -> int:
+    """Return the `stacklevel` with which a warning names the first caller outside this package."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gpureduce."):
+        frame = frame.f_back
+        level += 1
+    return level

@@ -1,0 +1,180 @@
+"""The reductions under the names of NumPy and of the array API standard.
+
+Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this package with
+``import gpureduce.numpy_like as xp``. The functions are those of `gpureduce`, and take its keyword arguments
+as well; their signatures contain those of NumPy and of the standard.
+
+NumPy never does the arithmetic of a reduction here: `fallbacks` counts the calls that returned a result
+which the package's own kernels had no part in, and there are none.
+
+>>> import gpureduce.numpy_like as xp
+>>> xp.maximum.reduce([[3, 1], [2, 5]], device="sim")
+array([3, 5])
+>>> xp.fallbacks()
+0
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gpureduce import _general
+from gpureduce._engine import Options, core_runs, reduction
+from gpureduce._numpy_rules import NO_VALUE
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+__all__ = [
+    "add",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "count_nonzero",
+    "dot",
+    "fallbacks",
+    "logical_and",
+    "logical_or",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "multiply",
+    "prod",
+    "sum",
+]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_lock = threading.Lock()
+_fallbacks = 0
+
+
+def fallbacks() -> int:
+    """Return how many calls of this module gave a result without running one of the package's kernels.
+
+    Returns
+    -------
+    int
+        Of all threads, since the module was imported.
+    """
+    return _fallbacks
+
+
+def _counted(function: _F) -> _F:
+    @functools.wraps(function)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        global _fallbacks
+        before = core_runs()
+        result = function(*args, **kwargs)
+        if core_runs() == before:
+            with _lock:
+                _fallbacks += 1
+        return result
+
+    return counted
+
+
+sum = _counted(_general.sum)
+prod = _counted(_general.prod)
+min = amin = _counted(_general.min)
+max = amax = _counted(_general.max)
+mean = _counted(_general.mean)
+any = _counted(_general.any)
+all = _counted(_general.all)
+argmin = _counted(_general.argmin)
+argmax = _counted(_general.argmax)
+count_nonzero = _counted(_general.count_nonzero)
+dot = _counted(_general.dot)
+
+
+class _Reducer:
+    """A NumPy ufunc as far as it reduces."""
+
+    def __init__(self, name: str, op: str) -> None:
+        self.__name__ = name
+        self._op = op
+        # Its own wrapper, so that it counts like the functions.
+        self.reduce = _counted(self.reduce)
+
+    def __repr__(self) -> str:
+        return f"<gpureduce.numpy_like.{self.__name__}>"
+
+    def reduce(
+        self,
+        array: ArrayLike,
+        axis: int | tuple[int, ...] | None = 0,
+        dtype: DTypeLike = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = NO_VALUE,
+        where: ArrayLike = True,
+        **options: Any,
+    ) -> Any:
+        """Reduce an array, as `numpy.ufunc.reduce` does; note that the axis defaults to 0.
+
+        Parameters
+        ----------
+        array : array_like or device array
+            What to reduce.
+        axis : int or tuple of int, optional
+            The axes to reduce; None reduces all.
+        dtype : dtype_like, optional
+            What elements are cast to and accumulated in.
+        out : numpy.ndarray or device array, or tuple of one, optional
+            Where the result goes.
+        keepdims : bool
+            Whether reduced axes stay, with length one.
+        initial : scalar, optional
+            One more element, for every element of the result.
+        where : array_like of bool
+            Which elements take part.
+        **options
+            ``variant``, ``device``, ``block_size``, ``grid_size``, ``stream`` and ``as_device``, as
+            `gpureduce.sum` takes them.
+
+        Returns
+        -------
+        numpy scalar, numpy.ndarray or DeviceArray
+        """
+        if self._op in ("any", "all") and dtype is not None and np.dtype(dtype) != np.dtype(bool):
+            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
+        if isinstance(out, tuple):
+            if len(out) != 1:
+                raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
+            out = out[0]
+        chosen = Options(**options)
+        return reduction(
+            self._op,
+            array,
+            chosen,
+            axis=axis,
+            dtype=dtype,
+            out=out,
+            keepdims=keepdims,
+            initial=initial,
+            where=where,
+        )
+
+
+add = _Reducer("add", "sum")
+multiply = _Reducer("multiply", "prod")
+minimum = _Reducer("minimum", "min")
+maximum = _Reducer("maximum", "max")
+logical_and = _Reducer("logical_and", "all")
+logical_or = _Reducer("logical_or", "any")
+bitwise_and = _Reducer("bitwise_and", "bitwise_and")
+bitwise_or = _Reducer("bitwise_or", "bitwise_or")
+bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor")
