@@ -49,7 +49,8 @@ class Case:
 
 def numbers(rng, dtype, shape, flavour):
     """An array of the dtype; `flavour` says which numbers."""
-    return _FLAVOURS[flavour](rng, dtype, shape)
+    with np.errstate(all="ignore"):
+        return _FLAVOURS[flavour](rng, dtype, shape)
 
 
 def _small(rng, dtype, shape):
@@ -427,6 +428,10 @@ def judge(case, device):
     wrong = oracle.mismatch_of_form(case.op, got, wanted)
     if wrong is not None:
         return wrong, "compared"
+    if case.op == "mean" and wanted.dtype.kind in "biu":
+        # What an integer becomes of the NaN of an empty slice is not defined.
+        whole = oracle.call_numpy("mean", array, **{**case.arguments, "dtype": np.complex128})
+        got, wanted = np.where(np.isnan(whole), 0, got), np.where(np.isnan(whole), 0, wanted)
     if case.op not in oracle.ROUNDED or wanted.dtype.kind in "biu":
         return oracle.mismatch_of_equal(got, wanted), "compared"
     wrong = _judge_rounded(case, got, wanted)

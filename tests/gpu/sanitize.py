@@ -39,12 +39,16 @@ def findings(tool: str, variants: list[str], *options: str) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--variants", nargs="+", help="only these (default: all)")
+    parser.add_argument("--short", action="store_true", help="one dtype, block size and length only")
     options = parser.parse_args()
-    clean = [variant.name for variant in gpureduce.variants() if variant.role != "study"]
-    study = [variant.name for variant in gpureduce.variants() if variant.role == "study"]
+    chosen = [v for v in gpureduce.variants() if not options.variants or v.name in options.variants]
+    clean = [variant.name for variant in chosen if variant.role != "study"]
+    study = [variant.name for variant in chosen if variant.role == "study"]
+    short = ["--short"] if options.short else []
     rows, failed = [], False
     for tool in TOOLS:
-        row = findings(tool, clean)
+        row = findings(tool, clean, *short)
         failed |= row["findings"] > 0 or row["wrong_sums"] != 0
         rows.append(row)
         print(json.dumps(row), flush=True)

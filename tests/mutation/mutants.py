@@ -210,7 +210,7 @@ MUTANTS = (
         V4,
         "    __syncwarp(); // all have read before anyone writes\n",
         "",
-        ("tests/gpu/sanitize.py",),
+        ("tests/gpu/sanitize.py", "--short", "--variants", "v4"),
         gpu_only="lanes run in lockstep; racecheck shows it (tests/gpu/sanitize.py)",
     ),
     # The checker itself
