@@ -60,6 +60,34 @@ cleanup:
     return status;
 }
 
+/* Pieces of this size are all alike, so that calls of any kind share one; larger ones are not kept. */
+enum { SCRATCH_KEPT = 1 << 20 };
+
+gr_status gr_device_scratch_take(gr_device *device, size_t bytes, gr_devptr *out, size_t *granted,
+                                 gr_error *error) {
+    *granted = bytes > SCRATCH_KEPT ? bytes : SCRATCH_KEPT;
+    if (bytes <= SCRATCH_KEPT) {
+        pthread_mutex_lock(&device->lock);
+        *out = device->scratch;
+        device->scratch = 0;
+        pthread_mutex_unlock(&device->lock);
+        if (*out != 0)
+            return GR_OK;
+    }
+    return device->backend->alloc(device->backend, *granted, out, error);
+}
+
+void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted) {
+    gr_devptr unwanted = address;
+    if (address != 0 && granted == SCRATCH_KEPT) {
+        pthread_mutex_lock(&device->lock);
+        unwanted = device->scratch;
+        device->scratch = address;
+        pthread_mutex_unlock(&device->lock);
+    }
+    device->backend->free(device->backend, unwanted);
+}
+
 static void device_close(gr_device *device) {
     if (device == NULL)
         return;
@@ -69,6 +97,8 @@ static void device_close(gr_device *device) {
         free(device->images[i].data);
     }
     free(device->images);
+    if (device->backend != NULL)
+        device->backend->free(device->backend, device->scratch);
     if (device->backend != NULL)
         device->backend->close(device->backend);
     pthread_mutex_destroy(&device->lock);

@@ -12,8 +12,15 @@ enum { GR_MAX_CUDA_DEVICES = 64 };
 typedef struct gr_device {
     gr_backend *backend;
     struct gr_device_image *images; /* one for each variant and operator, loaded at first use */
+    gr_devptr scratch;              /* kept from call to call, 0 while one of them has it */
     pthread_mutex_t lock;
 } gr_device;
+
+/* Device memory for the time of one call. A small piece is kept for the next call: work of all calls is
+   ordered in one stream, so that the next one may overwrite it at once. */
+gr_status gr_device_scratch_take(gr_device *device, size_t bytes, gr_devptr *out, size_t *granted,
+                                 gr_error *error);
+void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted);
 
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {

@@ -6,7 +6,9 @@
 /* What one call holds on the device: zeroed at first, released at the end. */
 typedef struct job {
     gr_general_plan plan;
-    gr_devptr source, second, states, results;
+    gr_devptr source, second, scratch; /* scratch: the States between two launches, then the results */
+    size_t scratch_bytes;
+    gr_devptr states, results;
 } job;
 
 static gr_status upload(gr_backend *backend, const gr_source *source, gr_devptr *owned, uint64_t *first,
@@ -75,10 +77,11 @@ gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_
     status = upload(backend, &request->source, &work.source, &first->in, error);
     if (status == GR_OK && request->layout.has_second)
         status = upload(backend, &request->second, &work.second, &first->second, error);
-    if (status == GR_OK && work.plan.states_bytes > 0)
-        status = backend->alloc(backend, work.plan.states_bytes, &work.states, error);
-    if (status == GR_OK && request->host_out != NULL)
-        status = backend->alloc(backend, result_bytes, &work.results, error);
+    if (status == GR_OK)
+        status = gr_device_scratch_take(device, work.plan.states_bytes + result_bytes, &work.scratch,
+                                        &work.scratch_bytes, error);
+    work.states = work.scratch;
+    work.results = work.scratch + work.plan.states_bytes;
     if (status == GR_OK)
         connect(&work, request);
     for (size_t pass = 0; status == GR_OK && pass < work.plan.count; ++pass)
@@ -88,7 +91,6 @@ gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_
 
     backend->free(backend, work.source);
     backend->free(backend, work.second);
-    backend->free(backend, work.states);
-    backend->free(backend, work.results);
+    gr_device_scratch_give(device, work.scratch, work.scratch_bytes);
     return status;
 }

@@ -6,6 +6,7 @@
 
 enum {
     GR_GENERAL_THREADS = 256, /* of a block */
+    GR_TOGETHER = 4,          /* results that a thread takes at once under GR_WHOLE */
     GR_MAX_DIMS = 4,          /* of each kind, after neighbours that lie evenly are merged */
     GR_STATE_BYTES = 32,      /* room for a State of any operator */
     GR_INITIAL_BYTES = 16,    /* room for an element of any dtype */
@@ -16,6 +17,7 @@ enum {
     GR_HAS_INITIAL = 2, /* `initial` takes part, once */
     GR_HAS_WHERE = 4,   /* only elements whose byte at `second` is not 0 take part */
     GR_ALONG_FIRST = 8, /* neighbouring threads take neighbouring elements of one result */
+    GR_WHOLE = 16,      /* a thread takes GR_TOGETHER whole results, of few elements each */
 };
 
 /* Merged dimensions, the fastest first; strides in bytes. Unused ones have extent 1. */

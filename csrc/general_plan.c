@@ -77,6 +77,9 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+/* The most elements of a result that one thread takes alone, when there are results enough. */
+enum { MOST_WHOLE = 16 };
+
 /* Shares out the threads of a block between results and elements, and elements between blocks. */
 static void share_out(gr_general_launch *launch, const gr_limits *limits) {
     gr_general_params *p = &launch->params;
@@ -84,9 +87,11 @@ static void share_out(gr_general_launch *launch, const gr_limits *limits) {
     const bool along_first = p->results == 1 || magnitude(p->along.stride[0]) <= magnitude(p->keep.stride[0]);
     uint32_t along;
     if (along_first) {
-        /* A warp a row as soon as rows alone fill the device, else a block a row. */
+        /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
+           eight threads side by side read whole 32-byte sectors. Else a block a row. */
         const bool many_rows = p->results * 32 >= resident / 4;
-        along = power_of_two_from(p->count, many_rows ? 32 : GR_GENERAL_THREADS);
+        along = many_rows ? power_of_two_from(ceil_div(p->count, 8), 32)
+                          : power_of_two_from(p->count, GR_GENERAL_THREADS);
     } else {
         /* Neighbouring threads take neighbouring results, at least 32 where there are as many in a row. */
         const uint32_t columns = power_of_two_from(p->keep.extent[0], p->results >= resident ? 256 : 32);
@@ -104,6 +109,10 @@ static void share_out(gr_general_launch *launch, const gr_limits *limits) {
     p->parts = parts;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
     launch->grid_x = (uint32_t)blocks;
+    if (along == 1 && parts == 1 && p->count <= MOST_WHOLE && p->results >= resident) {
+        p->flags = GR_WHOLE;
+        launch->grid_x = (uint32_t)ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
+    }
     launch->grid_y = (uint32_t)parts;
 }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gpureduce
-from gpureduce.bench import tables
+from gpureduce.bench import accuracy, tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,3 +52,18 @@ def test_compute_sanitizer_saw_every_variant():
         if variant.role == "study":
             (row,) = (row for row in record["rows"] if row["variants"] == [variant.name])
             assert row["tool"] == "racecheck" and row["findings"] > 0
+
+
+def test_default_float32_sums_are_as_exact_as_numpys():
+    rows = tables.load("accuracy_h200.json")["rows"]
+    assert {row["case"] for row in rows} == set(accuracy.CASES)
+    for row in rows:
+        error = row["relative_error"]
+        # Both round once at the least, so that a result next to the exact sum is not beaten.
+        assert error["auto"] <= max(error["numpy"], 2.0**-24), row["case"]
+
+
+def test_accuracy_is_the_same_on_this_device(device):
+    """A small run of the same measurement holds the same claim, with the bits of the device at hand."""
+    for row in accuracy.measure(100_003, 2, ["auto"], device):
+        assert row["relative_error"]["auto"] <= max(row["relative_error"]["numpy"], 2.0**-24), row["case"]

@@ -175,10 +175,39 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
     return F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
 }
 
+// Results of few elements: a thread takes several whole ones side by side, or it would wait for one load
+// after the other.
+template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
+    using State = typename F::State;
+    const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_TOGETHER) + threadIdx.x;
+    State s[GR_TOGETHER];
+    Offsets base[GR_TOGETHER];
+#pragma unroll
+    for (unsigned j = 0; j < GR_TOGETHER; ++j) {
+        const uint64_t result = first + j * GR_GENERAL_THREADS;
+        base[j] = offsets(p.keep, result < p.results ? result : p.results - 1);
+        s[j] = F::identity();
+    }
+    for (uint64_t k = 0; k < p.count; ++k) {
+        const Offsets at = offsets(p.along, k);
+#pragma unroll
+        for (unsigned j = 0; j < GR_TOGETHER; ++j)
+            s[j] = F::combine(s[j], From::at(p, base[j].in + at.in, base[j].second + at.second, k));
+    }
+#pragma unroll
+    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+        if (first + j * GR_GENERAL_THREADS < p.results)
+            put<F>(p, first + j * GR_GENERAL_THREADS, s[j]);
+}
+
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
     State *slots = reinterpret_cast<State *>(raw);
+    if (p.flags & GR_WHOLE) {
+        reduce_whole<F, From>(p);
+        return;
+    }
     const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
     const bool along_first = p.flags & GR_ALONG_FIRST;
     const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;

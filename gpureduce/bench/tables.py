@@ -13,7 +13,7 @@ from pathlib import Path
 import gpureduce
 from gpureduce.bench.environment import RESULTS
 
-BEGIN, END = "<!-- ladder-table -->", "<!-- end -->"
+END = "<!-- end -->"
 
 
 def load(name: str) -> dict:
@@ -47,6 +47,29 @@ def ladder_table(results: dict, dtype: str = "float32") -> str:
     return "\n".join(lines)
 
 
+def accuracy_table(results: dict) -> str:
+    """Return the errors of float32 sums as a Markdown table, numpy.sum beside the default and two rungs."""
+    columns = ("numpy", "auto", "v0", "v8")
+    lines = [
+        f"{results['device']}, {results['date']}: {results['method']}.",
+        "",
+        "| data | n | " + " | ".join(f"`{name}`" for name in columns) + " |",
+        "|---|--:|" + "--:|" * len(columns),
+    ]
+    for row in results["rows"]:
+        errors = " | ".join(f"{row['relative_error'][name]:.1e}" for name in columns)
+        lines.append(f"| {row['case']} | {row['n']:,} | {errors} |")
+    return "\n".join(lines)
+
+
+def tables() -> dict[str, str]:
+    """Return each table under the marker that it stands behind in the README."""
+    return {
+        "<!-- ladder-table -->": ladder_table(load("ladder_h200.json")),
+        "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
+    }
+
+
 def replace_between(text: str, begin: str, end: str, middle: str) -> str:
     """Return the text with `middle` between the two markers."""
     head, found, rest = text.partition(begin)
@@ -66,7 +89,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     path = Path(options.readme)
     old = path.read_text(encoding="utf-8")
-    new = replace_between(old, BEGIN, END, ladder_table(load("ladder_h200.json")))
+    new = old
+    for begin, table in tables().items():
+        new = replace_between(new, begin, END, table)
     if options.check:
         if new != old:
             print(f"{path} is not current; run python -m gpureduce.bench.tables")

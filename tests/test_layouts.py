@@ -1,0 +1,46 @@
+"""Shapes that reach every way in which the general kernels share out work; see csrc/general_plan.c."""
+
+import numpy as np
+import pytest
+
+import gpureduce
+
+# Rows and columns, each with: a few elements a result and results enough to fill a device (one thread takes
+# whole results), one warp a result, one block a result, several blocks a result, and odd lengths between.
+SHAPES = [
+    (300_000, 1), (300_000, 2), (280_001, 5), (271_000, 16), (270_400, 17), (40_001, 8), (9_001, 65),
+    (2_000, 513), (37, 30_011), (3, 400_003), (1, 500_001),
+]  # fmt: skip
+
+
+def data(shape):
+    return np.random.default_rng(sum(shape)).integers(-100, 100, shape).astype(np.int8)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_share_of_the_work(shape, axis, order, device):
+    a = np.asarray(data(shape), order=order)
+    assert np.array_equal(gpureduce.sum(a, axis=axis, device=device), a.sum(axis=axis))
+    assert np.array_equal(gpureduce.argmax(a, axis=axis, device=device), a.argmax(axis=axis))
+    f = a.astype(np.float32)  # integers: every order of additions is exact
+    assert np.array_equal(gpureduce.sum(f, axis=axis, device=device), f.sum(axis=axis, dtype=np.float64))
+    some = a > 0
+    got = gpureduce.sum(a, axis=axis, where=some, initial=5, device=device)
+    assert np.array_equal(got, a.sum(axis=axis, where=some, initial=5))
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (1, 3), (0, 1, 3), (2,), (3, 0)])
+def test_axes_that_do_not_merge(axes, device):
+    a = data((60, 5, 70, 6)).astype(np.int64)
+    for view in (a, a[::-1, :, ::2], a.transpose(2, 0, 3, 1)):
+        assert np.array_equal(gpureduce.sum(view, axis=axes, device=device), view.sum(axis=axes))
+
+
+def test_more_dimensions_than_the_kernels_take(device):
+    a = np.arange(2**12).reshape((2,) * 12)
+    for axes in ((0, 2, 4, 6, 8, 10), (1, 3, 5, 7, 9, 11), (0, 3, 6, 9)):
+        assert np.array_equal(gpureduce.sum(a, axis=axes, device=device), a.sum(axis=axes))
+        view = a[:, ::-1].swapaxes(0, 5)
+        assert np.array_equal(gpureduce.max(view, axis=axes, device=device), view.max(axis=axes))
