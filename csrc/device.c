@@ -97,10 +97,10 @@ static void device_close(gr_device *device) {
         free(device->images[i].data);
     }
     free(device->images);
-    if (device->backend != NULL)
+    if (device->backend != NULL) {
         device->backend->free(device->backend, device->scratch);
-    if (device->backend != NULL)
         device->backend->close(device->backend);
+    }
     pthread_mutex_destroy(&device->lock);
     free(device);
 }

@@ -64,17 +64,16 @@ static void connect(job *self, const gr_general_request *request) {
 }
 
 gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_request *request,
-                     const gr_interrupt *interrupt, gr_error *error) {
+                     const gr_general_plan *plan, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
-    job work = {.source = 0};
-    gr_status status = gr_general_plan_make(&request->layout, &gr_reference_limits, &work.plan, error);
-    if (status != GR_OK || work.plan.count == 0)
-        return status;
+    if (plan->count == 0)
+        return GR_OK;
+    job work = {.plan = *plan};
     const size_t result_bytes =
         (size_t)work.plan.results * gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;
     gr_general_params *first = &work.plan.launches[0].params;
 
-    status = upload(backend, &request->source, &work.source, &first->in, error);
+    gr_status status = upload(backend, &request->source, &work.source, &first->in, error);
     if (status == GR_OK && request->layout.has_second)
         status = upload(backend, &request->second, &work.second, &first->second, error);
     if (status == GR_OK)

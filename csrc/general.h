@@ -24,7 +24,8 @@ typedef struct gr_general_request {
     gr_devptr device_out;
 } gr_general_request;
 
+/* `plan` is that of request->layout. */
 gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_request *request,
-                     const gr_interrupt *interrupt, gr_error *error);
+                     const gr_general_plan *plan, const gr_interrupt *interrupt, gr_error *error);
 
 #endif

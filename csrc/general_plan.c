@@ -73,10 +73,6 @@ static uint32_t power_of_two_from(uint64_t n, uint32_t most) {
     return power;
 }
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) {
-    return a / b + (a % b != 0);
-}
-
 /* The most elements of a result that one thread takes alone, when there are results enough. */
 enum { MOST_WHOLE = 16 };
 
@@ -90,7 +86,7 @@ static void share_out(gr_general_launch *launch, const gr_limits *limits) {
         /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
            eight threads side by side read whole 32-byte sectors. Else a block a row. */
         const bool many_rows = p->results * 32 >= resident / 4;
-        along = many_rows ? power_of_two_from(ceil_div(p->count, 8), 32)
+        along = many_rows ? power_of_two_from(gr_ceil_div(p->count, 8), 32)
                           : power_of_two_from(p->count, GR_GENERAL_THREADS);
     } else {
         /* Neighbouring threads take neighbouring results, at least 32 where there are as many in a row. */
@@ -99,10 +95,11 @@ static void share_out(gr_general_launch *launch, const gr_limits *limits) {
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
-    const uint64_t blocks = ceil_div(p->results, GR_GENERAL_THREADS / along);
+    const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     const uint64_t wanted = resident / GR_GENERAL_THREADS;
     uint64_t parts = blocks < wanted ? wanted / blocks : 1;
-    const uint64_t most = ceil_div(p->count, (uint64_t)along * 16); /* a smaller part is not worth a launch */
+    const uint64_t most =
+        gr_ceil_div(p->count, (uint64_t)along * 16); /* a smaller part is not worth a launch */
     if (parts > most)
         parts = most > 0 ? most : 1;
     p->threads_along = along;
@@ -111,7 +108,7 @@ static void share_out(gr_general_launch *launch, const gr_limits *limits) {
     launch->grid_x = (uint32_t)blocks;
     if (along == 1 && parts == 1 && p->count <= MOST_WHOLE && p->results >= resident) {
         p->flags = GR_WHOLE;
-        launch->grid_x = (uint32_t)ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
+        launch->grid_x = (uint32_t)gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
     }
     launch->grid_y = (uint32_t)parts;
 }
@@ -161,7 +158,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
                             (along.count == 0 || along.stride[0] == (int64_t)layout->item_bytes);
     if (layout->flat && contiguous) {
         const uint64_t per_block = (uint64_t)GR_GENERAL_THREADS * (16 / layout->item_bytes);
-        const uint64_t whole = ceil_div(p->count, per_block);
+        const uint64_t whole = gr_ceil_div(p->count, per_block);
         const uint64_t most = (uint64_t)limits->multiprocessors *
                               (limits->threads_per_multiprocessor / GR_GENERAL_THREADS) * limits->waves;
         p->parts = whole < 1 ? 1 : whole < most ? whole : most;
@@ -171,7 +168,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     } else {
         first->kernel = "axis";
         share_out(first, limits);
-        if (ceil_div(plan->results, GR_GENERAL_THREADS / p->threads_along) > GR_MAX_GRID)
+        if (gr_ceil_div(plan->results, GR_GENERAL_THREADS / p->threads_along) > GR_MAX_GRID)
             return gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
     }
     if (p->parts > 1)

@@ -11,10 +11,6 @@ const gr_limits gr_reference_limits = {
    pass costs less than the launch of another. */
 enum { LAST_PASS_SPAN = 64 };
 
-static uint64_t ceil_div(uint64_t a, uint64_t b) {
-    return a / b + (a % b != 0);
-}
-
 static gr_status check_block(const gr_variant *variant, int64_t block, gr_error *error) {
     if (gr_variant_takes_block(variant, block))
         return GR_OK;
@@ -62,7 +58,7 @@ static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, si
     if (pass > 0 && variant->grid != GR_GRID_PER_BLOCK && n <= (uint64_t)LAST_PASS_SPAN * block)
         return 1;
     const uint64_t span = variant->span == 16 ? 16 / item_bytes : variant->span;
-    const uint64_t whole = ceil_div(n, span * block);
+    const uint64_t whole = gr_ceil_div(n, span * block);
     const uint64_t cap = grid_cap(variant, block, limits);
     const uint64_t grid = whole < cap ? whole : cap;
     return grid > 0 ? grid : 1;

@@ -22,6 +22,10 @@ enum { GR_FIXED_GRID = 1024 };
 /* A grid of 2^31 - 1 blocks of 64 divides n by 64 or more each pass, so that six passes reach one block. */
 enum { GR_MAX_PASSES = 8, GR_MAX_GRID = 2147483647 };
 
+static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
 /* Where a pass reads: the input, or what the pass before it wrote. It writes partials[pass % 2]. */
 typedef struct gr_pass {
     char kernel[GR_KERNEL_NAME_BYTES];

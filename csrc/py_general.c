@@ -116,6 +116,7 @@ typedef struct call {
     operand source, second;
     PyObject *out_array; /* the results in host memory, or NULL */
     gr_general_request request;
+    gr_general_plan plan;
     gr_device *device;
 } call;
 
@@ -290,14 +291,16 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
         py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(state, args[5], self) < 0)
         return -1;
     fill_layout(self);
-    gr_general_plan plan;
     gr_error error = {GR_OK, ""};
-    if (gr_general_plan_make(&self->request.layout, &gr_reference_limits, &plan, &error) != GR_OK) {
-        if (repack(self) < 0)
-            return -1;
-        fill_layout(self);
-    }
-    return 0;
+    if (gr_general_plan_make(&self->request.layout, &gr_reference_limits, &self->plan, &error) == GR_OK)
+        return 0;
+    if (repack(self) < 0)
+        return -1;
+    fill_layout(self);
+    if (gr_general_plan_make(&self->request.layout, &gr_reference_limits, &self->plan, &error) == GR_OK)
+        return 0;
+    py_raise(state, &error);
+    return -1;
 }
 
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -315,7 +318,8 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     gr_error error = {GR_OK, ""};
     PyThreadState *thread = PyEval_SaveThread();
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    const gr_status status = gr_general(&state->registry, now.device, &now.request, &interrupt, &error);
+    const gr_status status =
+        gr_general(&state->registry, now.device, &now.request, &now.plan, &interrupt, &error);
     PyEval_RestoreThread(thread);
     call_release(&now);
     if (status != GR_OK) {

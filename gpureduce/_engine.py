@@ -13,7 +13,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce import _numpy_rules as rules
 from gpureduce._devices import Device, resolve
-from gpureduce._variants import variants
+from gpureduce._variants import find
 
 if TYPE_CHECKING:
     from gpureduce._device_array import DeviceView
@@ -42,15 +42,12 @@ class Options:
     as_device: bool | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.variant, str):
-            raise TypeError(f"variant: expected str, got {type(self.variant).__name__}")
         if self.variant == "auto":
             for name in ("block_size", "grid_size"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name}: variant 'auto' chooses its own; name a variant to set it")
-        elif self.variant not in (record.name for record in variants()):
-            names = ", ".join(record.name for record in variants())
-            raise ValueError(f"variant: unknown variant {self.variant!r}; expected one of auto, {names}")
+        else:
+            find(self.variant, "auto")
 
 
 @dataclass(frozen=True)
@@ -254,7 +251,7 @@ def run(
 def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np.generic:
     """Have the core reduce a whole array with one named kernel."""
     name = options.variant
-    record = next(record for record in variants() if record.name == name)
+    record = find(name)
     if op not in record.ops:
         raise ValueError(f"variant: {name} covers {', '.join(record.ops)}, not {op}; 'auto' covers all")
     if len(axes) != len(operand.shape) or mask is not None or initial is not rules.NO_VALUE:

@@ -64,13 +64,14 @@ def variants() -> tuple[Variant, ...]:
     return tuple(Variant(*row[:9], row[9] + ".cu", *row[10:]) for row in _core.variants())
 
 
-def _find(variant: str) -> Variant:
+def find(variant: str, *also: str) -> Variant:
+    """Return the record of a variant; `also` names what else the message of an error offers."""
     if not isinstance(variant, str):
         raise TypeError(f"variant: expected str, got {type(variant).__name__}")
     for record in variants():
         if record.name == variant:
             return record
-    names = ", ".join(record.name for record in variants())
+    names = ", ".join([*also, *(record.name for record in variants())])
     raise ValueError(f"variant: unknown variant {variant!r}; expected one of {names}")
 
 
@@ -91,7 +92,7 @@ def source(variant: str) -> str:
     ValueError
         For an unknown name; the message lists the known ones.
     """
-    return (KERNELS / "src" / _find(variant).file).read_text(encoding="utf-8")
+    return (KERNELS / "src" / find(variant).file).read_text(encoding="utf-8")
 
 
 def ptx(variant: str) -> str:
@@ -111,4 +112,4 @@ def ptx(variant: str) -> str:
     ValueError
         For an unknown name; the message lists the known ones.
     """
-    return (KERNELS / _find(variant).file).with_suffix(".ptx").read_text(encoding="utf-8")
+    return (KERNELS / find(variant).file).with_suffix(".ptx").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if not list((ROOT / "gpureduce").glob("_core*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 
-import gpureduce  # noqa: E402
+from gpureduce.bench import environment  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -61,8 +61,7 @@ def on_gpu(device):
 @pytest.fixture(scope="session")
 def device_record(device):
     """The `gpureduce.Device` that the tests run on."""
-    wanted = "cuda:0" if device == "cuda" else device
-    return next(record for record in gpureduce.devices() if str(record) == wanted)
+    return environment.find_device(device)
 
 
 @pytest.fixture

@@ -6,24 +6,17 @@ python tests/make_bits.py --device=cuda --out tests/data/gpu_bits.json
 import argparse
 import datetime
 import json
-import re
 import sys
 from pathlib import Path
 
 import bit_patterns
 
 import gpureduce
-
-
-def toolkit():
-    text = gpureduce.ptx(gpureduce.variants()[0].name)
-    found = re.search(r"Cuda compilation tools, release [^\n]*", text)
-    return found[0] if found else "unknown"
+from gpureduce.bench import environment
 
 
 def header(device):
-    wanted = "cuda:0" if device == "cuda" else device
-    record = next(record for record in gpureduce.devices() if str(record) == wanted)
+    record = environment.find_device(device)
     return {
         "made_by": "tests/make_bits.py",
         "date": datetime.date.today().isoformat(),
@@ -32,7 +25,7 @@ def header(device):
         "device": record.name,
         "compute_capability": list(record.compute_capability),
         "driver": record.driver_version,
-        "toolkit": toolkit(),
+        "toolkit": environment.toolkit_version(),
         "sizes": list(bit_patterns.SIZES),
     }
 

@@ -31,8 +31,9 @@ PARTS = ("build_support", "csrc", "cuda_kernels", "gpureduce", "pyproject.toml",
 class Tree:
     """A copy of the sources with the compiled parts of the installed package put in place."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, on_gpu):
         self.root = folder
+        self.on_gpu = on_gpu
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
@@ -91,6 +92,8 @@ class Tree:
             target = package / "kernels" / f"{source.stem}.ptx"
             kept[target] = target.read_bytes()
             self._run(self.nvcc, *kernels.PTX_FLAGS, str(source.relative_to(self.root)), "-o", str(target))
+            if not self.on_gpu:
+                continue
             fatbin = target.with_suffix(".fatbin")
             kept[fatbin] = fatbin.read_bytes()
             self._run(self.nvcc, *kernels.FATBIN_FLAGS, str(target), "-o", str(fatbin))
@@ -159,7 +162,7 @@ def main():
         chosen = [m for m in chosen if m.gpu_only]
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
-        tree = Tree(Path(folder))
+        tree = Tree(Path(folder), on_gpu)
         for tests in sorted({mutant.tests for mutant in chosen if on_gpu or not mutant.gpu_only}):
             code, output = tree.pytest(*tests)
             if code != 0:
