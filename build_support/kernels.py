@@ -17,14 +17,17 @@ from setuptools.errors import CompileError
 # The rungs carry source lines; the many general kernels do not, they would be ten times as large.
 LINES = ["-lineinfo"]
 # -fmad=false keeps a * b + c two roundings, as the simulator computes it.
+INCLUDE_FOLDERS = ["cuda_kernels/include", "cuda_kernels", "csrc"]
 PTX_FLAGS = [
     *("-ptx", "-arch=compute_75", "-fmad=false", "-O3", "-std=c++17"),
-    *("-I", "cuda_kernels/include", "-I", "cuda_kernels", "-I", "csrc"),
+    *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
 # Code for one architecture of each generation; later ones compile the PTX when it is loaded.
+ARCHITECTURES = os.environ.get("GPUREDUCE_CUDA_ARCHITECTURES") or "75,80,90,100,120"
+TARGETS = [*(f"sm_{name.strip()}" for name in ARCHITECTURES.split(",")), "compute_75"]
 FATBIN_FLAGS = [
     *("-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"),
-    *("-gencode", "arch=compute_75,code=[sm_75,sm_80,sm_90,sm_100,sm_120,compute_75]"),
+    *("-gencode", f"arch=compute_75,code=[{','.join(TARGETS)}]"),
 ]
 
 
@@ -42,8 +45,6 @@ def build_kernels(destination: Path) -> None:
     nvcc = find_nvcc()
     print(f"compiling {len(sources)} kernel files with {nvcc}", flush=True)
     common = [nvcc_version(nvcc), *PTX_FLAGS, *FATBIN_FLAGS]
-    common += [path.read_text("utf-8") for path in [*headers, *sorted(Path("csrc").glob("*.def"))]]
-    common.append(Path("csrc/general_params.h").read_text("utf-8"))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         built = list(pool.map(lambda source: _compile(nvcc, source, common), sources))
@@ -61,7 +62,8 @@ def build_kernels(destination: Path) -> None:
 
 def _compile(nvcc: str, source: Path, common: list[str]) -> str:
     """Compile one file unless that is done already; return the path of the results less their suffix."""
-    digest = hashlib.sha256("\0".join([*common, source.read_text("utf-8")]).encode()).hexdigest()[:16]
+    texts = [path.read_text("utf-8") for path in _with_includes(source)]
+    digest = hashlib.sha256("\0".join([*common, *texts]).encode()).hexdigest()[:16]
     base = f"build/kernels/{source.stem}-{digest}"
     if not os.path.exists(f"{base}.fatbin"):
         os.makedirs("build/kernels", exist_ok=True)
@@ -74,6 +76,16 @@ def _compile(nvcc: str, source: Path, common: list[str]) -> str:
         for suffix in (".ptx", ".fatbin"):
             os.replace(f"{part}{suffix}", f"{base}{suffix}")
     return base
+
+
+def _with_includes(source: Path) -> list[Path]:
+    """Return the file and all of ours that it includes, in the order of their first mention."""
+    found = [source]
+    for path in found:  # grows as it goes
+        for name in re.findall(r'^#include "([^"]+)"', path.read_text("utf-8"), re.MULTILINE):
+            places = [Path(folder, name) for folder in [path.parent, *INCLUDE_FOLDERS]]
+            found += [place for place in places if place.is_file() and place not in found][:1]
+    return found
 
 
 def _without_machine_paths(ptx: bytes) -> bytes:
