@@ -1,0 +1,136 @@
+// The kernels behind variant="auto" for many results, or for elements that lie apart.
+//   general_axis   threads of a block share out results and elements
+//   general_last   States of other general kernels into results
+#pragma once
+
+#include "general.cuh"
+
+// Byte offsets of element number `index` of some dimensions, in the input and in `second`.
+struct Offsets {
+    int64_t in, second;
+};
+
+inline __device__ Offsets offsets(const gr_dims &dims, uint64_t index) {
+    Offsets sum = {0, 0};
+#pragma unroll
+    for (int d = 0; d < GR_MAX_DIMS; ++d) {
+        uint64_t at = index;
+        if (d + 1 < GR_MAX_DIMS && dims.extent[d + 1] > 1) { // the rest is 1 too, as the host sorts them
+            at = index % dims.extent[d];
+            index /= dims.extent[d];
+        } else {
+            index = 0;
+        }
+        sum.in += int64_t(at) * dims.stride[d];
+        sum.second += int64_t(at) * dims.second_stride[d];
+    }
+    return sum;
+}
+
+// How general_axis and general_last get at one State: from an element, a pair of them, or a stored State.
+template <class F, class In> struct FromElement {
+    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second,
+                                           uint64_t k) {
+        if ((p.flags & GR_HAS_WHERE) && *reinterpret_cast<const uint8_t *>(p.second + second) == 0)
+            return F::identity();
+        return F::load(*reinterpret_cast<const In *>(p.in + in), k);
+    }
+};
+template <class F, class In> struct FromPair {
+    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second, uint64_t) {
+        return F::load(*reinterpret_cast<const In *>(p.in + in),
+                       *reinterpret_cast<const In *>(p.second + second));
+    }
+};
+template <class F> struct FromState {
+    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t, uint64_t) {
+        return reinterpret_cast<const typename F::State *>(
+            p.in)[in]; // the host counts States here, not bytes
+    }
+};
+
+// One thread's share of a result: every `step`-th element from `first` on, four at a time.
+template <class F, class From>
+__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t first, uint64_t step) {
+    using State = typename F::State;
+    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    uint64_t k = first;
+    if (p.along.extent[1] == 1) { // one stride leads from each element to the next
+        const int64_t in = p.along.stride[0], second = p.along.second_stride[0];
+        for (; k + 3 * step < p.count; k += 4 * step) {
+            State loaded[4];
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j) {
+                const uint64_t at = k + j * step;
+                loaded[j] = From::at(p, base.in + int64_t(at) * in, base.second + int64_t(at) * second, at);
+            }
+#pragma unroll
+            for (unsigned j = 0; j < 4; ++j)
+                s[j] = F::combine(s[j], loaded[j]);
+        }
+    }
+    for (; k < p.count; k += step) {
+        const Offsets at = offsets(p.along, k);
+        s[0] = F::combine(s[0], From::at(p, base.in + at.in, base.second + at.second, k));
+    }
+    return F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
+}
+
+// Results of few elements: a thread takes several whole ones side by side, or it would wait for one load
+// after the other.
+template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
+    using State = typename F::State;
+    const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_TOGETHER) + threadIdx.x;
+    State s[GR_TOGETHER];
+    Offsets base[GR_TOGETHER];
+#pragma unroll
+    for (unsigned j = 0; j < GR_TOGETHER; ++j) {
+        const uint64_t result = first + j * GR_GENERAL_THREADS;
+        base[j] = offsets(p.keep, result < p.results ? result : p.results - 1);
+        s[j] = F::identity();
+    }
+    for (uint64_t k = 0; k < p.count; ++k) {
+        const Offsets at = offsets(p.along, k);
+#pragma unroll
+        for (unsigned j = 0; j < GR_TOGETHER; ++j)
+            s[j] = F::combine(s[j], From::at(p, base[j].in + at.in, base[j].second + at.second, k));
+    }
+#pragma unroll
+    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+        if (first + j * GR_GENERAL_THREADS < p.results)
+            put<F>(p, first + j * GR_GENERAL_THREADS, s[j]);
+}
+
+template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
+    State *slots = reinterpret_cast<State *>(raw);
+    if (p.flags & GR_WHOLE) {
+        reduce_whole<F, From>(p);
+        return;
+    }
+    const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
+    const bool along_first = p.flags & GR_ALONG_FIRST;
+    const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
+    const unsigned column = along_first ? threadIdx.x / along_threads : threadIdx.x % columns;
+    const uint64_t result = uint64_t(blockIdx.x) * columns + column;
+
+    State x = F::identity();
+    if (result < p.results)
+        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y,
+                           uint64_t(along_threads) * gridDim.y);
+    if (along_first && along_threads <= 32) {
+        for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset, along_threads));
+    } else {
+        slots[threadIdx.x] = x;
+        const unsigned apart = along_first ? 1 : columns; // slots between neighbours of one result
+        for (unsigned half = along_threads / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (along < half)
+                slots[threadIdx.x] = x = F::combine(x, slots[threadIdx.x + half * apart]);
+        }
+    }
+    if (along == 0 && result < p.results)
+        put<F>(p, uint64_t(blockIdx.y) * p.results + result, x);
+}
