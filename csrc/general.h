@@ -28,4 +28,20 @@ typedef struct gr_general_request {
 gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_request *request,
                      const gr_general_plan *plan, const gr_interrupt *interrupt, gr_error *error);
 
+/* What is timed: the request's reduction over several inputs alike, one after the other, so that none is
+   found in the L2. */
+typedef struct gr_general_timing {
+    size_t buffers;
+    const gr_devptr *sources; /* on the device, one a buffer */
+    const gr_devptr *outs;    /* room for the results, one a buffer */
+    size_t rounds;            /* times round all the buffers in one graph */
+    size_t repeats;           /* graph replays, one figure each */
+} gr_general_timing;
+
+/* Takes request->source and device_out from `timing`. Writes one figure a repeat, the mean microseconds of a
+   reduction with all its passes in that replay. GR_ERR_VALUE on a device that has no clock. */
+gr_status gr_general_time(gr_registry *registry, gr_device *device, const gr_general_request *request,
+                          const gr_general_plan *plan, const gr_general_timing *timing, double *microseconds,
+                          gr_error *error);
+
 #endif

@@ -31,12 +31,14 @@ typedef struct gr_general_launch {
     gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
 } gr_general_launch;
 
+enum { GR_GENERAL_PASSES = 2 };
+
 typedef struct gr_general_plan {
-    size_t count; /* 0 when there is no result at all, else 1 or 2 */
+    size_t count; /* 0 when there is no result at all, else 1 to GR_GENERAL_PASSES */
     uint64_t results;
     uint64_t reduced_count; /* elements reduced into each result */
     size_t states_bytes;    /* between the two launches */
-    gr_general_launch launches[2];
+    gr_general_launch launches[GR_GENERAL_PASSES];
 } gr_general_plan;
 
 /* GR_ERR_VALUE when the dimensions do not merge into GR_MAX_DIMS of each kind: copy the input to C order,

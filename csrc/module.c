@@ -31,18 +31,6 @@ static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t
     return status == GR_OK ? py_result(state, parsed.request.dtype, result) : py_raise(state, &error);
 }
 
-static PyObject *list_of_doubles(const double *values, size_t count) {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; ++i) {
-        PyObject *value = PyFloat_FromDouble(values[i]);
-        if (value == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, value);
-    }
-    return list;
-}
-
 static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MOST = 100000 };
     py_state *state = state_of(module);
@@ -75,8 +63,8 @@ static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t c
         py_raise(state, &error);
         goto cleanup;
     }
-    first = list_of_doubles(times, extra[REPEATS]);
-    all = list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
+    first = py_list_of_doubles(times, extra[REPEATS]);
+    all = py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
     if (first != NULL && all != NULL)
         result = PyTuple_Pack(2, first, all);
 cleanup:
@@ -223,6 +211,11 @@ static PyMethodDef methods[] = {
      " -> (first pass, all passes), microseconds a repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
      "general(source, op, axes, second, initial, out, device_kind, device_index) -> array, or None with out"},
+    {"plan_general", py_plan_general, METH_VARARGS,
+     "plan_general(source, op, axes, second) -> (kernel, blocks along x, along y) of each launch"},
+    {"time_general", py_time_general, METH_VARARGS,
+     "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats) -> microseconds a "
+     "repeat"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},

@@ -101,3 +101,15 @@ int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_a
     out->request.n = out->array.n;
     return 0;
 }
+
+PyObject *py_list_of_doubles(const double *values, size_t count) {
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; ++i) {
+        PyObject *value = PyFloat_FromDouble(values[i]);
+        if (value == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, value);
+    }
+    return list;
+}

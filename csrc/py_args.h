@@ -23,4 +23,7 @@ bool py_signal_pending(void *arg);
 int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,
                   Py_ssize_t extra_count);
 
+/* A new list of Python floats. */
+PyObject *py_list_of_doubles(const double *values, size_t count);
+
 #endif

@@ -1,5 +1,6 @@
 #include "py_general.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "array_intake.h"
@@ -327,6 +328,108 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
         return py_raise(state, &error);
     }
     return now.out_array != NULL ? now.out_array : Py_NewRef(Py_None);
+}
+
+PyObject *py_plan_general(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *source, *op, *axes, *second;
+    if (!PyArg_ParseTuple(args, "OOOO", &source, &op, &axes, &second))
+        return NULL;
+    PyObject *kind = PyLong_FromLong(GR_DEVICE_SIM), *index = PyLong_FromLong(0), *list = NULL;
+    call now = {.out_array = NULL};
+    if (kind == NULL || index == NULL)
+        goto cleanup;
+    PyObject *const all[] = {source, op, axes, second, Py_None, Py_None, kind, index};
+    if (take_call(state, all, &now) < 0)
+        goto cleanup;
+    list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < now.plan.count; ++i) {
+        const gr_general_launch *launch = &now.plan.launches[i];
+        PyObject *row = Py_BuildValue("(sII)", launch->kernel, launch->grid_x, launch->grid_y);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+cleanup:
+    call_release(&now);
+    Py_XDECREF(now.out_array);
+    Py_XDECREF(kind);
+    Py_XDECREF(index);
+    return list;
+}
+
+/* The addresses of views that are all like the first, which `self` describes, or like the results. */
+static int take_addresses(PyObject *views, const char *name, const operand *like, gr_devptr *out) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(views); ++i) {
+        operand view = {.owner = NULL};
+        if (view_operand(PyTuple_GET_ITEM(views, i), name, &view) < 0)
+            return -1;
+        const size_t bytes = view.ndim * sizeof view.extent[0];
+        if (view.dtype != like->dtype || view.ndim != like->ndim ||
+            memcmp(view.extent, like->extent, bytes) != 0 || memcmp(view.stride, like->stride, bytes) != 0) {
+            PyErr_Format(PyExc_ValueError, "%s: expected views that differ in their address alone", name);
+            return -1;
+        }
+        out[i] = view.source.origin;
+    }
+    return 0;
+}
+
+static PyObject *time_call(py_state *state, const call *now, const gr_general_timing *timing) {
+    double *times = calloc(timing->repeats, sizeof *times);
+    if (times == NULL)
+        return PyErr_NoMemory();
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    PyObject *result = NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_general_time(&state->registry, now->device, &now->request, &now->plan, timing, times, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        py_raise(state, &error);
+    else
+        result = py_list_of_doubles(times, timing->repeats);
+    free(times);
+    return result;
+}
+
+PyObject *py_time_general(PyObject *module, PyObject *args) {
+    enum { MOST = 100000 };
+    py_state *state = PyModule_GetState(module);
+    PyObject *sources, *op, *axes, *outs, *kind, *index, *result = NULL;
+    Py_ssize_t rounds, repeats;
+    if (!PyArg_ParseTuple(args, "O!OOO!OOnn", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
+                          &kind, &index, &rounds, &repeats))
+        return NULL;
+    const Py_ssize_t buffers = PyTuple_GET_SIZE(sources);
+    if (buffers < 1 || buffers > MOST || PyTuple_GET_SIZE(outs) != buffers || rounds < 1 || rounds > MOST ||
+        repeats < 1 || repeats > MOST) {
+        PyErr_Format(PyExc_ValueError, "expected 1 to %d sources, rounds and repeats, and an out a source",
+                     MOST);
+        return NULL;
+    }
+    call now = {.out_array = NULL};
+    operand out = {.owner = NULL};
+    gr_devptr *addresses = calloc((size_t)buffers * 2, sizeof *addresses);
+    if (addresses == NULL)
+        return PyErr_NoMemory();
+    PyObject *const first[] = {PyTuple_GET_ITEM(sources, 0), op,   axes, Py_None, Py_None,
+                               PyTuple_GET_ITEM(outs, 0),    kind, index};
+    if (take_call(state, first, &now) < 0 || view_operand(first[5], "outs", &out) < 0 ||
+        take_addresses(sources, "sources", &now.source, addresses) < 0 ||
+        take_addresses(outs, "outs", &out, addresses + buffers) < 0)
+        goto cleanup;
+    const gr_general_timing timing = {.buffers = (size_t)buffers,
+                                      .sources = addresses,
+                                      .outs = addresses + buffers,
+                                      .rounds = (size_t)rounds,
+                                      .repeats = (size_t)repeats};
+    result = time_call(state, &now, &timing);
+cleanup:
+    free(addresses);
+    call_release(&now);
+    Py_XDECREF(now.out_array);
+    return result;
 }
 
 /* ---- bytes to and from a device ---- */

@@ -5,6 +5,8 @@
 #include "py_state.h"
 
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_plan_general(PyObject *module, PyObject *args);
+PyObject *py_time_general(PyObject *module, PyObject *args);
 
 PyObject *py_device_alloc(PyObject *module, PyObject *args);
 PyObject *py_device_free(PyObject *module, PyObject *args);

@@ -67,6 +67,24 @@ def general(
     device_index: int,
     /,
 ) -> np.ndarray | None: ...
+def plan_general(
+    source: np.ndarray | DeviceView,
+    op: str,
+    axes: tuple[int, ...],
+    second: np.ndarray | DeviceView | None,
+    /,
+) -> list[tuple[str, int, int]]: ...
+def time_general(
+    sources: tuple[DeviceView, ...],
+    op: str,
+    axes: tuple[int, ...],
+    outs: tuple[DeviceView, ...],
+    device_kind: int,
+    device_index: int,
+    rounds: int,
+    repeats: int,
+    /,
+) -> list[float]: ...
 def device_alloc(device_kind: int, device_index: int, nbytes: int, /) -> int: ...
 def device_free(device_kind: int, device_index: int, address: int, /) -> None: ...
 def device_write(device_kind: int, device_index: int, address: int, array: np.ndarray, /) -> None: ...
