@@ -585,6 +585,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     first.in.space = (uint8_t)first.parts.space;
     first.in.combine = (uint8_t)first.parts.combine;
     first.in.rounding = (uint8_t)first.parts.rounding;
+    first.in.effect = (uint8_t)first.parts.effect;
     first.in.type = first.parts.type;
     first.in.type2 = first.parts.type2;
     first.in.ftz = first.parts.ftz;

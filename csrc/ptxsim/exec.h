@@ -42,7 +42,7 @@ typedef struct ptx_stack_entry {
 } ptx_stack_entry;
 
 /* Each level of divergence splits the active lanes, so 31 levels of two entries are the most there can be. */
-enum { PTX_STACK = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16 };
+enum { PTX_STACK = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16, PTX_OBSERVERS = 4 };
 
 typedef enum ptx_warp_state { PTX_WARP_READY, PTX_WARP_WAITING, PTX_WARP_DONE } ptx_warp_state;
 
@@ -67,6 +67,12 @@ typedef struct ptx_window {
     uint8_t *host;
 } ptx_window;
 
+/* An observer and its state for one host thread; see hooks.h. */
+typedef struct ptx_attached {
+    const struct ptx_hooks *hooks;
+    void *state;
+} ptx_attached;
+
 /* One host thread's share of a launch: one block at a time. */
 struct ptx_worker {
     struct ptx_run *run;
@@ -84,6 +90,8 @@ struct ptx_worker {
     uint8_t *registers;
     uint32_t *predicates;
     size_t register_stride, predicate_stride;
+    unsigned observer_count;
+    ptx_attached observers[PTX_OBSERVERS];
     ptx_warp warps[PTX_MAX_WARPS];
 };
 
@@ -93,6 +101,11 @@ ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status s
 
 /* The same for an access of `size` bytes outside every allocation; names the nearest one. */
 ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, unsigned size);
+
+/* The addresses of all lanes of a memory instruction whose address is not uniform; true if they follow each
+   other at a distance of `size`. */
+bool ptx_read_addresses(const ptx_warp *warp, const ptx_instr *in, unsigned size,
+                        uint64_t address[PTX_LANES]);
 
 static inline void *ptx_lanes(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
     return __builtin_assume_aligned(warp->registers + in->op[operand], 64);

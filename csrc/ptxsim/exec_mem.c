@@ -72,9 +72,8 @@ static ptx_status locate_one(ptx_warp *w, const ptx_instr *in, unsigned lane, u6
     return PTX_OK;
 }
 
-/* The lanes' addresses; true if they follow each other at a distance of `size`. */
-PTX_CLONES static bool read_addresses(const ptx_warp *w, const ptx_instr *in, unsigned size,
-                                      u64 address[PTX_LANES]) {
+PTX_CLONES bool ptx_read_addresses(const ptx_warp *w, const ptx_instr *in, unsigned size,
+                                   u64 address[PTX_LANES]) {
     u64 differs = 0;
     if (in->address == PTX_ADDRESS_64) {
         const ptx_u64 *a = ptx_lanes(w, in, PTX_ADDRESS_OPERAND);
@@ -111,7 +110,7 @@ static ptx_status locate(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsign
         return locate_one(w, in, (unsigned)__builtin_ctz(mask), a[0], size, &at->lane[0]);
     }
     u64 address[PTX_LANES];
-    bool follows = read_addresses(w, in, size, address);
+    bool follows = ptx_read_addresses(w, in, size, address);
     if (!follows || mask != PTX_ALL_LANES || in->space == PTX_SPACE_GENERIC || (address[0] & (size - 1)))
         return locate_lanes(w, in, mask, size, address, at);
     const ptx_window *window = find_window(w->worker, in->space, address[0], (u64)size * PTX_LANES);

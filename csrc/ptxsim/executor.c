@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "diagnostic.h"
+#include "hooks.h"
 
 enum { QUANTUM = 4096, POLL_NANOSECONDS = 10 * 1000 * 1000 };
 
@@ -16,6 +17,8 @@ static ptx_status fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_statu
     const ptx_kernel *kernel = worker->kernel;
     const ptx_source *source = &kernel->source[in - kernel->code];
     ptx_error *e = &worker->error;
+    if (worker->observer_count)
+        ptx_hooks_fault(warp, in, status);
     memset(e, 0, sizeof *e);
     e->status = status;
     e->line = source->line;
@@ -147,12 +150,17 @@ static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
 /* ---- barriers ---- */
 
 static void release(ptx_worker *worker, uint32_t barrier) {
+    uint32_t released = 0;
     for (unsigned i = 0; i < worker->warp_count; i++) {
         ptx_warp *warp = &worker->warps[i];
-        if (warp->state == PTX_WARP_WAITING && warp->barrier == barrier)
-            warp->state = PTX_WARP_READY;
+        if (warp->state != PTX_WARP_WAITING || warp->barrier != barrier)
+            continue;
+        warp->state = PTX_WARP_READY;
+        released |= 1u << i;
     }
     worker->waiting[barrier] = 0;
+    if (worker->observer_count)
+        ptx_hooks_barrier(worker, released);
 }
 
 static void release_if_complete(ptx_worker *worker, uint32_t barrier, uint32_t expected) {
@@ -258,8 +266,9 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     }
 }
 
-/* Runs until the warp waits, is done, or has taken a quantum of steps. */
-static ptx_status run_warp(ptx_warp *warp) {
+/* Runs until the warp waits, is done, or has taken a quantum of steps. Compiled with and without observers.
+ */
+static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed) {
     const ptx_instr *code = warp->worker->kernel->code;
     const uint32_t *predicates = warp->predicates;
     ptx_status status = PTX_OK;
@@ -273,6 +282,8 @@ static ptx_status run_warp(ptx_warp *warp) {
         while (left && pc != meeting) {
             left--;
             mask = active & (predicates[in->guard] ^ in->guard_flip);
+            if (observed)
+                ptx_hooks_issue(warp, in, mask);
             at_control = in->kind != PTX_RUN;
             if (at_control || (mask && (status = in->run(warp, in, mask)) != PTX_OK))
                 break;
@@ -287,6 +298,14 @@ static ptx_status run_warp(ptx_warp *warp) {
     }
     warp->worker->steps += QUANTUM - left;
     return status;
+}
+
+static ptx_status run_warp(ptx_warp *warp) {
+    return run_warp_as(warp, false);
+}
+
+static ptx_status run_observed_warp(ptx_warp *warp) {
+    return run_warp_as(warp, true);
 }
 
 /* ---- one block ---- */
@@ -396,6 +415,8 @@ static void start_block(ptx_worker *worker) {
     memset(worker->shared.host, PTX_POISON, worker->shared.bytes);
     for (unsigned i = 0; i < worker->warp_count; i++)
         start_warp(&worker->warps[i], run->block_threads);
+    if (worker->observer_count)
+        ptx_hooks_block(worker, true);
 }
 
 /* PTX_OK when the block is done or the run was told to stop (then *stopped). */
@@ -407,7 +428,8 @@ static ptx_status run_block(ptx_worker *worker, bool *stopped) {
             if (worker->warps[i].state != PTX_WARP_READY)
                 continue;
             progress = true;
-            ptx_status status = run_warp(&worker->warps[i]);
+            ptx_status status =
+                worker->observer_count ? run_observed_warp(&worker->warps[i]) : run_warp(&worker->warps[i]);
             if (status != PTX_OK)
                 return status;
             if (worker->steps >= QUANTUM && !checkpoint(worker)) {
@@ -418,6 +440,8 @@ static ptx_status run_block(ptx_worker *worker, bool *stopped) {
         if (!progress)
             return deadlock(worker);
     }
+    if (worker->observer_count)
+        ptx_hooks_block(worker, false);
     return PTX_OK;
 }
 
@@ -474,12 +498,13 @@ ptx_status ptx_worker_open(ptx_run *run, bool caller, ptx_worker **out, ptx_erro
         warp->predicates[PTX_PRED_SINK] = 0;
         fill_constants(warp);
     }
-    return PTX_OK;
+    return ptx_hooks_attach(worker, error);
 }
 
 void ptx_worker_close(ptx_worker *worker) {
     if (!worker)
         return;
+    ptx_hooks_detach(worker);
     free(worker->shared.host);
     free(worker->params.host);
     free(worker->registers);

@@ -51,6 +51,15 @@ typedef enum ptx_space {
 
 typedef enum ptx_kind { PTX_RUN, PTX_BRANCH, PTX_EXIT, PTX_BARRIER, PTX_TRAP } ptx_kind;
 
+/* What an instruction does that observers want to hear of. */
+typedef enum ptx_effect {
+    PTX_EFFECT_NONE,
+    PTX_EFFECT_LOAD,
+    PTX_EFFECT_STORE,
+    PTX_EFFECT_ATOMIC,
+    PTX_EFFECT_WARP_SYNC
+} ptx_effect;
+
 typedef enum ptx_combine { PTX_COMBINE_NONE, PTX_COMBINE_AND, PTX_COMBINE_OR, PTX_COMBINE_XOR } ptx_combine;
 
 typedef enum ptx_rounding {
@@ -90,6 +99,7 @@ struct ptx_instr {
     uint8_t kind, space, address;
     uint8_t vector; /* elements of a vector access, else 1 */
     uint8_t combine, rounding;
+    uint8_t effect;
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
     uint8_t wide;         /* bit k: operand k is a 64-bit slot */
     bool flip;            /* the source predicate is negated */

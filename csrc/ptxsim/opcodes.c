@@ -164,8 +164,27 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
     }
 }
 
+static ptx_effect effect_of(const char *name, size_t length) {
+    static const struct {
+        const char *start;
+        ptx_effect effect;
+    } effects[] = {
+        {"ld.", PTX_EFFECT_LOAD},
+        {"st.", PTX_EFFECT_STORE},
+        {"atom.", PTX_EFFECT_ATOMIC},
+        {"red.", PTX_EFFECT_ATOMIC},
+        {"bar.warp.sync", PTX_EFFECT_WARP_SYNC},
+    };
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+        size_t size = strlen(effects[i].start);
+        if (size <= length && memcmp(effects[i].start, name, size) == 0)
+            return effects[i].effect;
+    }
+    return PTX_EFFECT_NONE;
+}
+
 ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
-    ptx_opcode_parts parts = {.vector = 1};
+    ptx_opcode_parts parts = {.vector = 1, .effect = effect_of(name, length)};
     const char *end = name + length;
     for (name += part_length(name, end) + 1; name < end;) {
         size_t part = part_length(name, end);

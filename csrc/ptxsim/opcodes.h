@@ -37,6 +37,7 @@ typedef struct ptx_opcode_parts {
     unsigned vector;
     ptx_combine combine;
     ptx_rounding rounding;
+    ptx_effect effect;
     bool ftz, sat;
 } ptx_opcode_parts;
 

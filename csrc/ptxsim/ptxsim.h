@@ -61,6 +61,9 @@ ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, s
                             ptx_error *error);
 ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
 
+/* Watches a launch: see hooks.h, counters.h and racecheck.h. */
+typedef struct ptx_observer ptx_observer;
+
 typedef struct ptx_launch_config {
     uint32_t grid[3];
     uint32_t block[3];
@@ -71,6 +74,8 @@ typedef struct ptx_launch_config {
     uint64_t step_budget; /* warp instructions in the whole launch; 0 means no limit */
     bool (*interrupted)(void *arg); /* called on the launching thread only, about every 10 ms; may be NULL */
     void *interrupted_arg;
+    ptx_observer *const *observers; /* may be NULL; each sees one launch at a time */
+    size_t observer_count;
 } ptx_launch_config;
 
 typedef struct ptx_launch_stats {
