@@ -144,6 +144,9 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"rzi", .rounding = PTX_ROUND_ZERO},
         {"rmi", .rounding = PTX_ROUND_DOWN},
         {"rpi", .rounding = PTX_ROUND_UP},
+        {"rz", .rounding = PTX_ROUND_ZERO},
+        {"rm", .rounding = PTX_ROUND_DOWN},
+        {"rp", .rounding = PTX_ROUND_UP},
         {"ftz", .ftz = true},
         {"sat", .sat = true},
     };
