@@ -34,7 +34,23 @@ typedef struct gr_image {
 typedef struct gr_module gr_module;
 typedef struct gr_kernel gr_kernel;
 
+/* A reduction whose kernels a library launches by itself, into `stream`. With temp 0 it only says how many
+   bytes that has to have. Returns 0 or the library's own error code. */
+typedef int gr_library_function(gr_devptr temp, size_t *temp_bytes, gr_devptr in, gr_devptr out, uint64_t n,
+                                void *stream);
+
+typedef struct gr_library_call {
+    const char *name; /* for messages */
+    gr_library_function *run;
+    const char *(*describe)(int code);
+    gr_devptr temp;
+    size_t *temp_bytes;
+    gr_devptr in, out;
+    uint64_t n;
+} gr_library_call;
+
 typedef struct gr_launch {
+    const gr_library_call *library; /* when there is one, it takes the place of all that follows */
     const gr_kernel *kernel;
     uint32_t grid[2]; /* blocks along x and y */
     uint32_t block;

@@ -228,7 +228,7 @@ static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entr
    can give, so that threads with different launches of one kernel cannot lower each other's limit. */
 static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_error *error) {
     const gr_kernel *kernel = launch->kernel;
-    if (launch->shared_bytes <= DEFAULT_SHARED_BYTES)
+    if (launch->library || launch->shared_bytes <= DEFAULT_SHARED_BYTES)
         return GR_OK;
     uint32_t most =
         self->shared_per_block > kernel->static_shared ? self->shared_per_block - kernel->static_shared : 0;
@@ -242,7 +242,20 @@ static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_e
         "allowing %s %u bytes of shared memory", kernel->name, most);
 }
 
+static const char *name_of(const gr_launch *launch) {
+    return launch->library ? launch->library->name : launch->kernel->name;
+}
+
+static gr_status enqueue_library(const gr_library_call *call, gr_cu_stream stream, gr_error *error) {
+    int code = call->run(call->temp, call->temp_bytes, call->in, call->out, call->n, stream);
+    if (code == 0)
+        return GR_OK;
+    return gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->name, call->describe(code));
+}
+
 static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
+    if (launch->library)
+        return enqueue_library(launch->library, stream, error);
     size_t bytes = launch->param_bytes;
     /* The driver copies the parameters now, and does not write to them. */
     void *params[] = {GR_CU_LAUNCH_PARAM_BUFFER, (void *)(uintptr_t)launch->params, GR_CU_LAUNCH_PARAM_BYTES,
@@ -298,7 +311,7 @@ typedef struct timing {
     gr_cu_graph graph;
     gr_cu_graph_exec exec;
     gr_cu_event start, stop;
-    const char *name; /* of the first kernel, for messages */
+    const char *name; /* of the first launch, for messages */
 } timing;
 
 static gr_status timing_check(const timing *t, gr_cu_result result, const char *step, gr_error *error) {
@@ -378,7 +391,7 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
     gr_status status = enter(self, error);
     if (status != GR_OK)
         return status;
-    timing t = {.driver = self->driver, .name = launches[0].kernel->name};
+    timing t = {.driver = self->driver, .name = name_of(&launches[0])};
     /* The stream of our own is not ordered with the default stream, where the input may still be on its way.
      */
     status = wait_for_default_stream(self, error);

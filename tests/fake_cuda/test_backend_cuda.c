@@ -477,6 +477,71 @@ static void test_fork(void) {
     check_nothing_left();
 }
 
+/* Stands in for a library: launches nothing, but looks at what it is called with. */
+static struct library_record {
+    void *streams[8];
+    int calls, fail_at;
+} asked;
+
+static int run_library(gr_devptr temp, size_t *temp_bytes, gr_devptr in, gr_devptr out, uint64_t n,
+                       void *stream) {
+    CHECK(current_is(0, 2)); /* the context of the backend, above the one of the caller */
+    CHECK(asked.calls < 8);
+    asked.streams[asked.calls++] = stream;
+    if (asked.calls == asked.fail_at)
+        return 42;
+    if (temp == 0)
+        *temp_bytes = 1000 + n;
+    else
+        CHECK(*temp_bytes == 1000 + n && in != 0 && out != 0);
+    return 0;
+}
+
+static const char *describe_library(int code) {
+    CHECK(code == 42);
+    return "fortyTwo: no good";
+}
+
+static void test_library_call(void) {
+    fake->set_current(0);
+    gr_backend *b = open_device(0);
+    gr_devptr memory = 0;
+    size_t temp_bytes = 0;
+    double microseconds[2] = {0, 0};
+    CHECK_OK(b->alloc(b, 4096, &memory, error));
+    gr_library_call call = {.name = "cub_sum_f32",
+                            .run = run_library,
+                            .describe = describe_library,
+                            .temp_bytes = &temp_bytes,
+                            .in = memory,
+                            .out = memory + 64,
+                            .n = 7};
+    const gr_launch launch = {.library = &call};
+    CHECK_OK(b->launch(b, &launch, NULL, error));
+    CHECK(temp_bytes == 1007);
+    call.temp = memory + 128;
+    CHECK_OK(b->launch(b, &launch, NULL, error));
+    CHECK(asked.calls == 2 && asked.streams[0] == GR_CU_STREAM_LEGACY &&
+          asked.streams[1] == asked.streams[0]);
+
+    /* Captured once, into a stream of its own, then replayed. */
+    const gr_launch twice[] = {launch, launch};
+    CHECK_OK(b->time(b, twice, 2, 2, microseconds, error));
+    CHECK(asked.calls == 4 && asked.streams[2] == asked.streams[3]);
+    CHECK(asked.streams[2] != asked.streams[0] && asked.streams[2] != NULL);
+    CHECK(microseconds[0] > 0 && microseconds[1] > microseconds[0]);
+
+    asked.fail_at = 5;
+    CHECK_FAILS(GR_ERR_DEVICE, "running cub_sum_f32: fortyTwo: no good", b->launch(b, &launch, NULL, error));
+    asked.fail_at = 6;
+    CHECK_FAILS(GR_ERR_DEVICE, "running cub_sum_f32: fortyTwo: no good",
+                b->time(b, &launch, 1, 1, microseconds, error));
+    CHECK(current_is(0, 1));
+    b->free(b, memory);
+    b->close(b);
+    check_nothing_left();
+}
+
 /* Only the process that initialised the driver owns it: a fork before that, or after a failure, is harmless.
  */
 static void test_fork_before_use(void) {
@@ -685,6 +750,7 @@ static const struct {
     {"bad_image", test_bad_image},
     {"shared_memory", test_shared_memory},
     {"sticky_error", test_sticky_error},
+    {"library_call", test_library_call},
     {"fork", test_fork},
     {"fork_before_use", test_fork_before_use},
     {"threads", test_threads},
