@@ -121,7 +121,7 @@ void gr_array_release(gr_array *array) {
 }
 
 PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value) {
-    PyArray_Descr *descr = py_descr(state, gr_dtypes[dtype].sum);
+    PyArray_Descr *descr = py_descr(state, dtype);
     if (descr == NULL)
         return NULL;
     PyObject *scalar = PyArray_Scalar(&value, descr, NULL);

@@ -29,7 +29,7 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out);
 int py_array_intake(const py_state *state, PyObject *object, gr_array *out);
 void gr_array_release(gr_array *array);
 
-/* A new NumPy scalar of the result type of `dtype`. */
+/* A new NumPy scalar of `dtype`. */
 PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value);
 
 #endif

@@ -11,11 +11,19 @@ const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT] = {
 };
 
 const gr_op_row gr_ops[GR_OP_COUNT] = {
-#define GR_OP_ROW(name, functor, takes, result, scope, ...)                                                  \
-    {#name, GR_TAKES_##takes, GR_RESULT_##result, GR_SCOPE_##scope},
+#define NO false
+#define YES true
+#define GR_OP_ROW(name, functor, takes, result, identity, tree, addition, ...)                               \
+    {#name,                                                                                                  \
+     GR_TAKES_##takes,                                                                                       \
+     GR_RESULT_##result,                                                                                     \
+     GR_IDENTITY_##identity,                                                                                 \
+     {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition}},
 #include "ops.def"
     GR_OPS(GR_OP_ROW, )
 #undef GR_OP_ROW
+#undef YES
+#undef NO
 };
 
 bool gr_op_find(const char *name, gr_op *out) {
@@ -48,14 +56,39 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
     return dtype;
 }
 
-void gr_canonical_nan(gr_dtype dtype, gr_scalar *value) {
-    if (dtype == GR_DTYPE_f32 && isnan(value->as_float))
-        value->as_float = NAN;
-    if (dtype == GR_DTYPE_f64 && isnan(value->as_double))
-        value->as_double = (double)NAN;
+gr_dtype gr_op_partial(gr_op op, gr_dtype dtype) {
+    const gr_dtype result = gr_op_result(op, dtype);
+    return result == GR_DTYPE_b8 ? GR_DTYPE_i32 : result; /* truth values in words, which atomics know */
 }
 
-gr_scalar gr_identity(gr_op op) {
-    (void)op; /* sum, the only one so far, has zero bits as its identity in every dtype */
-    return (gr_scalar){.bytes = {0}};
+gr_scalar gr_op_identity(gr_op op, gr_dtype partial) {
+    const gr_identity_kind kind = gr_ops[op].identity;
+    gr_scalar value = {.bytes = {0}};
+    if (kind == GR_IDENTITY_ONES) {
+        memset(&value, 0xff, sizeof value);
+    } else if (kind != GR_IDENTITY_ZERO && kind != GR_IDENTITY_NONE) {
+        const bool largest = kind == GR_IDENTITY_LARGEST, one = kind == GR_IDENTITY_ONE;
+        if (partial == GR_DTYPE_f32)
+            value.as_float = one ? 1.0F : largest ? INFINITY : -INFINITY;
+        else if (partial == GR_DTYPE_f64)
+            value.as_double = one ? 1.0 : largest ? (double)INFINITY : -(double)INFINITY;
+        else if (partial == GR_DTYPE_i32)
+            value.as_int32_t = one ? 1 : largest ? INT32_MAX : INT32_MIN;
+        else
+            value.as_int64_t = one ? 1 : largest ? INT64_MAX : INT64_MIN;
+    }
+    return value;
+}
+
+void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value) {
+    /* The quiet NaN that NumPy calls nan: PTX leaves open which NaN an addition of two returns, and ptxas
+       swaps the operands of add.f64 as it likes (v1 on sm_90), so only this is the same everywhere. */
+    if (partial == GR_DTYPE_f32 && isnan(value->as_float))
+        value->as_float = NAN;
+    if (partial == GR_DTYPE_f64 && isnan(value->as_double))
+        value->as_double = (double)NAN;
+    if (gr_ops[op].result == GR_RESULT_B8) {
+        const bool truth = value->as_int32_t != 0;
+        value->as_gr_bool = truth;
+    }
 }

@@ -16,7 +16,7 @@ typedef enum gr_dtype {
 } gr_dtype;
 
 typedef enum gr_op {
-#define GR_OP_ENUM(name, functor, takes, result, scope, ...) GR_OP_##name,
+#define GR_OP_ENUM(name, ...) GR_OP_##name,
 #include "ops.def"
     GR_OPS(GR_OP_ENUM, ) GR_OP_COUNT
 #undef GR_OP_ENUM
@@ -32,6 +32,16 @@ typedef enum gr_result {
     GR_RESULT_B8,
     GR_RESULT_I64
 } gr_result;
+typedef enum gr_identity_kind {
+    GR_IDENTITY_NONE,
+    GR_IDENTITY_ZERO,
+    GR_IDENTITY_ONE,
+    GR_IDENTITY_ONES,
+    GR_IDENTITY_LARGEST,
+    GR_IDENTITY_LEAST
+} gr_identity_kind;
+/* The sets of operators that rungs cover, a column of ops.def each. */
+typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_COUNT } gr_op_set;
 
 typedef struct gr_dtype_row {
     const char *name;
@@ -46,7 +56,8 @@ typedef struct gr_op_row {
     const char *name;
     gr_takes takes;
     gr_result result;
-    gr_scope scope;
+    gr_identity_kind identity;
+    bool in_set[GR_SET_COUNT];
 } gr_op_row;
 
 extern const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT];
@@ -56,7 +67,9 @@ extern const gr_op_row gr_ops[GR_OP_COUNT];
 typedef union gr_scalar {
     float as_float;
     double as_double;
+    int32_t as_int32_t;
     int64_t as_int64_t;
+    gr_bool as_gr_bool;
     unsigned char bytes[16];
 } gr_scalar;
 
@@ -67,12 +80,11 @@ bool gr_op_takes(gr_op op, gr_dtype dtype);
 /* The dtype of its result, as NumPy has it. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 
-/* Replaces a NaN in a sum of the ladder by the quiet NaN that NumPy calls nan. PTX leaves open which NaN an
-   addition of two returns, and ptxas swaps the operands of add.f64 as it likes (v1 on sm_90), so only this is
-   the same everywhere. `dtype` is that of the value. */
-void gr_canonical_nan(gr_dtype dtype, gr_scalar *value);
-
-/* The identity of a ladder operator, as an element of its result. */
-gr_scalar gr_identity(gr_op op);
+/* The dtype of what a pass of a rung makes of elements of `dtype`: the elements of the pass after it. */
+gr_dtype gr_op_partial(gr_op op, gr_dtype dtype);
+/* The identity of a rung's operator as such a partial result; zeros where ops.def names none. */
+gr_scalar gr_op_identity(gr_op op, gr_dtype partial);
+/* Turns the last partial result of a rung into the result of the operator. */
+void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value);
 
 #endif

@@ -79,8 +79,8 @@ gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_pl
     gr_dtype dtype = request->dtype;
     uint64_t n = request->n;
     do {
-        const gr_dtype_row *row = &gr_dtypes[dtype];
-        const uint64_t grid = pass_grid(request, plan->count, n, row->item_bytes, block, limits);
+        const gr_dtype partial = gr_op_partial(request->op, dtype);
+        const uint64_t grid = pass_grid(request, plan->count, n, gr_dtypes[dtype].item_bytes, block, limits);
         if (grid > GR_MAX_GRID || plan->count == GR_MAX_PASSES)
             return gr_fail(error, GR_ERR_VALUE,
                            "a: %" PRIu64 " elements need %" PRIu64
@@ -92,13 +92,13 @@ gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_pl
         pass->grid = (uint32_t)grid;
         pass->block = block;
         pass->shared_bytes =
-            variant->shared == GR_SHARED_THREAD ? block * (uint32_t)gr_dtypes[row->sum].item_bytes : 0;
+            variant->shared == GR_SHARED_THREAD ? block * (uint32_t)gr_dtypes[partial].item_bytes : 0;
 
         n = variant->output == GR_OUTPUT_ATOMIC ? 1 : grid;
         size_t *room = &plan->partials_bytes[plan->count % 2];
-        dtype = row->sum;
-        if (*room < n * gr_dtypes[dtype].item_bytes)
-            *room = n * gr_dtypes[dtype].item_bytes;
+        if (*room < n * gr_dtypes[partial].item_bytes)
+            *room = n * gr_dtypes[partial].item_bytes;
+        dtype = partial;
         ++plan->count;
     } while (n > 1);
     return GR_OK;

@@ -28,7 +28,8 @@ static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t
                                        &interrupt, &result, &error);
     PyEval_RestoreThread(thread);
     gr_array_release(&parsed.array);
-    return status == GR_OK ? py_result(state, parsed.request.dtype, result) : py_raise(state, &error);
+    return status == GR_OK ? py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), result)
+                           : py_raise(state, &error);
 }
 
 static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -128,15 +129,22 @@ static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNU
     Py_RETURN_NONE;
 }
 
-static PyObject *names_tuple(const char *const *names, Py_ssize_t count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; tuple != NULL && i < count; ++i) {
-        PyObject *name = PyUnicode_FromString(names[i]);
-        if (name == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, name);
+/* The pairs of operator and dtype that a variant covers; NULL stands for the general kernels. */
+static PyObject *coverage(const gr_variant *variant) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
+        const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
+        const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
+        if (variant != NULL ? !gr_variant_covers(variant, op, dtype) : !gr_op_takes(op, dtype))
+            continue;
+        PyObject *pair = Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name);
+        if (pair == NULL || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
     }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
     return tuple;
 }
 
@@ -158,17 +166,11 @@ static PyObject *block_sizes(const gr_variant *variant) {
 
 static PyObject *variant_tuple(const gr_variant *variant) {
     static const char *const roles[] = {"rung", "side", "study"};
-    const char *dtype_names[GR_DTYPE_COUNT], *op_names[GR_OP_COUNT];
-    Py_ssize_t dtypes = 0, ops = 0;
-    for (int i = 0; i < GR_DTYPE_COUNT; ++i)
-        if (gr_dtypes[i].scope == GR_SCOPE_LADDER)
-            dtype_names[dtypes++] = gr_dtypes[i].numpy_name;
-    for (int i = 0; i < GR_OP_COUNT; ++i)
-        if (gr_ops[i].scope == GR_SCOPE_LADDER)
-            op_names[ops++] = gr_ops[i].name;
+    PyObject *backends = variant->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
+                                                               : Py_BuildValue("(ss)", "cuda", "sim");
     return Py_BuildValue("(sssssNNNisOO)", variant->name, variant->title, variant->technique, variant->ladder,
-                         roles[variant->role], names_tuple(op_names, ops), names_tuple(dtype_names, dtypes),
-                         block_sizes(variant), (int)GR_DEFAULT_BLOCK, variant->file,
+                         roles[variant->role], coverage(variant), backends, block_sizes(variant),
+                         (int)GR_DEFAULT_BLOCK, variant->file,
                          gr_variant_float_atomics(variant) ? Py_True : Py_False,
                          gr_variant_takes_grid(variant) ? Py_True : Py_False);
 }
@@ -183,6 +185,10 @@ static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
             PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
     }
     return list;
+}
+
+static PyObject *core_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return coverage(NULL);
 }
 
 /* The registry needs the folder of the compiled kernels, which only the Python package knows. */
@@ -234,6 +240,8 @@ static PyMethodDef methods[] = {
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
      "cuda_problem() -> why there is no CUDA device, or None"},
     {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
+    {"general_coverage", core_general_coverage, METH_NOARGS,
+     "general_coverage() -> the pairs of operator and dtype that general takes"},
     {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},
     {NULL, NULL, 0, NULL},
 };

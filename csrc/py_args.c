@@ -35,10 +35,10 @@ static int size_argument(PyObject *value, const char *name, int64_t *out) {
     return 0;
 }
 
-static int find_op(const char *name, gr_op *out) {
-    if (gr_op_find(name, out) && gr_ops[*out].scope == GR_SCOPE_LADDER)
+static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
+    if (gr_op_find(name, out) && gr_ops[*out].in_set[variant->ops])
         return 0;
-    PyErr_Format(PyExc_ValueError, "op: the rungs have no operator '%s'", name);
+    PyErr_Format(PyExc_ValueError, "op: %s has no operator '%s'", variant->name, name);
     return -1;
 }
 
@@ -70,12 +70,14 @@ static int parse_request(py_state *state, PyObject *const *args, py_args *out) {
     gr_error error = {GR_OK, ""};
     const char *op = text_argument(args[1], "op");
     const char *variant = op == NULL ? NULL : text_argument(args[2], "variant");
-    if (variant == NULL || find_op(op, &out->request.op) < 0)
+    if (variant == NULL)
         return -1;
     if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK) {
         py_raise(state, &error);
         return -1;
     }
+    if (find_op(op, out->request.variant, &out->request.op) < 0)
+        return -1;
     if (size_argument(args[3], "block_size", &out->request.block) < 0 ||
         size_argument(args[4], "grid_size", &out->request.grid) < 0)
         return -1;
@@ -97,6 +99,12 @@ int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_a
     }
     if (parse_request(state, args, out) < 0 || py_array_intake(state, args[0], &out->array) < 0)
         return -1;
+    if (!gr_variant_covers(out->request.variant, out->request.op, out->array.dtype)) {
+        PyErr_Format(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[out->request.op].name,
+                     gr_dtypes[out->array.dtype].numpy_name);
+        gr_array_release(&out->array);
+        return -1;
+    }
     out->request.dtype = out->array.dtype;
     out->request.n = out->array.n;
     return 0;

@@ -54,7 +54,8 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
                     const gr_interrupt *interrupt, gr_scalar *result, gr_error *error) {
     gr_backend *backend = device->backend;
     const size_t bytes = input_bytes(request);
-    const size_t result_bytes = gr_dtypes[gr_dtypes[request->dtype].sum].item_bytes;
+    const gr_dtype partial = gr_op_partial(request->op, request->dtype);
+    const size_t partial_bytes = gr_dtypes[partial].item_bytes;
     gr_devptr input = 0;
     job work = {.partials = {0, 0}};
 
@@ -64,8 +65,8 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
     if (status == GR_OK && bytes > 0)
         status = backend->upload(backend, input, data, bytes, error);
     if (status == GR_OK && work.plan.starts_from_identity) {
-        const gr_scalar identity = gr_identity(request->op);
-        status = backend->upload(backend, work.partials[0], &identity, result_bytes, error);
+        const gr_scalar identity = gr_op_identity(request->op, partial);
+        status = backend->upload(backend, work.partials[0], &identity, partial_bytes, error);
     }
     for (size_t i = 0; status == GR_OK && i < work.plan.count; ++i) {
         gr_ladder_params params;
@@ -73,10 +74,10 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
         status = backend->launch(backend, &launch, interrupt, error);
     }
     if (status == GR_OK)
-        status =
-            backend->download(backend, result, work.partials[(work.plan.count - 1) % 2], result_bytes, error);
+        status = backend->download(backend, result, work.partials[(work.plan.count - 1) % 2], partial_bytes,
+                                   error);
     if (status == GR_OK)
-        gr_canonical_nan(gr_dtypes[request->dtype].sum, result);
+        gr_op_finish(request->op, partial, result);
 
     backend->free(backend, input);
     job_release(&work, device);

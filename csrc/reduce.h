@@ -12,7 +12,7 @@ typedef struct gr_ladder_params {
     uint64_t n;
 } gr_ladder_params;
 
-/* Reduces request->n elements at `data` on `device` into `result`, an accumulator of request->dtype. */
+/* Reduces request->n elements at `data` on `device` into `result`, of dtype gr_op_result. */
 gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request, const void *data,
                     const gr_interrupt *interrupt, gr_scalar *result, gr_error *error);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 const gr_variant gr_variants[] = {
-#define GR_VARIANT(name_, file_, ladder_, role_, blocks_, entry_, grid_, span_, shared_, output_, title_,    \
-                   technique_)                                                                               \
+#define GR_VARIANT(name_, file_, ladder_, role_, ops_, backends_, blocks_, entry_, grid_, span_, shared_,    \
+                   output_, title_, technique_)                                                              \
     {                                                                                                        \
         .name = #name_,                                                                                      \
         .file = #file_,                                                                                      \
@@ -13,6 +13,8 @@ const gr_variant gr_variants[] = {
         .title = title_,                                                                                     \
         .technique = technique_,                                                                             \
         .role = GR_ROLE_##role_,                                                                             \
+        .ops = GR_SET_##ops_,                                                                                \
+        .backends = GR_BACKENDS_##backends_,                                                                 \
         .blocks = GR_BLOCKS_##blocks_,                                                                       \
         .entry = GR_ENTRY_##entry_,                                                                          \
         .grid = GR_GRID_##grid_,                                                                             \
@@ -41,6 +43,11 @@ gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *er
     for (size_t i = 0; i < gr_variant_count && used < sizeof names; ++i)
         used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_variants[i].name);
     return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'; expected one of %s", name, names);
+}
+
+bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype) {
+    return gr_ops[op].in_set[variant->ops] && gr_dtypes[dtype].scope == GR_SCOPE_LADDER &&
+           gr_op_takes(op, dtype);
 }
 
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block) {

@@ -9,6 +9,7 @@
 #include "dtypes.h"
 #include "gr_status.h"
 
+typedef enum gr_backends { GR_BACKENDS_BOTH, GR_BACKENDS_CUDA } gr_backends;
 typedef enum gr_role { GR_ROLE_RUNG, GR_ROLE_SIDE, GR_ROLE_STUDY } gr_role;
 typedef enum gr_blocks { GR_BLOCKS_POW2, GR_BLOCKS_WARPS } gr_blocks;
 typedef enum gr_entry { GR_ENTRY_RUNTIME, GR_ENTRY_TEMPLATE } gr_entry;
@@ -25,6 +26,8 @@ typedef struct gr_variant {
     const char *title;
     const char *technique;
     gr_role role;
+    gr_op_set ops;
+    gr_backends backends;
     gr_blocks blocks;
     gr_entry entry;
     gr_grid_rule grid;
@@ -39,6 +42,8 @@ extern const size_t gr_variant_count;
 /* "auto" is the fastest rung there is; GR_ERR_VALUE lists the names otherwise. */
 gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error);
 
+/* Whether it has kernels for the operator on elements of this dtype. */
+bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
 /* Whether the result in a floating dtype depends on the order in which blocks finish. */
 bool gr_variant_float_atomics(const gr_variant *variant);

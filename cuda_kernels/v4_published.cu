@@ -42,4 +42,5 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v4_published
+#define GR_RUNG_OPS ADDITION
 #include "instantiate.cuh"

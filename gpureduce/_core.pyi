@@ -42,7 +42,7 @@ def variants() -> list[
         str,
         str,
         str,
-        tuple[str, ...],
+        tuple[tuple[str, str], ...],
         tuple[str, ...],
         tuple[int, ...],
         int,
@@ -51,6 +51,7 @@ def variants() -> list[
         bool,
     ]
 ]: ...
+def general_coverage() -> tuple[tuple[str, str], ...]: ...
 def open_registry(folder: str | PathLike[str], /) -> None: ...
 
 # A view of device memory: address, shape, strides in bytes, name of the dtype.

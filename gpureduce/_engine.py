@@ -254,6 +254,9 @@ def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np
     record = find(name)
     if op not in record.ops:
         raise ValueError(f"variant: {name} covers {', '.join(record.ops)}, not {op}; 'auto' covers all")
+    backend = "sim" if operand.kind == _core.SIM else "cuda"
+    if backend not in record.backends:
+        raise ValueError(f"variant: {name} runs on {', '.join(record.backends)}, not on {backend}")
     if len(axes) != len(operand.shape) or mask is not None or initial is not rules.NO_VALUE:
         raise ValueError(
             f"variant: {name} reduces whole arrays, without axis=, where= or initial=; 'auto' takes them"
@@ -261,7 +264,11 @@ def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np
     if operand.on_device or target.on_device:
         raise TypeError(f"variant: {name} goes from host to host; 'auto' takes and gives device arrays")
     if dtype is not None and np.dtype(dtype) != rules.core_dtype(op, operand.dtype):
-        raise ValueError(f"variant: {name} adds in a dtype of its own, not in dtype={dtype}; 'auto' takes it")
+        raise ValueError(
+            f"variant: {name} accumulates in a dtype of its own, not in dtype={dtype}; 'auto' takes it"
+        )
+    if op in _WITHOUT_IDENTITY:
+        rules.require_elements(op, rules.reduced_count(operand.shape, axes), operand.shape)
     result = _core.reduce(
         operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
     )

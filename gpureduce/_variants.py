@@ -25,8 +25,10 @@ class Variant:
         The ladder it belongs to.
     role : str
         ``"rung"``, ``"side"`` (beside the ladder) or ``"study"`` (wrong on purpose, never a default).
-    ops, dtypes : tuple of str
-        The operators and the input dtypes it covers.
+    coverage : tuple of (str, str)
+        The operators it covers, each with an input dtype that it takes for them.
+    backends : tuple of str
+        Where it runs: ``"cuda"``, ``"sim"``.
     block_sizes : tuple of int
         The threads a block it can run with.
     default_block_size : int
@@ -37,6 +39,8 @@ class Variant:
         Whether a floating result depends on the order in which blocks finish, and may differ from run to run.
     fixed_grid : bool
         Whether the number of blocks can be chosen with ``grid_size=``.
+    ops, dtypes : tuple of str
+        The operators and the input dtypes in `coverage`, each once.
     """
 
     name: str
@@ -44,13 +48,21 @@ class Variant:
     technique: str
     ladder: str
     role: str
-    ops: tuple[str, ...]
-    dtypes: tuple[str, ...]
+    coverage: tuple[tuple[str, str], ...]
+    backends: tuple[str, ...]
     block_sizes: tuple[int, ...]
     default_block_size: int
     file: str
     float_atomics: bool
     fixed_grid: bool
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(op for op, _ in self.coverage))
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(dtype for _, dtype in self.coverage))
 
 
 @functools.cache

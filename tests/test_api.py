@@ -69,8 +69,10 @@ def test_variant_record(variant):
     assert isinstance(variant, gpureduce.Variant)
     assert variant.role in ("rung", "side", "study")
     assert variant.ladder == "reduction"
-    assert "sum" in variant.ops
+    assert "sum" in variant.ops and len(set(variant.ops)) == len(variant.ops)
     assert set(variant.dtypes) == set(DTYPE_SHORT)
+    assert set(variant.coverage) <= {(op, dtype) for op in variant.ops for dtype in variant.dtypes}
+    assert set(variant.backends) <= {"cuda", "sim"} and "cuda" in variant.backends
     assert variant.default_block_size == 256 and 256 in variant.block_sizes
     assert list(variant.block_sizes) == sorted(set(variant.block_sizes))
     assert {64, 128, 256, 512, 1024} <= set(variant.block_sizes) <= set(range(64, 1025, 32))
@@ -116,7 +118,7 @@ def test_ptx_has_every_promised_entry(variant):
     text = gpureduce.ptx(variant.name)
     assert re.search(r"^\.version \d", text, re.M) and re.search(r"^\.target sm_\d", text, re.M)
     entries = set(re.findall(r"\.entry\s+(\w+)", text))
-    kernels = [f"{variant.name}_{op}_{DTYPE_SHORT[dtype]}" for op in variant.ops for dtype in variant.dtypes]
+    kernels = [f"{variant.name}_{op}_{DTYPE_SHORT[dtype]}" for op, dtype in variant.coverage]
     if kernels[0] in entries:  # one kernel for all block sizes, or one for each
         assert entries == set(kernels)
     else:

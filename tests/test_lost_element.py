@@ -1,8 +1,9 @@
-"""The comparison that the other tests trust rejects a sum with one element lost, doubled or swapped."""
+"""The comparisons that the other tests trust reject a result with one element lost, doubled or swapped."""
 
 from types import SimpleNamespace
 
 import numpy as np
+import operator_cases
 import pytest
 import reference
 
@@ -110,3 +111,59 @@ def test_depth_counts_the_additions():
     assert reference.depth(grid, 2**20, 256, grid=16) == (256 + 4 + 8) + (1 + 4 + 8)
     assert reference.depth(grid, 2**20, 256) == (16 + 4 + 8) + (16 + 4 + 8)
     assert reference.depth(atomic, 2**20, 256, grid=16) == (256 + 4 + 8) + 16
+
+
+# Operators beside sum
+
+
+def right_result(op, array):
+    """What a right kernel gives, whatever its order."""
+    with np.errstate(over="ignore", under="ignore"):
+        return operator_cases.numpy_result(op, array)
+
+
+OTHER_CELLS = [
+    (op, dtype)
+    for op in operator_cases.OPS
+    for dtype in reference.RESULT_DTYPE
+    if not (op.startswith("bitwise") and dtype in reference.FLOATS)
+]
+
+
+@pytest.mark.parametrize("op, dtype", OTHER_CELLS)
+@pytest.mark.parametrize("n", [1, 2, 3, 33, 257, 4097, 65537, 2**20 + 3])
+def test_operators_show_every_deciding_element(op, dtype, n):
+    """One that is left out, and, where the operator is not idempotent, one that is taken twice."""
+    for case in operator_cases.cases(op, dtype, n):
+        assert operator_cases.mismatch(case, right_result(op, case.array)) is None
+        positions = case.shown
+        if positions is None:
+            positions = {0, n // 2, n - 1, *np.random.default_rng(n).integers(0, n, 5).tolist()}
+        for position in positions:
+            rest = np.delete(case.array, position)
+            twice = np.append(case.array, case.array[position])
+            if rest.size or op not in ("min", "max"):
+                assert operator_cases.mismatch(case, right_result(op, rest)), f"{position} may be lost"
+            if case.shown is None and n < 2**20:
+                assert operator_cases.mismatch(case, right_result(op, twice)), f"{position} may be doubled"
+
+
+@pytest.mark.parametrize("op, dtype", OTHER_CELLS)
+def test_operators_decide_at_the_edges(op, dtype):
+    """At first and last of every array, and in one of them at every edge of warps, blocks and vectors."""
+    for n in (n for n in reference.SIZES if n):
+        cases = operator_cases.cases(op, dtype, n)
+        shown = {position for case in cases for position in case.shown or ()}
+        wanted = operator_cases.edges(n) if n == operator_cases.ALL_EDGES else {0, n - 1}
+        assert any(case.shown is None for case in cases) or shown >= set(wanted)
+    assert set(operator_cases.EDGES) <= set(operator_cases.edges(operator_cases.ALL_EDGES))
+
+
+@pytest.mark.parametrize("op, dtype", OTHER_CELLS)
+def test_operators_reject_other_types_and_not_a_number(op, dtype):
+    for case in operator_cases.cases(op, dtype, 33):
+        right = right_result(op, case.array)
+        for wrong in (right.item(), np.asarray(right), np.int16(1)):
+            assert "came back" in operator_cases.mismatch(case, wrong)
+        if dtype in reference.FLOATS and op in ("prod", "min", "max"):
+            assert operator_cases.mismatch(case, right.dtype.type(np.nan))

@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import numpy_oracle as oracle
@@ -635,13 +636,29 @@ def test_reduce_by_no_name(op, on):
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_variants_reduce_whole_arrays_to_numpys_form(variant, on):
-    for dtype in variant.dtypes:
-        array = numbers(dtype, (4, 300))
-        for arguments in ({}, {"keepdims": True}, {"axis": (0, 1)}, {"dtype": np.sum(array).dtype}):
-            assert_like_numpy(lambda *a, **k: on(*a, variant=variant.name, **k), "sum", array, **arguments)
+    def on_variant(*operands, **arguments):
+        return on(*operands, variant=variant.name, **arguments)
+
+    for op, dtype in variant.coverage:
+        array = (around_one if op == "prod" else numbers)(dtype, (4, 300))
+        wanted = oracle.call_numpy(op, array)
+        for arguments in ({}, {"keepdims": True}, {"axis": (0, 1)}):
+            assert_like_numpy(on_variant, op, array, **arguments)
+        if op in ("sum", "prod"):
+            assert_like_numpy(on_variant, op, array, dtype=wanted.dtype)
         out = np.zeros((), np.float64)
-        assert on("sum", array, variant=variant.name, out=out) is out
-        assert on("sum", array, variant=variant.name, block_size=variant.block_sizes[0]) == np.sum(array)
+        assert on_variant(op, array, out=out) is out and np.isclose(out, wanted, rtol=1e-4)
+        block = variant.block_sizes[0]
+        assert np.isclose(on_variant(op, array.T[::-1], block_size=block), wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("op", ["prod", "min", "bitwise_xor", "all"])
+def test_a_variant_of_one_backend_is_refused_on_the_other(op, on, device_record, monkeypatch):
+    other = "sim" if device_record.kind == "cuda" else "cuda"
+    record = replace(VARIANTS[0], backends=(other,))
+    monkeypatch.setattr("gpureduce._engine.find", lambda *names: record)
+    with pytest.raises(ValueError, match=f"{record.name} runs on {other}"):
+        on(op, [1, 2], variant=record.name)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)

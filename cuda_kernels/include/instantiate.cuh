@@ -1,7 +1,9 @@
 // Turns the template `reduce` of the rung that includes it last into the kernels that the host looks up:
-// <rung>_<op>_<dtype>, one for each row of scope LADDER in ops.def and dtypes.def, all with the same
-// parameters. The rung defines GR_RUNG, and GR_TEMPLATE_BLOCK when its block size is a template parameter;
-// its entries then end in _b<block>.
+// <rung>_<op>_<dtype>, one for each operator of its set and each dtype of scope LADDER that the operator
+// takes, all with the same parameters. The rung defines
+//   GR_RUNG            its name
+//   GR_RUNG_OPS        its set of operators, a column of ops.def, unless that is TREE
+//   GR_TEMPLATE_BLOCK  when its block size is a template parameter; its entries then end in _b<block>
 #include <cstdint>
 
 #include "ops.cuh"
@@ -32,13 +34,37 @@
     }
 #endif
 
-// Rows of scope GENERAL expand to nothing.
-#define GR_OP_LADDER(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)
-#define GR_OP_GENERAL(op, Op, dtype, In, Acc)
-#define GR_OP_ROW(op, Op, takes, result, scope, dtype, In, Acc) GR_OP_##scope(op, Op, dtype, In, Acc)
-#define GR_DTYPE_LADDER(dtype, In, Acc) GR_OPS(GR_OP_ROW, dtype, In, Acc)
-#define GR_DTYPE_GENERAL(dtype, In, Acc)
+// Whether the rung's set has an operator: its column of ops.def.
+#ifndef GR_RUNG_OPS
+#define GR_RUNG_OPS TREE
+#endif
+#define GR_IN_SET(set, tree, addition) GR_IN_SET_(set, tree, addition)
+#define GR_IN_SET_(set, tree, addition) GR_IN_##set(tree, addition)
+#define GR_IN_TREE(tree, addition) tree
+#define GR_IN_ADDITION(tree, addition) addition
 
-#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##scope(dtype, In, Acc)
+// A partial result: what the sum of elements is kept in, the elements' own type, or a truth value.
+#define GR_PARTIAL_SUM(In, Acc) Acc
+#define GR_PARTIAL_SAME(In, Acc) In
+#define GR_PARTIAL_B8(In, Acc) int32_t
+
+// Kernels where the set has the operator (YES) and the operator takes dtypes of this kind; else nothing.
+#define GR_WHEN(in_set, ...) GR_WHEN_(in_set, __VA_ARGS__)
+#define GR_WHEN_(in_set, ...) GR_WHEN_##in_set(__VA_ARGS__)
+#define GR_WHEN_NO(...)
+#define GR_WHEN_YES(takes, kind, op, Op, dtype, In, Partial)                                                 \
+    GR_##takes##_TAKES_##kind(op, Op, dtype, In, Partial)
+#define GR_ALL_TAKES_BITS GR_KERNELS
+#define GR_ALL_TAKES_NUMBER GR_KERNELS
+#define GR_BITS_TAKES_BITS GR_KERNELS
+#define GR_BITS_TAKES_NUMBER(op, Op, dtype, In, Partial)
+
+#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, dtype, In, Acc, kind)                     \
+    GR_WHEN(GR_IN_SET(GR_RUNG_OPS, tree, addition), takes, kind, op, Op, dtype, In,                          \
+            GR_PARTIAL_##result(In, Acc))
+#define GR_DTYPE_LADDER(dtype, In, Acc, kind) GR_OPS(GR_OP_ROW, dtype, In, Acc, kind)
+#define GR_DTYPE_GENERAL(dtype, In, Acc, kind)
+
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##scope(dtype, In, Acc, kind)
 #include "dtypes.def"
 #undef GR_DTYPE

@@ -23,6 +23,10 @@ def ladder(name, dtype="float32"):
     return ("tests/test_ladder.py", "-k", f"test_every_size and {name}-{dtype}-")
 
 
+def operators(name, op, dtype):
+    return ("tests/test_ladder_operators.py", "-k", f"test_every_size and {name}-{op}-{dtype}")
+
+
 KERNELS = "cuda_kernels/"
 V0 = KERNELS + "v0_interleaved_modulo.cu"
 V2 = KERNELS + "v2_sequential.cu"
@@ -33,6 +37,7 @@ V6 = KERNELS + "v6_many_per_thread.cu"
 V7 = KERNELS + "v7_warp_shuffle.cu"
 V8 = KERNELS + "v8_vector_load.cu"
 BLOCK_REDUCE = KERNELS + "include/block_reduce.cuh"
+OPS = KERNELS + "include/ops.cuh"
 UNROLLED_TREE = KERNELS + "include/unrolled_tree.cuh"
 PLAN = "csrc/launch_plan.c"
 REDUCE = "csrc/reduce.c"
@@ -54,22 +59,22 @@ MUTANTS = (
     Mutant(
         "grid = n / block: the tail is dropped",
         PLAN,
-        "const uint64_t whole = ceil_div(n, span * block);",
+        "const uint64_t whole = gr_ceil_div(n, span * block);",
         "const uint64_t whole = n / (span * block);",
         ladder("v0"),
     ),
     Mutant(
         "grid = ceil(n / block) / 2 for v0",
         PLAN,
-        "const uint64_t whole = ceil_div(n, span * block);",
-        "const uint64_t whole = ceil_div(n, span * block) / 2;",
+        "const uint64_t whole = gr_ceil_div(n, span * block);",
+        "const uint64_t whole = gr_ceil_div(n, span * block) / 2;",
         ladder("v0"),
     ),
     Mutant(
         "grid = ceil(n / block) / 2 for two elements a thread",
         PLAN,
-        "const uint64_t whole = ceil_div(n, span * block);",
-        "const uint64_t whole = ceil_div(n, block) / span;",
+        "const uint64_t whole = gr_ceil_div(n, span * block);",
+        "const uint64_t whole = gr_ceil_div(n, block) / span;",
         ladder("v3"),
     ),
     Mutant(
@@ -212,6 +217,50 @@ MUTANTS = (
         "",
         ("tests/gpu/sanitize.py", "--short", "--variants", "v4"),
         gpu_only="lanes run in lockstep; racecheck shows it (tests/gpu/sanitize.py)",
+    ),
+    # The operators
+    Mutant(
+        "max that drops a NaN",
+        OPS,
+        "return b > a || b != b ? b : a;",
+        "return b > a ? b : a;",
+        ("tests/test_ladder_operators.py", "-k", "test_special_values"),
+    ),
+    Mutant(
+        "minimum that starts from 0",
+        OPS,
+        "return Limits<Acc>::largest();",
+        "return Acc(0);",
+        operators("v0", "min", "int32"),
+    ),
+    Mutant(
+        "product of int32 kept in 32 bits",
+        KERNELS + "include/instantiate.cuh",
+        "#define GR_PARTIAL_SUM(In, Acc) Acc",
+        "#define GR_PARTIAL_SUM(In, Acc) In",
+        operators("v0", "prod", "int32"),
+    ),
+    Mutant(
+        "truth of an element cut down to its integer part",
+        OPS,
+        "return a | Acc(b != T(0));",
+        "return a | Acc(Acc(b) != 0);",
+        operators("v0", "any", "float32"),
+    ),
+    Mutant(
+        "atomics into zeros, whatever the identity",
+        REDUCE,
+        "gr_op_identity(request->op, partial);",
+        "gr_op_identity(GR_OP_sum, partial);",
+        operators("atomic", "prod", "int64"),
+    ),
+    Mutant(
+        "compare and swap without another try",
+        KERNELS + "atomic.cu",
+        "while (seen.word != expected);",
+        "while (false);",
+        ("tests/test_ladder_operators.py", "--device=cuda", "-k", "test_every_size and atomic-max-float64"),
+        gpu_only="blocks of a kernel with atomics run one after the other",
     ),
     # The checker itself
     Mutant(

@@ -42,6 +42,7 @@ class Tree:
             else:
                 shutil.copy2(source, folder / part)
         self._place_compiled_parts()
+        os.chdir(folder)  # where the names of sources and includes are relative to
         self.nvcc = find_nvcc()
 
     def _place_compiled_parts(self):
@@ -85,13 +86,15 @@ class Tree:
             return {}
         name = Path(changed).name
         sources = [
-            s for s in (self.root / "cuda_kernels").glob("*.cu") if s.name == name or name in s.read_text()
+            source
+            for source in sorted(Path("cuda_kernels").glob("*.cu"))
+            if any(path.name == name for path in kernels._with_includes(source))
         ]
         kept = {}
         for source in sources:
             target = package / "kernels" / f"{source.stem}.ptx"
             kept[target] = target.read_bytes()
-            self._run(self.nvcc, *kernels.PTX_FLAGS, str(source.relative_to(self.root)), "-o", str(target))
+            self._run(self.nvcc, *kernels.PTX_FLAGS, str(source), "-o", str(target))
             if not self.on_gpu:
                 continue
             fatbin = target.with_suffix(".fatbin")
