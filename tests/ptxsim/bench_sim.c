@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "check.h"
+#include "counters.h"
+#include "racecheck.h"
 #include "sim.h"
 
 static double now(void) {
@@ -24,6 +26,40 @@ static char *read_text(const char *path) {
     return text;
 }
 
+/* The best of five runs, in seconds. */
+static double best_of_five(sim *s, const char *kernel, unsigned grid, unsigned block, size_t n, float *out) {
+    double best = 1e9;
+    for (int repeat = 0; repeat < 5; repeat++) {
+        double start = now();
+        ptx_status status = sim_run(s, kernel, grid, block, n, out);
+        double taken = now() - start;
+        check_report(status == PTX_OK, kernel, 0, status == PTX_OK ? "" : s->error.message);
+        best = taken < best ? taken : best;
+    }
+    return best;
+}
+
+/* The same with counters and the race check. */
+static double best_observed(sim *s, const char *name, unsigned grid, unsigned block, size_t n, float *out) {
+    const ptx_kernel *kernel = ptx_module_find(s->module, name);
+    ptx_counters *counters;
+    ptx_racecheck *races;
+    if (ptx_counters_create(kernel, UINT64_MAX, &counters, &s->error) != PTX_OK ||
+        ptx_racecheck_create(kernel, &races, &s->error) != PTX_OK)
+        exit(2);
+    ptx_observer *observers[] = {ptx_counters_observer(counters), ptx_racecheck_observer(races)};
+    s->config.observers = observers;
+    s->config.observer_count = 2;
+    double best = best_of_five(s, name, grid, block, n, out);
+    s->config.observer_count = 0;
+    size_t count;
+    ptx_racecheck_races(races, &count);
+    CHECK_EQUAL(count, 0);
+    ptx_counters_free(counters);
+    ptx_racecheck_free(races);
+    return best;
+}
+
 /* Half of the elements are 1, the others 2, so the sum is known and exact. */
 static void bench(char **arguments) {
     size_t n = (size_t)1 << atoi(arguments[2]);
@@ -40,19 +76,15 @@ static void bench(char **arguments) {
     sim_open(&s, text, in, n * sizeof *in, grid * sizeof *out);
     s.config.dynamic_shared_bytes = (size_t)atol(arguments[5]);
     s.config.threads = (unsigned)atoi(arguments[6]);
-    double best = 1e9, sum = 0;
-    for (int repeat = 0; repeat < 5; repeat++) {
-        double start = now();
-        ptx_status status = sim_run(&s, arguments[1], grid, block, n, out);
-        double taken = now() - start;
-        check_report(status == PTX_OK, arguments[1], 0, status == PTX_OK ? "" : s.error.message);
-        best = taken < best ? taken : best;
-    }
+    double sum = 0, best = best_of_five(&s, arguments[1], grid, block, n, out);
+    uint64_t instructions = s.stats.warp_instructions;
+    double observed = best_observed(&s, arguments[1], grid, block, n, out);
     for (unsigned b = 0; b < grid; b++)
         sum += out[b];
     CHECK(sum == 1.5 * (double)n);
-    printf("%-24s threads %s: %8.1f M elements/s, %5.2f ns a warp instruction\n", arguments[1], arguments[6],
-           (double)n / best / 1e6, best * 1e9 / (double)s.stats.warp_instructions);
+    printf("%-24s threads %s: %8.1f M elements/s, %5.2f ns a warp instruction, observed %.2fx\n",
+           arguments[1], arguments[6], (double)n / best / 1e6, best * 1e9 / (double)instructions,
+           observed / best);
     sim_close(&s);
     free(text);
     free(in);
