@@ -50,13 +50,16 @@ def build_kernels(destination: Path) -> None:
         built = list(pool.map(lambda source: _compile(nvcc, source, common), sources))
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, *headers]}
+    # What the headers include from elsewhere: some kernels are compiled at run time.
+    shared = [Path("csrc/dtypes.def"), *Path("csrc").glob("*_params.h")]
+    wanted |= {f"src/include/{path.name}": path for path in shared}
     for source, base in zip(sources, built, strict=True):
         wanted |= {f"{source.stem}{suffix}": Path(f"{base}{suffix}") for suffix in (".ptx", ".fatbin")}
     for name, path in wanted.items():
         _copy(path, destination / name)
     for path in destination.rglob("*"):
         stale = str(path.relative_to(destination)) not in wanted
-        if stale and path.suffix in (".ptx", ".fatbin", ".cu", ".cuh", ".def"):
+        if stale and path.suffix in (".ptx", ".fatbin", ".cu", ".cuh", ".def", ".h"):
             path.unlink()
 
 

@@ -13,8 +13,8 @@ typedef struct job {
     gr_devptr states, results;
 } job;
 
-static gr_status upload(gr_backend *backend, const gr_source *source, gr_devptr *owned, uint64_t *first,
-                        gr_error *error) {
+gr_status gr_source_upload(gr_backend *backend, const gr_source *source, gr_devptr *owned, uint64_t *first,
+                           gr_error *error) {
     *first = source->origin;
     if (source->host == NULL)
         return GR_OK;
@@ -79,9 +79,9 @@ gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_
         (size_t)work.plan.results * gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;
     gr_general_params *first = &work.plan.launches[0].params;
 
-    gr_status status = upload(backend, &request->source, &work.source, &first->in, error);
+    gr_status status = gr_source_upload(backend, &request->source, &work.source, &first->in, error);
     if (status == GR_OK && request->layout.has_second)
-        status = upload(backend, &request->second, &work.second, &first->second, error);
+        status = gr_source_upload(backend, &request->second, &work.second, &first->second, error);
     if (status == GR_OK)
         status = find_kernels(&work, registry, device, request, error);
     if (status == GR_OK)

@@ -13,6 +13,11 @@ typedef struct gr_source {
     uint64_t origin; /* of the first element: an offset into the host bytes, or a device address */
 } gr_source;
 
+/* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
+   caller's to free, also after a failure. */
+gr_status gr_source_upload(gr_backend *backend, const gr_source *source, gr_devptr *owned, uint64_t *first,
+                           gr_error *error);
+
 typedef struct gr_general_request {
     gr_op op;
     gr_dtype dtype;

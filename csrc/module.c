@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "array_intake.h"
+#include "custom_params.h"
 #include "py_args.h"
+#include "py_custom.h"
 #include "py_dlpack.h"
 #include "py_errors.h"
 #include "py_general.h"
@@ -222,6 +224,11 @@ static PyMethodDef methods[] = {
     {"time_general", py_time_general, METH_VARARGS,
      "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats) -> microseconds a "
      "repeat"},
+    {"custom_load", py_custom_load, METH_VARARGS,
+     "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
+     "custom_run"},
+    {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
+     "custom_run(kernels, inputs, by_position, axes, out)"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},
@@ -253,7 +260,8 @@ static int core_exec(PyObject *module) {
     if (py_errors_init(module, state) < 0 || py_intake_init(state) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
-                   PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0
+                   PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0 ||
+                   PyModule_AddIntConstant(module, "MAX_INPUTS", GR_MAX_INPUTS) < 0
                ? -1
                : 0;
 }

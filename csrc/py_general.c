@@ -4,117 +4,12 @@
 #include <string.h>
 
 #include "array_intake.h"
-#include "general.h"
 #include "py_args.h"
 #include "py_errors.h"
-
-/* One input: a NumPy array or a view of device memory, with what keeps its elements alive. */
-typedef struct operand {
-    PyObject *owner; /* a PyArrayObject that we own a reference to, or NULL for a device view */
-    size_t ndim;
-    uint64_t extent[GR_MAX_NDIM];
-    int64_t stride[GR_MAX_NDIM];
-    gr_dtype dtype;
-    gr_source source;
-} operand;
-
-static size_t item_bytes(const operand *self) {
-    return gr_dtypes[self->dtype].item_bytes;
-}
-
-/* (pointer, shape, strides, dtype name), checked no further than memory safety of this process needs. */
-static int view_operand(PyObject *view, const char *name, operand *out) {
-    unsigned long long pointer = 0;
-    PyObject *shape = NULL, *strides = NULL;
-    const char *dtype = NULL;
-    if (!PyArg_ParseTuple(view, "KO!O!s", &pointer, &PyTuple_Type, &shape, &PyTuple_Type, &strides, &dtype))
-        return -1;
-    const Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
-    if (ndim > GR_MAX_NDIM || PyTuple_GET_SIZE(strides) != ndim) {
-        PyErr_Format(PyExc_ValueError, "%s: a view has %zd dimensions and %zd strides", name, ndim,
-                     PyTuple_GET_SIZE(strides));
-        return -1;
-    }
-    out->ndim = (size_t)ndim;
-    for (Py_ssize_t d = 0; d < ndim; ++d) {
-        out->extent[d] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(shape, d));
-        out->stride[d] = PyErr_Occurred() ? 0 : PyLong_AsLongLong(PyTuple_GET_ITEM(strides, d));
-        if (PyErr_Occurred())
-            return -1;
-    }
-    out->source = (gr_source){.host = NULL, .origin = pointer};
-    return py_find_dtype_name(dtype, name, &out->dtype);
-}
-
-/* The bytes from the lowest to the highest element; false when an array that is packed would have fewer, or
-   when an element is not where a kernel can load it. */
-static bool span_of_array(PyArrayObject *array, operand *out) {
-    const size_t item = item_bytes(out);
-    int64_t low = 0, high = (int64_t)item;
-    bool aligned = true;
-    for (size_t d = 0; d < out->ndim; ++d) {
-        if (out->extent[d] == 0) {
-            out->source = (gr_source){.host = PyArray_DATA(array)};
-            return true;
-        }
-        const int64_t reach = out->stride[d] * (int64_t)(out->extent[d] - 1);
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
-        aligned = aligned && (out->extent[d] == 1 || out->stride[d] % (int64_t)item == 0);
-    }
-    out->source = (gr_source){.host = (const char *)PyArray_DATA(array) + low,
-                              .bytes = (size_t)(high - low),
-                              .origin = (uint64_t)-low};
-    return aligned && out->source.bytes <= (size_t)PyArray_SIZE(array) * item;
-}
-
-static void describe(PyArrayObject *array, operand *out) {
-    out->ndim = (size_t)PyArray_NDIM(array);
-    for (size_t d = 0; d < out->ndim; ++d) {
-        out->extent[d] = (uint64_t)PyArray_DIM(array, (int)d);
-        out->stride[d] = PyArray_STRIDE(array, (int)d);
-    }
-}
-
-/* Takes the place of out->owner by a copy in C order, and describes that. */
-static int pack(operand *out) {
-    PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)out->owner, NPY_CORDER);
-    if (copy == NULL)
-        return -1;
-    Py_SETREF(out->owner, (PyObject *)copy);
-    describe(copy, out);
-    span_of_array(copy, out);
-    return 0;
-}
-
-static int array_operand(const py_state *state, PyObject *object, const char *name, operand *out) {
-    if (!PyArray_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s", name,
-                     Py_TYPE(object)->tp_name);
-        return -1;
-    }
-    PyArrayObject *array = (PyArrayObject *)object;
-    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, name, &out->dtype) < 0)
-        return -1;
-    if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) {
-        PyErr_Format(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
-        return -1;
-    }
-    if (PyArray_NDIM(array) > GR_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
-        return -1;
-    }
-    out->owner = Py_NewRef(object);
-    describe(array, out);
-    return span_of_array(array, out) ? 0 : pack(out);
-}
-
-static int take_operand(const py_state *state, PyObject *object, const char *name, operand *out) {
-    return PyTuple_Check(object) ? view_operand(object, name, out) : array_operand(state, object, name, out);
-}
+#include "py_operand.h"
 
 typedef struct call {
-    operand source, second;
+    py_operand source, second;
     PyObject *out_array; /* the results in host memory, or NULL */
     gr_general_request request;
     gr_general_plan plan;
@@ -126,24 +21,6 @@ static void call_release(call *self) {
     Py_CLEAR(self->second.owner);
 }
 
-static int take_axes(PyObject *axes, call *self) {
-    if (!PyTuple_Check(axes)) {
-        PyErr_SetString(PyExc_TypeError, "axes: expected a tuple");
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axes); ++i) {
-        const Py_ssize_t axis = PyNumber_AsSsize_t(PyTuple_GET_ITEM(axes, i), PyExc_ValueError);
-        if (axis == -1 && PyErr_Occurred())
-            return -1;
-        if (axis < 0 || (size_t)axis >= self->source.ndim || self->request.layout.reduced[axis]) {
-            PyErr_Format(PyExc_ValueError, "axes: %zd is no axis, or named twice", axis);
-            return -1;
-        }
-        self->request.layout.reduced[axis] = true;
-    }
-    return 0;
-}
-
 static int take_second(const py_state *state, PyObject *object, call *self) {
     const bool pair = gr_ops[self->request.op].takes == GR_TAKES_PAIR;
     if (object == Py_None) {
@@ -151,7 +28,7 @@ static int take_second(const py_state *state, PyObject *object, call *self) {
             PyErr_SetString(PyExc_TypeError, "second: expected the other vector");
         return pair ? -1 : 0;
     }
-    if (take_operand(state, object, "second", &self->second) < 0)
+    if (py_operand_take(state, object, "second", &self->second) < 0)
         return -1;
     self->request.layout.has_second = true;
     if (self->second.dtype != (pair ? self->source.dtype : GR_DTYPE_b8)) {
@@ -206,12 +83,12 @@ static int take_out(const py_state *state, PyObject *out, call *self) {
         self->request.host_out = PyArray_DATA((PyArrayObject *)self->out_array);
         return 0;
     }
-    operand view = {.owner = NULL};
+    py_operand view = {.owner = NULL};
     if (!PyTuple_Check(out)) {
         PyErr_SetString(PyExc_TypeError, "out: expected a view of device memory or None");
         return -1;
     }
-    if (view_operand(out, "out", &view) < 0)
+    if (py_operand_view(out, "out", &view) < 0)
         return -1;
     uint64_t room = 1, wanted = 1;
     for (size_t d = 0; d < view.ndim; ++d)
@@ -226,43 +103,17 @@ static int take_out(const py_state *state, PyObject *out, call *self) {
     return 0;
 }
 
-/* The layout that the plan asks for when strides do not merge: kept dimensions first, all in C order. */
+/* The layout that the plan asks for when strides do not merge. */
 static int repack(call *self) {
-    operand *operands[] = {&self->source, &self->second};
+    py_operand *const operands[] = {&self->source, &self->second};
     gr_layout *layout = &self->request.layout;
-    npy_intp order[GR_MAX_NDIM];
-    int ndim = 0, kept;
-    for (size_t d = 0; d < self->source.ndim; ++d)
-        if (!layout->reduced[d])
-            order[ndim++] = (npy_intp)d;
-    kept = ndim;
-    for (size_t d = 0; d < self->source.ndim; ++d)
-        if (layout->reduced[d])
-            order[ndim++] = (npy_intp)d;
-    for (int i = 0; i < (layout->has_second ? 2 : 1); ++i) {
-        if (operands[i]->owner == NULL) {
-            PyErr_SetString(PyExc_ValueError,
-                            "a: a device array with such strides cannot be reduced over these "
-                            "axes; copy it to C order first");
-            return -1;
-        }
-        PyArray_Dims axes = {order, ndim};
-        PyObject *turned = PyArray_Transpose((PyArrayObject *)operands[i]->owner, &axes);
-        if (turned == NULL)
-            return -1;
-        Py_SETREF(operands[i]->owner, turned);
-        if (pack(operands[i]) < 0)
-            return -1;
-    }
-    for (int d = 0; d < ndim; ++d)
-        layout->reduced[d] = d >= kept;
-    return 0;
+    return py_operands_pack(operands, layout->has_second ? 2 : 1, layout->reduced);
 }
 
 static void fill_layout(call *self) {
     gr_layout *layout = &self->request.layout;
     layout->ndim = self->source.ndim;
-    layout->item_bytes = item_bytes(&self->source);
+    layout->item_bytes = gr_dtypes[self->source.dtype].item_bytes;
     layout->in_order = self->request.op == GR_OP_argmin || self->request.op == GR_OP_argmax;
     layout->flat = gr_ops[self->request.op].takes != GR_TAKES_PAIR;
     memcpy(layout->extent, self->source.extent, sizeof layout->extent);
@@ -279,7 +130,7 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
             PyErr_Format(PyExc_ValueError, "op: unknown operator %R", args[1]);
         return -1;
     }
-    if (take_operand(state, args[0], "a", &self->source) < 0)
+    if (py_operand_take(state, args[0], "a", &self->source) < 0)
         return -1;
     self->request.dtype = self->source.dtype;
     if (!gr_op_takes(self->request.op, self->request.dtype)) {
@@ -287,8 +138,8 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
                      gr_dtypes[self->request.dtype].numpy_name);
         return -1;
     }
-    if (take_axes(args[2], self) < 0 || take_second(state, args[3], self) < 0 ||
-        take_initial(state, args[4], self) < 0 ||
+    if (py_take_axes(args[2], self->source.ndim, self->request.layout.reduced) < 0 ||
+        take_second(state, args[3], self) < 0 || take_initial(state, args[4], self) < 0 ||
         py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(state, args[5], self) < 0)
         return -1;
     fill_layout(self);
@@ -359,10 +210,10 @@ cleanup:
 }
 
 /* The addresses of views that are all like the first, which `self` describes, or like the results. */
-static int take_addresses(PyObject *views, const char *name, const operand *like, gr_devptr *out) {
+static int take_addresses(PyObject *views, const char *name, const py_operand *like, gr_devptr *out) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(views); ++i) {
-        operand view = {.owner = NULL};
-        if (view_operand(PyTuple_GET_ITEM(views, i), name, &view) < 0)
+        py_operand view = {.owner = NULL};
+        if (py_operand_view(PyTuple_GET_ITEM(views, i), name, &view) < 0)
             return -1;
         const size_t bytes = view.ndim * sizeof view.extent[0];
         if (view.dtype != like->dtype || view.ndim != like->ndim ||
@@ -409,13 +260,13 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
         return NULL;
     }
     call now = {.out_array = NULL};
-    operand out = {.owner = NULL};
+    py_operand out = {.owner = NULL};
     gr_devptr *addresses = calloc((size_t)buffers * 2, sizeof *addresses);
     if (addresses == NULL)
         return PyErr_NoMemory();
     PyObject *const first[] = {PyTuple_GET_ITEM(sources, 0), op,   axes, Py_None, Py_None,
                                PyTuple_GET_ITEM(outs, 0),    kind, index};
-    if (take_call(state, first, &now) < 0 || view_operand(first[5], "outs", &out) < 0 ||
+    if (take_call(state, first, &now) < 0 || py_operand_view(first[5], "outs", &out) < 0 ||
         take_addresses(sources, "sources", &now.source, addresses) < 0 ||
         take_addresses(outs, "outs", &out, addresses + buffers) < 0)
         goto cleanup;

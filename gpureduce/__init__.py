@@ -37,13 +37,17 @@ from gpureduce._general import (
     reduce,
     sum,
 )
+from gpureduce._nvrtc import CompileError
+from gpureduce._reduction_kernel import ReductionKernel
 from gpureduce._variants import Variant, ptx, source, variants
 from gpureduce._version import __version__
 
 __all__ = [
+    "CompileError",
     "Device",
     "DeviceArray",
     "DeviceError",
+    "ReductionKernel",
     "SimulationError",
     "SimulatorWarning",
     "Variant",

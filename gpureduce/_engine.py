@@ -248,6 +248,18 @@ def run(
     return result
 
 
+def run_custom(
+    kernels: object,
+    inputs: tuple,
+    by_position: bool,
+    axes: tuple[int, ...],
+    out: np.ndarray | tuple,
+) -> None:
+    """Have the core reduce inputs by kernels that were compiled at run time."""
+    _core.custom_run(kernels, inputs, by_position, axes, out)
+    _counts.runs = core_runs() + 1
+
+
 def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np.generic:
     """Have the core reduce a whole array with one named kernel."""
     name = options.variant

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "general_params.h"
-#include "ordering.cuh"
 
 // Shuffles any State, a word at a time.
 template <class State> __device__ State shuffle_down(State x, unsigned offset, unsigned width = 32) {

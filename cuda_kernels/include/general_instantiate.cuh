@@ -1,6 +1,7 @@
 // The general kernels of one operator, general_<flat|axis|last>_<op>_<dtype>, for each dtype it takes. The
 // file that includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
 #include "general_axis.cuh"
+#include "ordering.cuh"
 
 #define GR_ENTRY(name, dtype, ...)                                                                           \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS)                                         \

@@ -1,0 +1,16 @@
+/* The methods of the core for reductions that were compiled while the program runs. */
+#ifndef PY_CUSTOM_H
+#define PY_CUSTOM_H
+
+#include "py_state.h"
+
+/* args: (name, PTX text, device kind, device index). Returns a capsule that unloads the kernels at its end.
+ */
+PyObject *py_custom_load(PyObject *module, PyObject *args);
+
+/* args: (capsule, inputs, by_position, axes, out). Inputs are arrays or views of one shape, and bytes for the
+   value of a scalar, in the order and of the dtypes that the kernels were compiled for; `by_position` and
+   what it means are as in custom_params.h. `out` is a view or a C-contiguous array. */
+PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+#endif

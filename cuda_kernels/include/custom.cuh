@@ -1,0 +1,162 @@
+// A reduction that a user wrote, as a functor of the general kernels. gpureduce.ReductionKernel writes a
+// struct User around the expressions, and this file, which is compiled at run time only, makes kernels of it.
+#pragma once
+
+#include "complex.cuh"
+#include "custom_params.h"
+#include "general_axis.cuh"
+
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+// Elements as they lie in memory; element_types.cuh needs headers that only the CUDA toolkit has.
+struct gr_bool {
+    uint8_t value;
+};
+struct gr_f16 {
+    uint16_t bits;
+};
+struct gr_bf16 {
+    uint16_t bits;
+};
+using gr_c64 = complex<float>;
+using gr_c128 = complex<double>;
+
+// An element and the Value that expressions see: that of a half is float, rounded once when it is stored.
+template <class In> struct Element {
+    using Stored = In;
+    using Value = In;
+    static __device__ Value load(Stored x) {
+        return x;
+    }
+    static __device__ Stored store(Value x) {
+        return x;
+    }
+};
+template <> struct Element<gr_bool> {
+    using Stored = gr_bool;
+    using Value = bool;
+    static __device__ Value load(Stored x) {
+        return x.value != 0;
+    }
+    static __device__ Stored store(Value x) {
+        return {x};
+    }
+};
+template <> struct Element<gr_f16> {
+    using Stored = gr_f16;
+    using Value = float;
+    static __device__ Value load(Stored x) {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+        return value;
+    }
+    static __device__ Stored store(Value x) {
+        Stored stored;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(stored.bits) : "f"(x));
+        return stored;
+    }
+};
+template <> struct Element<gr_bf16> {
+    using Stored = gr_bf16;
+    using Value = float;
+    static __device__ Value load(Stored x) {
+        return __uint_as_float(uint32_t(x.bits) << 16);
+    }
+    static __device__ Stored store(Value x) { // to nearest even
+        const uint32_t bits = __float_as_uint(x);
+        return {uint16_t(x != x ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
+    }
+};
+
+// element_float32 and so on, by NumPy's names.
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) using element_##numpy_name = Element<In>;
+#include "dtypes.def"
+#undef GR_DTYPE
+
+// How an input is read.
+template <class E> __device__ typename E::Value read_address(uint64_t address) {
+    return E::load(*reinterpret_cast<const typename E::Stored *>(address));
+}
+template <class E>
+__device__ typename E::Value read_position(const gr_custom_input &input, int64_t position) {
+    return read_address<E>(input.address + offsets(input.dims, uint64_t(position)).in);
+}
+template <class E> __device__ typename E::Value read_scalar(const gr_custom_input &input) {
+    typename E::Stored stored;
+    memcpy(&stored, input.value, sizeof stored);
+    return E::load(stored);
+}
+
+// Room for a Value whose size is a multiple of four bytes; without an identity it may be empty.
+template <class User, bool = User::has_identity>
+struct alignas(alignof(typename User::Value) < 4 ? 4 : alignof(typename User::Value)) CustomState {
+    typename User::Value value;
+    static __device__ CustomState none() {
+        return {User::identity()};
+    }
+    static __device__ CustomState one(typename User::Value value) {
+        return {value};
+    }
+    static __device__ CustomState both(CustomState a, CustomState b) {
+        return {User::reduce(a.value, b.value)};
+    }
+};
+template <class User>
+struct alignas(alignof(typename User::Value) < 4 ? 4
+                                                 : alignof(typename User::Value)) CustomState<User, false> {
+    typename User::Value value;
+    uint32_t present;
+    static __device__ CustomState none() {
+        return {typename User::Value(), 0};
+    }
+    static __device__ CustomState one(typename User::Value value) {
+        return {value, 1};
+    }
+    static __device__ CustomState both(CustomState a, CustomState b) {
+        if (!a.present || !b.present)
+            return a.present ? a : b;
+        return {User::reduce(a.value, b.value), 1};
+    }
+};
+
+template <class User> struct Custom {
+    using State = CustomState<User>;
+    using Out = typename User::Out::Stored;
+    static_assert(sizeof(State) <= GR_STATE_BYTES,
+                  "reduce_type: its values have at most 32 bytes, or 28 where there is no identity");
+    static __device__ State identity() {
+        return State::none();
+    }
+    static __device__ State load(typename User::First::Stored x, uint64_t) {
+        return State::one(User::map_one(User::First::load(x)));
+    }
+    static __device__ State combine(State a, State b) {
+        return State::both(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        typename User::Out::Value y = {};
+        User::post_map(s.value, y);
+        return User::Out::store(y);
+    }
+    static __device__ State start(Out) {
+        return identity(); // there is no initial value
+    }
+};
+
+template <class User> struct FromInputs {
+    static __device__ typename Custom<User>::State at(const gr_general_params &p, int64_t in, int64_t second,
+                                                      uint64_t) {
+        const gr_custom_params &whole = reinterpret_cast<const gr_custom_params &>(p);
+        return Custom<User>::State::one(User::map_at(whole, in, second));
+    }
+};
+
+#define GR_CUSTOM_ENTRY(name, ...)                                                                           \
+    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS) name(const gr_custom_params p) {        \
+        __VA_ARGS__(p.general);                                                                              \
+    }

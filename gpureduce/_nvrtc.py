@@ -1,0 +1,188 @@
+"""Compiling CUDA C++ to PTX while the program runs, with NVIDIA's NVRTC, and keeping what was compiled.
+
+NVRTC is optional, and looked for by NVIDIA's cuda-pathfinder: among installed wheels, in conda environments,
+then in a CUDA toolkit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpureduce._variants import KERNELS
+
+# As the shipped kernels are compiled: build_support/kernels.py.
+_FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17")
+_COMPILATION = 6  # NVRTC_ERROR_COMPILATION
+_INVALID_OPTION = 5  # NVRTC_ERROR_INVALID_OPTION
+
+# NVRTC has no standard headers; this is what ours need of them.
+_INTEGERS = """
+#pragma once
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+"""
+
+
+class CompileError(ValueError):
+    """NVRTC refuses the source of a kernel; a kind of ValueError, since a part of it was an argument.
+
+    Attributes
+    ----------
+    log : str
+        What NVRTC says. It calls each expression by the name of its parameter.
+    source : str
+        All that was compiled.
+    """
+
+    def __init__(self, message: str, log: str = "", source: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+        self.source = source
+
+    def __reduce__(self) -> tuple:
+        return (CompileError, (*self.args, self.log, self.source))
+
+
+class Nvrtc:
+    """The library, of which only one is ever loaded."""
+
+    def __init__(self, path: str) -> None:
+        self._library = ctypes.CDLL(path)
+        self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._check(self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)), "nvrtcVersion")
+        self.version = (major.value, minor.value)
+
+    def _check(self, result: int, doing: str) -> None:
+        if result:
+            text = self._library.nvrtcGetErrorString(result).decode()
+            raise RuntimeError(f"NVRTC: {doing}: {text}")
+
+    @contextlib.contextmanager
+    def _program(self, name: str, source: str, headers: dict[str, str]) -> Iterator[ctypes.c_void_p]:
+        program = ctypes.c_void_p()
+        texts = (ctypes.c_char_p * len(headers))(*(text.encode() for text in headers.values()))
+        names = (ctypes.c_char_p * len(headers))(*(name.encode() for name in headers))
+        created = self._library.nvrtcCreateProgram(
+            ctypes.byref(program), source.encode(), name.encode(), len(headers), texts, names
+        )
+        self._check(created, "nvrtcCreateProgram")
+        try:
+            yield program
+        finally:
+            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _text(self, program: ctypes.c_void_p, what: str) -> str:
+        size = ctypes.c_size_t()
+        self._check(getattr(self._library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)), what)
+        text = ctypes.create_string_buffer(size.value)
+        self._check(getattr(self._library, f"nvrtcGet{what}")(program, text), what)
+        return text.value.decode(errors="replace")
+
+    def compile(self, name: str, source: str, options: tuple[str, ...], headers: dict[str, str]) -> str:
+        """Return the PTX of a program; `name` stands for it in messages."""
+        with self._program(name, source, headers) as program:
+            given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+            result = self._library.nvrtcCompileProgram(program, len(options), given)
+            if result in (_COMPILATION, _INVALID_OPTION):
+                log = self._text(program, "ProgramLog").strip()
+                raise CompileError(f"{name}: NVRTC refuses the kernel:\n{log}", log, source)
+            self._check(result, f"compiling {name}")
+            return self._text(program, "PTX")
+
+
+@functools.cache
+def library() -> Nvrtc:
+    """Return NVRTC, or raise ImportError that says how to install it."""
+    advice = "custom reductions are compiled by NVIDIA's NVRTC: pip install 'gpureduce[nvrtc]'"
+    try:
+        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+    except ImportError as error:
+        raise ImportError(f"{advice} (cuda-pathfinder, which finds it, is missing)") from error
+    try:
+        path = load_nvidia_dynamic_lib("nvrtc").abs_path
+        return Nvrtc(path)
+    except (DynamicLibNotFoundError, OSError) as error:
+        raise ImportError(f"{advice} ({str(error).splitlines()[0]})") from error
+
+
+@functools.cache
+def _headers() -> dict[str, str]:
+    found = sorted((KERNELS / "src" / "include").iterdir())
+    texts = {path.name: path.read_text("utf-8") for path in found}
+    return texts | {"cstdint": _INTEGERS, "stdint.h": _INTEGERS}
+
+
+def cache_folder() -> Path | None:
+    """Return where compiled kernels are kept between runs; None when there is no such place."""
+    if named := os.environ.get("GPUREDUCE_CACHE_DIR"):
+        return Path(named)
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if base.is_absolute():  # the specification has others ignored
+        return base / "gpureduce"
+    try:
+        return Path.home() / ".cache" / "gpureduce"
+    except RuntimeError:
+        return None
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _read(path: Path) -> str | None:
+    """Return what `_write` wrote, None when it is not there or not whole."""
+    try:
+        digest, _, ptx = path.read_text("utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return ptx if digest == f"// {_digest(ptx)}" else None
+
+
+def _write(path: Path, ptx: str) -> None:
+    """Replace the file at once; what cannot be kept is compiled again next time."""
+    part = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            part = file.name
+            file.write(f"// {_digest(ptx)}\n{ptx}")
+        os.replace(part, path)
+    except OSError:
+        if part is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+
+
+def compiled(name: str, source: str, options: tuple[str, ...] = ()) -> tuple[str, bool]:
+    """Return the PTX of a program that may include the kernels' headers, and whether it was kept on disk.
+
+    The file's name is a digest of all that the PTX depends on: NVRTC's version, the options, the headers and
+    the source. (Not of files that `options` give access to.)
+    """
+    nvrtc, headers = library(), _headers()
+    options = (*_FLAGS, *options)
+    folder = cache_folder()
+    if folder is None:
+        return nvrtc.compile(name, source, options, headers), False
+    key = _digest(repr((nvrtc.version, name, options, headers)), source)
+    path = folder / f"{key}.ptx"
+    ptx = _read(path)
+    if ptx is not None:
+        return ptx, True
+    ptx = nvrtc.compile(name, source, options, headers)
+    _write(path, ptx)
+    return ptx, False

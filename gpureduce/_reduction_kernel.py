@@ -1,0 +1,414 @@
+"""Reductions that users write, in the shape that CuPy gave them."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpureduce import _core, _nvrtc
+from gpureduce import _numpy_rules as rules
+from gpureduce._device_array import _dtype_named
+from gpureduce._engine import Operand, Options, Target, _device_name, intake, run_custom
+from gpureduce._kernel_source import IDENTIFIER, Expressions, Parameter, Types, parameters, source, text
+
+if TYPE_CHECKING:
+    from gpureduce._devices import Device
+
+_LONGEST_NAME = 200
+_MOST_ELEMENTS = 2**63 - 1
+# A scalar is converted within its kind, and to the kinds after it.
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}  # bfloat16 is of kind V
+
+
+class CacheInfo(NamedTuple):
+    """How often a kernel was compiled, found on disk, and found loaded."""
+
+    compiled: int
+    disk: int
+    memory: int
+
+
+def _expression(value: Any, name: str) -> str:
+    if not text(value, name).strip():
+        raise ValueError(f"{name}: expected a C++ expression, got nothing")
+    return value
+
+
+def _identity(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return repr(value + 0)  # a bool becomes an int
+    return text(value, "identity").strip()
+
+
+class ReductionKernel:
+    """A reduction by expressions in CUDA C++, compiled when it is first called.
+
+    It has the arguments and the meaning of `cupy.ReductionKernel`: elements are mapped, mapped values are
+    combined two by two, and what is left is mapped to the result. NVRTC, NVIDIA's run-time compiler, compiles
+    it (``pip install 'gpureduce[nvrtc]'``), and it runs on the GPU or on the simulator by the same plan as
+    the other reductions.
+
+    Parameters
+    ----------
+    in_params : str
+        The inputs, up to eight: ``"T x, float32 w"``. A type is the name of a dtype, or a letter that stands
+        for whichever dtype the arguments have. Expressions see one element of each, const, by its name.
+    out_params : str
+        The output, one: ``"T y"``.
+    map_expr : str
+        From the elements to the value that is reduced: ``"x * w"``.
+    reduce_expr : str
+        Of two such values, `a` and `b`: ``"a + b"``. It must be associative and commutative but for rounding.
+    post_map_expr : str
+        Sets the output by the reduced value `a`: ``"y = sqrt(a)"``. `y` is zero before.
+    identity : str, int, float or None
+        The value of no elements: ``"0"``. It is combined with others any number of times. None or an empty
+        str when there is none; reducing no elements then raises ValueError.
+    name : str
+        Of the kernel, for profilers and messages.
+    reduce_type : str, optional
+        The type of `a` and `b`: the name of a dtype, a letter of the parameters, or any C++ type that the
+        preamble declares, trivially copyable and with a default constructor, of up to 32 bytes (28 without an
+        identity). None takes that of the output.
+    reduce_dims : bool
+        Without effect, and there for CuPy's sake: dimensions are always merged where they can be.
+    preamble : str
+        C++ in front of the kernel, where the letters of the parameters are types already.
+    options : tuple of str
+        More options for NVRTC, such as ``"-I/usr/local/cuda/include"``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that are not as described.
+
+    Notes
+    -----
+    float16 and bfloat16 are float in expressions, also by way of a letter, and rounded once when the result
+    is stored. Complex values are ``complex<float>`` and ``complex<double>`` with ``+ - * /``, ``==``,
+    ``real``, ``imag``, ``conj``, ``abs`` and ``norm``. ``INFINITY`` and ``NAN`` are defined. Products are not
+    fused with sums (``-fmad=false``); write ``fma`` where you mean it.
+
+    PTX is kept in the folder that `GPUREDUCE_CACHE_DIR` names, else in ``gpureduce`` under `XDG_CACHE_HOME`
+    or ``~/.cache``, by a digest of NVRTC's version, the options and the source. The latest 256 kernels stay
+    loaded.
+
+    The simulator has no local memory and no calls, which CUDA's ``sin``, ``cos`` and ``tan``, and ``pow`` and
+    ``tgamma`` of double, need: it raises `SimulationError`. What GPUs approximate, as in ``exp`` and
+    ``rsqrt``, it computes more exactly, so that results may differ in their last bits.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> norm2 = gpureduce.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm2")
+    >>> norm2([[3.0, 4.0], [5.0, 12.0]], axis=1, device="sim")
+    array([ 5., 13.])
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        reduce_expr: str,
+        post_map_expr: str,
+        identity: str | int | float | None,
+        name: str = "reduce_kernel",
+        reduce_type: str | None = None,
+        reduce_dims: bool = True,
+        preamble: str = "",
+        options: Iterable[str] = (),
+    ) -> None:
+        if isinstance(options, str):
+            raise TypeError("options: expected a tuple of str, got str")
+        self._arguments = {
+            "in_params": in_params,
+            "out_params": out_params,
+            "map_expr": _expression(map_expr, "map_expr"),
+            "reduce_expr": _expression(reduce_expr, "reduce_expr"),
+            "post_map_expr": _expression(post_map_expr, "post_map_expr"),
+            "identity": _identity(identity),
+            "name": text(name, "name"),
+            "reduce_type": None if reduce_type is None else _expression(reduce_type, "reduce_type"),
+            "reduce_dims": reduce_dims,
+            "preamble": text(preamble, "preamble"),
+            "options": tuple(text(option, "options") for option in options),
+        }
+        self._inputs = parameters(in_params, "in_params", _core.MAX_INPUTS)
+        (self._out,) = parameters(out_params, "out_params", 1)
+        self._expressions = Expressions(**{key: self._arguments[key] for key in Expressions.__annotations__})
+        self._ready: dict[tuple[Types, int, int], object] = {}
+        self._counts = dict.fromkeys(CacheInfo._fields, 0)
+        self._check_names()
+
+    def _check_names(self) -> None:
+        names = [parameter.name for parameter in (*self._inputs, self._out)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"in_params: two parameters are called {name!r}")
+        if self._out.name == "a":
+            raise ValueError("out_params: 'a' is the reduced value; give the output another name")
+        if not IDENTIFIER.fullmatch(self.name) or len(self.name) > _LONGEST_NAME:
+            raise ValueError(
+                f"name: expected an identifier of at most {_LONGEST_NAME} letters, got {self.name!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return self._arguments["name"]
+
+    def __reduce__(self) -> tuple:
+        return (ReductionKernel, tuple(self._arguments.values()))
+
+    def __repr__(self) -> str:
+        plain = {"reduce_type": None, "reduce_dims": True, "preamble": "", "options": ()}
+        words = [repr(value) for name, value in self._arguments.items() if name not in plain]
+        words += [
+            f"{name}={self._arguments[name]!r}" for name in plain if self._arguments[name] != plain[name]
+        ]
+        return f"ReductionKernel({', '.join(words)})"
+
+    def cache_info(self) -> CacheInfo:
+        """Return how often calls had the kernel compiled, found it on disk, or found it loaded.
+
+        Returns
+        -------
+        CacheInfo
+            With the fields `compiled`, `disk` and `memory`.
+        """
+        return CacheInfo(**self._counts)
+
+    def __call__(
+        self,
+        *args: Any,
+        out: Any = None,
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        stream: int | None = None,
+        device: str | Device | None = None,
+        as_device: bool | None = None,
+    ) -> Any:
+        """Reduce.
+
+        Parameters
+        ----------
+        *args : array_like, device array or scalar
+            The inputs, broadcast against one another, all of the host or all of one device; after them
+            perhaps the output. Arrays are not cast: their dtypes must be those of the parameters. Scalars of
+            Python and NumPy are converted to them, and decide what a letter stands for only if no array does.
+        out : numpy.ndarray or device array, optional
+            Where the result goes, of the output's dtype; it is returned. It may decide what a letter stands
+            for.
+        axis : int or tuple of int, optional
+            The axes to reduce, of the shape that the inputs broadcast to; None reduces all.
+        keepdims : bool
+            Whether reduced axes stay, with length one.
+        stream : int, optional
+            Handle of a CUDA stream; work queued in it so far is finished before the inputs are read.
+        device : str or Device, optional
+            ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for arrays
+            of the host the first CUDA device or, when there is none, the simulator, with one
+            `SimulatorWarning`.
+        as_device : bool, optional
+            Whether the result stays on the device, as a `DeviceArray`. None leaves it there when the arrays
+            lie there and `axis` is given.
+
+        Returns
+        -------
+        numpy scalar, numpy.ndarray or DeviceArray
+
+        Raises
+        ------
+        CompileError
+            When NVRTC refuses an expression; a kind of ValueError.
+        ImportError
+            When NVRTC is not installed.
+        TypeError
+            For a wrong number of arguments, or dtypes that are not those of the parameters.
+        ValueError
+            For shapes that do not broadcast, a wrong `axis` or `out`, or no elements without an identity.
+        DeviceError, SimulationError
+            When the device is not there or fails.
+        MemoryError
+            When its memory runs out.
+        """
+        args, out = self._split(args, out)
+        options = Options(device=device, stream=stream, as_device=as_device)
+        inputs = _take_inputs(self._inputs, args, options)
+        arrays = [value for value in inputs if isinstance(value, Operand)]
+        shape = _broadcast_shape(self.name, arrays)
+        axes = rules.reduced_axes(axis, len(shape))
+        kept = rules.kept_shape(shape, axes)
+        target = Target(out, options, arrays[0], axis)
+        target.check(rules.kept_shape(shape, axes, rules.keeps_dims(keepdims)), kept)
+        if not self._expressions.identity and math.prod(kept):
+            rules.require_elements(self.name, rules.reduced_count(shape, axes), shape)
+
+        *dtypes, out_dtype = self._resolve(inputs, _out_dtype(target))
+        handles = tuple(
+            _broadcast(value, shape).handle if isinstance(value, Operand) else _scalar_bytes(p, value, dtype)
+            for p, value, dtype in zip(self._inputs, inputs, dtypes, strict=True)
+        )
+        scalars = tuple(isinstance(handle, bytes) for handle in handles)
+        types = Types(tuple(dtype.name for dtype in dtypes), scalars, out_dtype.name)
+        kernels = self._kernels(types, arrays[0].kind, arrays[0].index)
+        target.set_dtype(out_dtype)
+        result = None if target.on_device else np.empty(kept, out_dtype)
+        place = target.core_out(out_dtype) if result is None else result
+        run_custom(kernels, handles, types.by_position, axes, place)
+        return target.store(result)
+
+    def _split(self, args: tuple, out: Any) -> tuple[tuple, Any]:
+        """Return the inputs and the output."""
+        wanted = len(self._inputs)
+        if len(args) == wanted:
+            return args, out
+        if len(args) != wanted + 1:
+            names = ", ".join(parameter.name for parameter in self._inputs)
+            raise TypeError(f"{self.name}: expected {wanted} arguments ({names}), got {len(args)}")
+        if out is not None:
+            raise ValueError("out: the output is among the arguments already")
+        return args[:wanted], args[wanted]
+
+    def _resolve(self, inputs: list[Any], out_dtype: np.dtype | None) -> list[np.dtype]:
+        """Return the dtypes of the inputs and of the output, or raise TypeError."""
+        letters: dict[str, np.dtype] = {}
+        known = [(self._out, out_dtype)] if out_dtype is not None else []
+        known += [
+            (p, value.dtype)
+            for p, value in zip(self._inputs, inputs, strict=True)
+            if isinstance(value, Operand)
+        ]
+        for p, dtype in known:
+            if p.is_letter:
+                wanted = letters.setdefault(p.type, dtype)
+                if dtype != wanted:
+                    raise TypeError(f"{self.name}: {p.name} has dtype {dtype}, but {p.type} is {wanted}")
+            elif dtype.name != p.type:
+                raise TypeError(f"{self.name}: {p.name} has dtype {dtype}; expected {p.type}")
+        for p, value in zip(self._inputs, inputs, strict=True):
+            if p.is_letter and p.type not in letters:
+                letters[p.type] = _scalar_dtype(p, value)
+        if self._out.is_letter and self._out.type not in letters:
+            raise TypeError(f"{self.name}: no argument says what {self._out.type} is, the type of the output")
+        return [letters.get(p.type) or _dtype_named(p.type) for p in (*self._inputs, self._out)]
+
+    def _kernels(self, types: Types, kind: int, index: int) -> object:
+        """Return the kernels for these types, loaded on a device."""
+        kernels, found = self._ready.get((types, kind, index)), "memory"
+        if kernels is None:
+            program = source(self.name, self._inputs, self._out, self._expressions, types)
+            try:
+                kernels, found = _loaded(self.name, program, self._arguments["options"], kind, index)
+            except _nvrtc.CompileError as error:
+                raise _nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
+            self._ready[types, kind, index] = kernels
+        self._counts[found] += 1
+        return kernels
+
+
+# Kernels that are loaded, for all ReductionKernels together, the oldest first.
+_KEPT = 256
+_kernels: dict[tuple, object] = {}
+_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # another thread of the parent may have held it
+
+
+def _loaded(name: str, program: str, options: tuple[str, ...], kind: int, index: int) -> tuple[object, str]:
+    """Return kernels on a device, and where they were found, as a field of CacheInfo."""
+    key = (name, program, options, kind, index)
+    with _lock:
+        if key in _kernels:
+            return _kernels[key], "memory"
+        ptx, kept = _nvrtc.compiled(name, program, options)
+        kernels = _kernels[key] = _core.custom_load(name, ptx, kind, index)
+        if len(_kernels) > _KEPT:
+            del _kernels[next(iter(_kernels))]
+    return kernels, "disk" if kept else "compiled"
+
+
+# Inputs
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, np.generic))
+
+
+def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options) -> list[Any]:
+    """Return an Operand for each array, and scalars as they are. There is always an array."""
+    if all(map(_is_scalar, args)):
+        args = (np.asarray(args[0]), *args[1:])
+    inputs: list[Any] = []
+    place = None
+    for parameter, value in zip(declared, args, strict=True):
+        if not _is_scalar(value):
+            value = intake(value, options, parameter.name)
+            here = (value.on_device, value.kind, value.index)
+            if place is None:
+                place = here
+                options = replace(options, device=_device_name(value), stream=None)
+            elif here != place:
+                raise TypeError(f"{parameter.name}: must lie where the other arrays lie")
+        inputs.append(value)
+    return inputs
+
+
+def _scalar_dtype(parameter: Parameter, value: Any) -> np.dtype:
+    dtype = np.asarray(value).dtype
+    rules.require_supported(dtype, parameter.name)
+    return rules.plain(dtype)
+
+
+def _scalar_bytes(parameter: Parameter, value: Any, dtype: np.dtype) -> bytes:
+    have = _scalar_dtype(parameter, value)
+    if _KINDS[have.kind] > _KINDS[dtype.kind]:
+        raise TypeError(f"{parameter.name}: {value!r} is not converted to {dtype}")
+    if have.kind in "ui" and dtype.kind in "ui":
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"{parameter.name}: {value!r} does not fit {dtype}")
+    return np.asarray(value).astype(dtype).tobytes()
+
+
+def _broadcast_shape(name: str, arrays: list[Operand]) -> tuple[int, ...]:
+    shapes = [operand.shape for operand in arrays]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"{name}: shapes {', '.join(map(str, shapes))} do not broadcast") from None
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise ValueError(f"{name}: an array of shape {shape} is too large")
+    return shape
+
+
+def _broadcast(operand: Operand, shape: tuple[int, ...]) -> Operand:
+    if operand.shape == shape:
+        return operand
+    if operand.on_device:
+        strides = rules.broadcast_strides(operand.shape, operand.handle[2], shape)
+        return operand.with_strides(shape, strides)
+    return replace(operand, handle=np.broadcast_to(operand.handle, shape), shape=shape)
+
+
+def _out_dtype(target: Target) -> np.dtype | None:
+    if target.out is None:
+        return None
+    dtype = target.view.dtype if target.on_device else target.out.dtype
+    rules.require_supported(dtype, "out")
+    return rules.plain(dtype)
