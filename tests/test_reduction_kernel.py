@@ -1,0 +1,840 @@
+"""Reductions that users write: values, types, what is refused, and where compiled kernels are kept.
+
+Most data are whole numbers whose sums a float holds exactly, in any order, so that results have to be equal.
+"""
+
+import copy
+import itertools
+import math
+import os
+import pickle
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import numpy_oracle as oracle
+import pytest
+
+import gpureduce
+from gpureduce import ReductionKernel, _core, _devices, _nvrtc, _reduction_kernel
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZES = (0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, 70001)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept_kernels(tmp_path_factory):
+    """A folder of compiled kernels for this file alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUREDUCE_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        yield
+
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    """Nothing compiled yet; returns the folder for what will be."""
+    monkeypatch.setenv("GPUREDUCE_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.setattr(_reduction_kernel, "_kernels", {})
+    return tmp_path / "kernels"
+
+
+def norm2(**changes):
+    arguments = {
+        "in_params": "T x",
+        "out_params": "T y",
+        "map_expr": "x * x",
+        "reduce_expr": "a + b",
+        "post_map_expr": "y = sqrt(a)",
+        "identity": "0",
+        "name": "norm2",
+    }
+    return ReductionKernel(**(arguments | changes))
+
+
+def total(in_params="T x", out_params="T y", map_expr="x", **changes):
+    given = {"in_params": in_params, "out_params": out_params, "map_expr": map_expr}
+    return norm2(**(given | {"post_map_expr": "y = a", "name": "total"} | changes))
+
+
+def largest(identity=None):
+    return norm2(map_expr="abs(x)", reduce_expr="max(a, b)", post_map_expr="y = a", identity=identity)
+
+
+def whole_numbers(shape, dtype="float32", seed=0, most=9):
+    dtype = oracle.dtype_of(dtype)
+    rng = np.random.default_rng(seed)
+    low = 0 if dtype.kind in "bu" else -most
+    values = rng.integers(low, 2 if dtype.kind == "b" else most + 1, shape)
+    if dtype.kind == "c":
+        values = values + 1j * rng.integers(low, most + 1, shape)
+    return values.astype(dtype)
+
+
+# Values
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", oracle.FLOATS)
+def test_norm2_of_any_length(device, dtype):
+    kernel = norm2()
+    for n in SIZES:
+        x = whole_numbers(n, dtype, seed=n)
+        exact = sum(int(v) ** 2 for v in x)
+        wide = np.float64 if dtype == "float64" else np.float32  # halves are rounded from float, once
+        wanted = np.sqrt(wide(exact)).astype(x.dtype)
+        got = kernel(x, device=device)
+        assert got.dtype == x.dtype
+        assert got == wanted, n
+
+
+@pytest.mark.parametrize("skew", range(8))
+def test_elements_around_16_byte_boundaries(device, skew):
+    x = whole_numbers(5003, "int16")[skew : 5003 - 3 * skew]
+    assert total(out_params="int64 y")(x, device=device) == x.sum(dtype=np.int64)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rounding_stays_that_of_a_tree(device, dtype):
+    x = np.random.default_rng(3).uniform(0.5, 1.5, 70001).astype(dtype)
+    exact = math.sqrt(math.fsum(float(v) ** 2 for v in x))
+    allowed = 64 * float(np.finfo(dtype).eps)  # far below the 1/70001 of a lost element
+    assert abs(float(norm2()(x, device=device)) - exact) <= allowed * exact
+
+
+def test_a_wide_reduce_type_rounds_once(device):
+    rng = np.random.default_rng(4)
+    x = np.exp(8 * rng.normal(size=30011)).astype(np.float32)
+    got = total(reduce_type="float64")(x, device=device)
+    assert got == np.float32(math.fsum(x.tolist()))
+
+
+@pytest.mark.parametrize("dtype", oracle.HALVES)
+def test_halves_add_up_in_float(device, dtype):
+    if dtype not in oracle.FLOATS:
+        pytest.skip("ml_dtypes is not installed")
+    x = np.ones((3, 20000)).astype(oracle.dtype_of(dtype))
+    x[:, ::2] = x[:, ::2] + x[:, ::2] / x.dtype.type(4)
+    mean = total("T x, float32 n", map_expr="x / n")
+    got = mean(x, 8, axis=1, device=device)
+    assert got.dtype == x.dtype
+    assert np.array_equal(got.astype(float), np.full(3, 22500 / 8).astype(x.dtype).astype(float))
+
+
+@pytest.mark.parametrize("dtype", oracle.DTYPES)
+def test_every_dtype_in_and_out(device, dtype):
+    x = whole_numbers((3, 401), dtype, most=2 if dtype in oracle.HALVES else 9)
+    got = total()(x, axis=1, device=device)
+    if dtype == "bool":
+        wanted = x.any(axis=1)  # a + b, made a bool again
+    elif x.dtype.kind in "iu":
+        wanted = x.sum(axis=1, dtype=x.dtype)  # wraps
+    else:
+        wanted = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64).sum(axis=1).astype(x.dtype)
+    assert got.dtype == x.dtype
+    assert np.array_equal(got.astype(complex), wanted.astype(complex))
+
+
+@pytest.mark.parametrize("dtype", oracle.COMPLEX)
+def test_complex_arithmetic(device, dtype):
+    z, w = whole_numbers((2, 5, 300), dtype, seed=5)
+    inner = total("T z, T w", map_expr="z * conj(w) - 2 * z + T(0, 1)")
+    wanted = (z * w.conj() - 2 * z + 1j).sum(axis=1)
+    assert np.array_equal(inner(z, w, axis=1, device=device), wanted)
+    real = f"float{z.dtype.itemsize * 4}"
+    energy = total("T z", f"{real} y", "norm(z) + real(z) - imag(z) + abs(z - z)")
+    wanted = (z.real**2 + z.imag**2 + z.real - z.imag).sum(axis=1)
+    assert np.array_equal(energy(z, axis=1, device=device), wanted)
+    quotient = total("T z, T w", map_expr="z / w")
+    assert quotient(z[0] * (3 - 4j), 3 - 4j, device=device) == z[0].sum()
+
+
+def test_structs_and_a_preamble(device):
+    log_sum_exp = ReductionKernel(
+        "T x", "T y", "Scaled(x, 1)", "merge(a, b)", "y = a.top + log(a.sum)", "Scaled(-INFINITY, 0)",
+        "log_sum_exp", reduce_type="Scaled",
+        preamble="""
+        struct Scaled {
+            T top, sum;
+            __device__ Scaled(T top = 0, T sum = 0) : top(top), sum(sum) {}
+        };
+        __device__ Scaled merge(Scaled a, Scaled b) {
+            const T top = max(a.top, b.top);
+            if (top == -INFINITY)
+                return a;
+            return Scaled(top, a.sum * exp(a.top - top) + b.sum * exp(b.top - top));
+        }
+        """,
+    )  # fmt: skip
+    for dtype, allowed in (("float32", 2e-6), ("float64", 4e-15)):
+        x = (300 * np.random.default_rng(6).normal(size=(7, 999))).astype(dtype)
+        top = x.max(axis=1).astype(np.float64)
+        x[0] = np.linspace(100, 101, 999)  # where all elements count
+        top[0] = 101
+        wanted = [
+            t + math.log(math.fsum(math.exp(float(v) - t) for v in row))
+            for t, row in zip(top, x, strict=True)
+        ]
+        np.testing.assert_allclose(log_sum_exp(x, axis=1, device=device), wanted, rtol=allowed)
+    assert log_sum_exp(np.empty(0), device=device) == -np.inf
+
+
+FUNCTIONS = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
+    "log1p": np.log1p, "sqrt": np.sqrt, "cbrt": np.cbrt, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
+    "atanh": np.arctanh, "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "trunc": np.trunc,
+    "fabs": np.abs, "round": lambda x: np.trunc(x + 0.5), "rsqrt": lambda x: 1 / np.sqrt(x),
+    "erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc),
+}  # fmt: skip
+TWO = {
+    "fmax": np.fmax, "fmin": np.fmin, "copysign": np.copysign, "fmod": np.fmod, "hypot": np.hypot,
+    "atan2": np.arctan2, "fdim": lambda x, y: np.maximum(x - y, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mathematical_functions(device, dtype):
+    x = np.linspace(1e-3, 0.999, 97).astype(dtype)
+    y = np.roll(x, 11) - np.dtype(dtype).type(0.3)
+    eps = float(np.finfo(dtype).eps)
+    columns = [f"{name}(x)" for name in FUNCTIONS] + [f"{name}(x, w)" for name in TWO]
+    pick = total(
+        "T x, T w, int32 k", map_expr=" : ".join(f"k == {i} ? {c}" for i, c in enumerate(columns)) + " : 0"
+    )
+    got = pick(
+        x[:, None, None],
+        y[:, None, None],
+        np.arange(len(columns), dtype=np.int32)[:, None],
+        axis=2,
+        device=device,
+    )
+    wide = x.astype(float), y.astype(float)
+    wanted = [f(wide[0]) for f in FUNCTIONS.values()] + [f(*wide) for f in TWO.values()]
+    for name, mine, right in zip(columns, got.T, wanted, strict=True):
+        np.testing.assert_allclose(mine, right, rtol=8 * eps, atol=eps / 4, err_msg=name)
+
+
+def test_powers_of_float(device):
+    x = np.linspace(0.1, 3, 101, dtype=np.float32)
+    power = total("T x, T w", map_expr="pow(x, w)")
+    got = power(x[:, None], np.float32(2.5), axis=1, device=device)
+    np.testing.assert_allclose(got, x.astype(float) ** 2.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "call"), [("float32", "sin(x)"), ("float64", "pow(x, x)")])
+def test_what_the_simulator_cannot_run_it_names(on_gpu, dtype, call):
+    kernel = total(map_expr=call)
+    x = np.array([2.0, 3.0], dtype)
+    if on_gpu:
+        wanted = np.sin(x).sum() if "sin" in call else 31.0
+        assert kernel(x, device="cuda") == pytest.approx(wanted, rel=1e-6)
+    with pytest.raises(gpureduce.SimulationError, match="not supported"):
+        kernel(x, device="sim")
+
+
+# Inputs
+
+
+STRIDED = {
+    "C": lambda a: a,
+    "F": np.asfortranarray,
+    "reversed": lambda a: a[::-1, :, ::-1].copy()[::-1, :, ::-1],
+    "stepped": lambda a: np.repeat(np.repeat(a, 2, axis=0), 3, axis=2)[::2, :, ::3],
+    "swapped": lambda a: a.astype(a.dtype.newbyteorder()),
+    "unaligned": lambda a: np.frombuffer(b"-" + a.tobytes(), a.dtype, offset=1).reshape(a.shape),
+}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("layout", STRIDED)
+@pytest.mark.parametrize("inputs", [1, 2, 3, 8])
+def test_several_inputs_over_all_axes(device, layout, inputs):
+    """One and two are followed by their strides, more by position."""
+    shape, names = (5, 6, 7), "xwuvpqrs"[:inputs]
+    dtypes = ["float32", "int16", "float64", "uint8", "int64", "bool", "float16", "complex64"][:inputs]
+    shapes = [shape, (6, 1), (7,), (5, 1, 7), (), (1, 6, 7), (5, 6, 1), (5, 1, 1)][:inputs]
+    arrays = [whole_numbers(s, d, seed=i) for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True))]
+    arrays[0] = STRIDED[layout](arrays[0])
+    if inputs > 1:
+        arrays[1] = arrays[1][::-1]
+    terms = [f"{i + 1} * {'real(s)' if n == 's' else n}" for i, n in enumerate(names)]
+    kernel = total(
+        ", ".join(f"{d} {n}" for d, n in zip(dtypes, names, strict=True)), "float64 y", " + ".join(terms)
+    )
+    exact = sum((i + 1) * np.real(a).astype(np.float64) for i, a in enumerate(arrays))
+    exact = np.broadcast_to(exact, shape)
+    for size in range(4):
+        for axis in itertools.combinations(range(3), size):
+            got = kernel(*arrays, axis=axis, device=device)
+            assert np.array_equal(got, exact.sum(axis=axis)), axis
+    assert kernel(*arrays, device=device) == exact.sum()
+    got = kernel(*arrays, axis=(-1, 0), keepdims=True, device=device)
+    assert np.array_equal(got, exact.sum(axis=(-1, 0), keepdims=True))
+
+
+def test_weighted_sum_of_many_elements(device):
+    x, w = whole_numbers((2, 300, 701), "float32", seed=8)
+    weighted = total("T x, T w", map_expr="x * w")
+    assert weighted(x, w, device=device) == np.vdot(x.astype(float), w)
+    assert weighted(x, w[0], device=device) == (x.astype(float) * w[0]).sum()
+    assert np.array_equal(weighted(x.T, w.T, axis=0, device=device), (x.astype(float) * w).sum(axis=1))
+
+
+def test_lists_and_scalars_are_inputs(device):
+    scaled = total("T x, S alpha", "float64 y", "x * alpha")
+    assert scaled([1.0, 2.0, 4.0], 3, device=device) == 21
+    assert scaled(np.array([1, 2, 4], np.int8), 0.5, device=device) == 3.5
+    assert scaled(np.array([1, 2, 4], np.int8), np.float32(0.5), device=device) == 3.5
+    assert scaled(5, 2.5, device=device) == 12.5
+    assert scaled(2.5, np.arange(4), device=device) == 15
+    assert total("T x, T w", map_expr="x + w")(np.float64(1), np.ones(3, np.float32), device=device) == 6
+    assert total("complex64 x, T w", "complex64 y", "x * w")(2j, np.ones(3, np.float32), device=device) == 6j
+    assert total("bool x, int64 w", "int64 y", "x ? w : 0")(
+        [True, False, True], -(2**40), device=device
+    ) == -(2**41)
+
+
+def test_scalars_that_do_not_fit_are_refused(device):
+    x = np.arange(4, dtype=np.int8)
+    add = total("T x, T w", map_expr="x + w")
+    for value in (2.0, 1j, np.float32(1)):
+        with pytest.raises(TypeError, match=r"w: .* is not converted to int8"):
+            add(x, value, device=device)
+    for value in (128, -129, np.int64(1000)):
+        with pytest.raises(OverflowError, match=f"w: .*{int(value)}.* does not fit int8"):
+            add(x, value, device=device)
+    with pytest.raises(OverflowError, match=r"w: .*-1 does not fit uint8"):
+        add(x.astype(np.uint8), -1, device=device)
+    with pytest.raises(TypeError, match=r"w: .* is not converted to bool"):
+        add(x > 1, 1, device=device)
+    with pytest.raises(TypeError, match=r"w: dtype .* is not supported"):
+        add(x, np.datetime64("2020"), device=device)
+
+
+@pytest.mark.parametrize("inputs", [1, 3])
+def test_axes_that_do_not_merge_are_packed(device, inputs):
+    shape = (2, 3, 2, 2, 3, 2, 2, 2, 3, 2)
+    x = whole_numbers(tuple(2 * n for n in shape), "int32")[tuple(slice(None, None, 2) for _ in shape)]
+    others = [
+        whole_numbers(shape, "int32", seed=i).transpose(*range(9, -1, -1)).copy().T for i in range(inputs - 1)
+    ]
+    names = "xwv"[:inputs]
+    kernel = total(", ".join(f"T {n}" for n in names), "int64 y", " + ".join(names))
+    exact = np.sum([x, *others], axis=0, dtype=np.int64)
+    for axis in [(0, 2, 4, 6, 8), (1, 3, 5, 7, 9), None, 4]:
+        assert np.array_equal(kernel(x, *others, axis=axis, device=device), exact.sum(axis=axis))
+
+
+# Nothing to reduce
+
+
+def test_no_elements_give_the_identity(device):
+    for identity in ("-7.5", -7.5):
+        top = total(reduce_expr="max(a, b)", identity=identity)
+        assert top(np.empty((0, 3)), device=device) == -7.5
+        assert np.array_equal(top(np.empty((3, 0)), axis=1, device=device), [-7.5] * 3)
+    assert norm2(identity=True, reduce_expr="a * b")(np.empty(0), device=device) == 1
+    got = norm2()(np.empty((0, 4), np.float32), axis=1, device=device)
+    assert (got.shape, got.dtype) == ((0,), np.float32)
+    assert total("T x, T w, T v", map_expr="x")(np.empty((2, 0)), 1.0, np.ones((1, 1)), device=device) == 0
+
+
+@pytest.mark.parametrize("identity", [None, "", " "])
+def test_without_an_identity(device, identity):
+    kernel = largest(identity)
+    for n in SIZES[1:]:
+        x = -(whole_numbers(n, "int32", seed=n, most=10**6) ** 2) % 999983 - 10**6
+        assert kernel(x, device=device) == abs(x).max()
+    x = whole_numbers((5, 700, 3), "float32", most=10**6)
+    for axis in (0, 1, (0, 2)):
+        assert np.array_equal(kernel(x, axis=axis, device=device), abs(x).max(axis=axis))
+    with pytest.raises(ValueError, match=r"norm2: zero-size array of shape \(3, 0\).* has no identity"):
+        kernel(np.empty((3, 0)), axis=1, device=device)
+    assert kernel(np.empty((0, 3)), axis=1, device=device).shape == (0,)
+    # Nothing stands in for what is not there: not even a zero.
+    smallest = norm2(map_expr="x", reduce_expr="min(a, b)", post_map_expr="y = a", identity=identity)
+    assert smallest(np.full(70001, 5.0), device=device) == 5
+
+
+# Output
+
+
+def test_out(device):
+    x = whole_numbers((4, 50), "float32")
+    kernel = total()
+    for out in (np.empty(4, np.float32), np.empty((4, 2), np.float32)[:, 1]):
+        assert kernel(x, axis=1, out=out, device=device) is out
+        assert np.array_equal(out, x.sum(axis=1))
+    out = np.empty(4, np.float32)
+    assert kernel(x, out, axis=1, device=device) is out
+    whole = np.empty((1, 1), np.float32)
+    assert kernel(x, out=whole, keepdims=True, device=device) == x.sum()
+
+
+def test_out_decides_a_letter(device):
+    x = whole_numbers((4, 5000), "float32", most=10**7)
+    out = np.empty(4)
+    total("T x", "S y", reduce_type="S")(x, axis=1, out=out, device=device)
+    assert np.array_equal(out, x.sum(axis=1, dtype=np.float64))
+    with pytest.raises(TypeError, match="total: no argument says what S is"):
+        total("T x", "S y")(x, device=device)
+
+
+def test_an_out_that_does_not_fit_is_refused(device):
+    x = whole_numbers((4, 5))
+    kernel = total()
+    with pytest.raises(TypeError, match="x has dtype float32, but T is float64"):
+        kernel(x, axis=1, out=np.empty(4), device=device)
+    with pytest.raises(TypeError, match="y has dtype float64; expected float32"):
+        total(out_params="float32 y")(x, axis=1, out=np.empty(4), device=device)
+    with pytest.raises(ValueError, match=r"out: shape \(5,\)"):
+        kernel(x, axis=1, out=np.empty(5, np.float32), device=device)
+    read_only = np.empty(4, np.float32)
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError, match="out: the array is read-only"):
+        kernel(x, axis=1, out=read_only, device=device)
+    with pytest.raises(TypeError, match="out: expected an array, got list"):
+        kernel(x, axis=1, out=[0] * 4, device=device)
+    with pytest.raises(ValueError, match="out: the output is among the arguments"):
+        kernel(x, np.empty(4, np.float32), axis=1, out=np.empty(4, np.float32), device=device)
+
+
+@pytest.mark.core
+def test_device_arrays(device):
+    host = whole_numbers((2, 60, 70), "float32")
+    x, w = (gpureduce.to_device(a, device) for a in host)
+    row = gpureduce.to_device(host[1, 0], device)
+    weighted = total("T x, T w", map_expr="x * w")
+    exact = host[0].astype(float) * host[1]
+    got = weighted(x, w)
+    assert isinstance(got, np.float32) and got == exact.sum()
+    for axis in (0, 1):
+        got = weighted(x, w, axis=axis)
+        assert isinstance(got, gpureduce.DeviceArray)
+        assert np.array_equal(got.numpy(), exact.sum(axis=axis))
+    out = gpureduce.to_device(np.zeros(60, np.float32), device)
+    assert weighted(x, row, axis=1, out=out) is out
+    assert np.array_equal(out.numpy(), (host[0] * host[1, 0]).sum(axis=1))
+    assert np.array_equal(weighted(x, 2, axis=0, as_device=False), 2 * host[0].sum(axis=0))
+    assert weighted(*host, as_device=True, device=device).numpy() == exact.sum()
+    fma = total("T x, T w, T v", map_expr="x * w + v")
+    assert fma(x, w, row) == (exact + host[1, 0]).sum()
+    with pytest.raises(TypeError, match="w: must lie where the other arrays lie"):
+        weighted(x, host[1])
+    with pytest.raises(TypeError, match="x has dtype float32, but T is float64"):
+        weighted(x, w, out=gpureduce.to_device(np.zeros(()), device))
+    with pytest.raises(ValueError, match=r"out: shape \(60,\)"):
+        weighted(x, w, axis=0, out=out)
+    turned = gpureduce.to_device(host[0].reshape(4, 3, 5, 7, 10), device)
+    assert (
+        total()(turned, axis=(1, 3)).numpy().tolist()
+        == host[0].reshape(4, 3, 5, 7, 10).sum(axis=(1, 3)).tolist()
+    )
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"in_params": "flaot32 x"},
+            ValueError,
+            "in_params: unknown type 'flaot32'; expected one of bool, int8",
+        ),
+        ({"in_params": "float x"}, ValueError, "in_params: unknown type 'float'"),
+        ({"out_params": "TT y"}, ValueError, "out_params: unknown type 'TT'"),
+        ({"in_params": "1 x"}, ValueError, "in_params: unknown type '1'"),
+        ({"in_params": "raw T x"}, ValueError, "in_params: 'raw' in 'raw T x' is not supported"),
+        ({"in_params": "x"}, ValueError, "in_params: expected a type and a name, got 'x'"),
+        ({"in_params": ""}, ValueError, "in_params: expected a type and a name, got ''"),
+        ({"in_params": "T x,"}, ValueError, "in_params: expected a type and a name, got ''"),
+        ({"in_params": "T x+"}, ValueError, "in_params: expected a type and a name, got 'T x\\+'"),
+        ({"in_params": "T x, T x"}, ValueError, "in_params: two parameters are called 'x'"),
+        ({"in_params": "T y"}, ValueError, "in_params: two parameters are called 'y'"),
+        (
+            {"in_params": ", ".join(f"T x{i}" for i in range(9))},
+            ValueError,
+            "in_params: 9 parameters; at most 8",
+        ),
+        ({"out_params": "T y, T z"}, ValueError, "out_params: 2 parameters; at most 1"),
+        ({"out_params": "T a"}, ValueError, "out_params: 'a' is the reduced value"),
+        ({"in_params": 3}, TypeError, "in_params: expected str, got int"),
+        ({"map_expr": None}, TypeError, "map_expr: expected str, got NoneType"),
+        ({"reduce_expr": "  "}, ValueError, "reduce_expr: expected a C\\+\\+ expression"),
+        ({"post_map_expr": ""}, ValueError, "post_map_expr: expected a C\\+\\+ expression"),
+        ({"identity": float("inf")}, TypeError, "identity: expected str, got float"),
+        ({"identity": [0]}, TypeError, "identity: expected str, got list"),
+        ({"name": "two words"}, ValueError, "name: expected an identifier"),
+        ({"name": "n" * 201}, ValueError, "name: expected an identifier of at most 200"),
+        ({"name": None}, TypeError, "name: expected str"),
+        ({"reduce_type": ""}, ValueError, "reduce_type: expected"),
+        ({"preamble": None}, TypeError, "preamble: expected str"),
+        ({"options": "-G"}, TypeError, "options: expected a tuple of str"),
+        ({"options": (1,)}, TypeError, "options: expected str, got int"),
+    ],
+)
+def test_definitions_that_make_no_sense(changes, error, message):
+    with pytest.raises(error, match=message):
+        norm2(**changes)
+
+
+def test_calls_that_make_no_sense(device):
+    x = whole_numbers((4, 5))
+    kernel = total("T x, T w", map_expr="x * w")
+    for arguments in ((), (x,), (x,) * 4):
+        with pytest.raises(TypeError, match=rf"total: expected 2 arguments \(x, w\), got {len(arguments)}"):
+            kernel(*arguments, device=device)
+    with pytest.raises(TypeError, match="total: w has dtype float64, but T is float32"):
+        kernel(x, x.astype(float), device=device)
+    with pytest.raises(TypeError, match=r"total: x has dtype float32; expected int8"):
+        total("int8 x")(x, device=device)
+    with pytest.raises(TypeError, match=r"x: dtype .* is not supported"):
+        kernel(x.astype(str), x, device=device)
+    with pytest.raises(TypeError, match="w: masked arrays are not supported"):
+        kernel(x, np.ma.masked_less(x, 0), device=device)
+    with pytest.raises(ValueError, match=r"total: shapes \(4, 5\), \(4,\) do not broadcast"):
+        kernel(x, x[:, 0], device=device)
+    with pytest.raises(np.exceptions.AxisError):
+        kernel(x, x, axis=2, device=device)
+    with pytest.raises(ValueError, match="axis: duplicate"):
+        kernel(x, x, axis=(0, -2), device=device)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        kernel(x, x, where=x > 0)
+    with pytest.raises(ValueError, match="device: unknown device"):
+        kernel(x, x, device="tpu")
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"map_expr": "x *\n undefined_thing"}, "map_expr(2)"),
+        ({"reduce_expr": "a +"}, "reduce_expr(2)"),
+        ({"post_map_expr": "z = a"}, "post_map_expr(1)"),
+        ({"identity": "nothing"}, "identity(1)"),
+        ({"reduce_type": "flaot"}, "reduce_type(1)"),
+        ({"preamble": "\n\n#error wrong"}, "preamble(3)"),
+        ({"map_expr": "pow(x, 2"}, "map_expr("),
+    ],
+)
+def test_compile_errors_say_which_expression(device, changes, where):
+    kernel = norm2(**changes)
+    for _ in range(2):  # it is no cached success
+        with pytest.raises(gpureduce.CompileError) as caught:
+            kernel(whole_numbers(3), device=device)
+    message = str(caught.value)
+    assert message.startswith("norm2: ")
+    assert where in message
+    assert repr(next(iter(changes.values()))) in message  # what the user wrote
+    assert caught.value.log in message and "error" in caught.value.log
+    assert "gr_map" in caught.value.source
+    assert isinstance(caught.value, ValueError)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.log, again.source) == (message, caught.value.log, caught.value.source)
+    assert kernel.cache_info() == (0, 0, 0)
+
+
+def test_options_reach_the_compiler(device):
+    x = whole_numbers(70, "float64")
+    assert total(map_expr="x * FACTOR", options=["-DFACTOR=3"])(x, device=device) == 3 * x.sum()
+    with pytest.raises(gpureduce.CompileError, match="--no-such-option"):
+        total(options=("--no-such-option",))(x, device=device)
+
+
+def test_values_that_are_too_large(device):
+    def kernel(doubles, identity):
+        return total(
+            preamble=f"struct Wide {{ double x[{doubles}]; }};", reduce_type="Wide", map_expr="Wide{{x}}",
+            reduce_expr="Wide{{a.x[0] + b.x[0]}}", post_map_expr="y = a.x[0]", identity=identity,
+        )  # fmt: skip
+
+    x = whole_numbers(1001, "float64")
+    assert kernel(4, "Wide{{0}}")(x, device=device) == x.sum()
+    assert kernel(3, None)(x, device=device) == x.sum()
+    for doubles, identity in ((5, "Wide{{0}}"), (4, None)):
+        with pytest.raises(gpureduce.CompileError, match="reduce_type: its values have at most 32 bytes"):
+            kernel(doubles, identity)(x, device=device)
+
+
+# Being an object
+
+
+def test_repr_copy_and_pickle(device):
+    x = whole_numbers(100)
+    for kernel in (
+        norm2(),
+        norm2(identity=None, reduce_type="float64", preamble="// none", options=("-DX=1",)),
+    ):
+        wanted = kernel(x, device=device)
+        twins = (
+            eval(repr(kernel)),
+            copy.copy(kernel),
+            copy.deepcopy(kernel),
+            pickle.loads(pickle.dumps(kernel)),
+        )
+        for twin in twins:
+            assert repr(twin) == repr(kernel)
+            assert twin(x, device=device) == wanted
+            assert twin.cache_info() == (0, 0, 1)
+    assert repr(norm2()) == "ReductionKernel('T x', 'T y', 'x * x', 'a + b', 'y = sqrt(a)', '0', 'norm2')"
+    assert norm2().name == "norm2"
+
+
+# Kept kernels
+
+
+def test_where_kernels_are_found(device, fresh):
+    x = whole_numbers(500)
+    kernel = norm2()
+    for calls in range(1, 4):
+        kernel(x, device=device)
+        assert kernel.cache_info() == (1, 0, calls - 1)
+    kernel(x.reshape(10, 50), axis=0, device=device)  # other shapes are no reason to compile
+    assert kernel.cache_info().compiled == 1
+    kernel(x.astype(float), device=device)  # other dtypes are
+    assert kernel.cache_info().compiled == 2
+    assert len(list(fresh.iterdir())) == 2
+    twin = norm2()
+    twin(x, device=device)
+    assert twin.cache_info() == (0, 0, 1)
+    _reduction_kernel._kernels.clear()
+    twin = norm2()
+    assert twin(x, device=device) == kernel(x, device=device)
+    assert twin.cache_info() == (0, 1, 0)
+
+
+def test_all_that_is_given_is_in_the_key(device, fresh):
+    x = whole_numbers(50)
+    for changes in (
+        {}, {"map_expr": "x * x + 0"}, {"reduce_expr": "b + a"}, {"post_map_expr": "y = sqrt(a) + 0"},
+        {"identity": "0.0f"}, {"identity": None}, {"name": "norm"}, {"reduce_type": "float64"},
+        {"preamble": "// a"}, {"options": ("-DX",)},
+    ):  # fmt: skip
+        kernel = norm2(**changes)
+        kernel(x, device=device)
+        assert kernel.cache_info() == (1, 0, 0), changes
+
+
+def test_another_compiler_compiles_again(device, fresh, monkeypatch):
+    x = whole_numbers(50)
+    norm2()(x, device=device)
+    _reduction_kernel._kernels.clear()
+    monkeypatch.setattr(_nvrtc.library(), "version", (12, 99))
+    kernel = norm2()
+    kernel(x, device=device)
+    assert kernel.cache_info() == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace("ret;", "bra;", 1),
+        lambda text: "",
+        lambda text: text.split("\n", 1)[1],
+        lambda text: "\xff\xfe",
+    ],
+    ids=["cut short", "changed", "empty", "without digest", "no UTF-8"],
+)
+def test_a_damaged_file_is_compiled_again(device, fresh, damage):
+    x = whole_numbers(500)
+    wanted = norm2()(x, device=device)
+    (file,) = fresh.iterdir()
+    whole = file.read_text("utf-8")
+    file.write_text(damage(whole), "latin-1")
+    for found in ((1, 0, 0), (0, 1, 0)):
+        _reduction_kernel._kernels.clear()
+        kernel = norm2()
+        assert kernel(x, device=device) == wanted
+        assert kernel.cache_info() == found
+    assert [path.read_text("utf-8") for path in fresh.iterdir()] == [whole]
+
+
+def test_without_a_folder_to_write_to(device, fresh):
+    fresh.write_text("no folder")
+    kernel = norm2()
+    assert kernel(np.array([3.0, 4.0]), device=device) == 5
+    assert kernel.cache_info() == (1, 0, 0)
+
+
+def test_which_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GPUREDUCE_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert _nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/to/nothing")
+    assert _nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/xdg")
+    assert _nvrtc.cache_folder() == Path("/var/xdg/gpureduce")
+    monkeypatch.setenv("GPUREDUCE_CACHE_DIR", "mine")
+    assert _nvrtc.cache_folder() == Path("mine")
+
+
+def test_the_oldest_kernels_are_unloaded(device, fresh, monkeypatch):
+    monkeypatch.setattr(_reduction_kernel, "_KEPT", 2)
+    x = whole_numbers(50, "float64")
+    kernels = [total(map_expr=f"{i} * x") for i in range(4)]
+    for _ in range(2):  # those in use go on working
+        assert [kernel(x, device=device) for kernel in kernels] == [i * x.sum() for i in range(4)]
+    assert len(_reduction_kernel._kernels) == 2
+
+
+def test_threads_compile_once(device, fresh):
+    kernels = [norm2() for _ in range(3)]
+    x = whole_numbers((8, 3000))
+    wanted = np.sqrt((x.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
+    results, start = {}, threading.Barrier(8)
+
+    def work(number):
+        start.wait()
+        for turn in range(5):
+            results[number, turn] = kernels[number % 3](x[number], device=device)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {key: value == wanted[key[0]] for key, value in results.items()} == dict.fromkeys(results, True)
+    assert len(results) == 40
+    assert sum(kernel.cache_info().compiled for kernel in kernels) == 1
+    assert [path.suffix for path in fresh.iterdir()] == [".ptx"]
+
+
+def run_python(code, **environment):
+    """The standard output of a program that sees this very package."""
+    path = str(Path(gpureduce.__file__).parent.parent)
+    environment = {**os.environ, "PYTHONPATH": path, **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+DEFINITION = """
+import gpureduce
+norm2 = gpureduce.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm2")
+"""
+
+
+def test_a_program_may_end_with_kernels_loaded(device):
+    code = f"{DEFINITION}\nprint(norm2([3.0, 4.0], device={device!r}), norm2.cache_info())"
+    run_python(code)
+    assert run_python(code) == "5.0 CacheInfo(compiled=0, disk=1, memory=0)\n"
+
+
+def test_a_forked_child_can_compile():
+    """Even if it was made while another thread was compiling."""
+    code = f"""{DEFINITION}
+import os
+from gpureduce import _reduction_kernel
+_reduction_kernel._lock.acquire()
+child = os.fork()
+if child == 0:
+    os._exit(0 if norm2([3.0, 4.0], device="sim") == 5 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run_python(code) == "0\n"
+
+
+@pytest.mark.parametrize("missing", ["cuda.pathfinder", "library"])
+def test_without_nvrtc(device, fresh, monkeypatch, missing):
+    if missing == "library":
+        from cuda import pathfinder
+
+        def find(name):
+            raise pathfinder.DynamicLibNotFoundError(f"no {name} here\nnor there")
+
+        monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", find)
+    else:
+        monkeypatch.setitem(sys.modules, missing, None)
+    _nvrtc.library.cache_clear()
+    kernel = norm2()
+    with pytest.raises(ImportError, match=r"NVRTC: pip install 'gpureduce\[nvrtc\]'"):
+        kernel([3.0, 4.0], device=device)
+    monkeypatch.undo()
+    assert kernel([3.0, 4.0], device=device) == 5  # installed meanwhile
+
+
+# The core, called past the Python that prepares its arguments
+
+
+def test_the_core_checks_what_it_is_handed():
+    ptx, _ = _nvrtc.compiled("total", *program())
+    kernels = _core.custom_load("total", ptx, _core.SIM, 0)
+    x, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.empty(2, np.float32)
+    _core.custom_run(kernels, (x,), False, (1,), out)
+    assert out.tolist() == [3, 12]
+    for arguments, error in (
+        ((object(), (x,), False, (1,), out), ValueError),
+        ((kernels, [x], False, (1,), out), TypeError),
+        ((kernels, (x,) * 9, True, (1,), out), TypeError),
+        ((kernels, (), False, (), out), ValueError),
+        ((kernels, (b"1234",), False, (), out), ValueError),
+        ((kernels, (x, b"1" * 17), False, (1,), out), ValueError),
+        ((kernels, (x, x, x), False, (1,), out), ValueError),
+        ((kernels, (x, x[0]), False, (1,), out), ValueError),
+        ((kernels, (x, "x"), False, (1,), out), TypeError),
+        ((kernels, (x,), False, [1], out), TypeError),
+        ((kernels, (x,), False, (2,), out), ValueError),
+        ((kernels, (x,), False, (1,), out[:1]), ValueError),
+        ((kernels, (x,), False, (1,), None), TypeError),
+        ((kernels, (x,), False, (1,), np.empty(4, np.float32)[::2]), ValueError),
+        ((kernels, (x,), False, (1,)), TypeError),
+    ):
+        with pytest.raises(error):
+            _core.custom_run(*arguments)
+    with pytest.raises(gpureduce.SimulationError):
+        _core.custom_load("total", "no PTX", _core.SIM, 0)
+    with pytest.raises(gpureduce.SimulationError, match="no kernel other_axis"):
+        _core.custom_run(_core.custom_load("other", ptx, _core.SIM, 0), (x,), False, (1,), out)
+
+
+def program():
+    kernel = total()
+    types = _reduction_kernel.Types(("float32",), (False,), "float32")
+    return (_reduction_kernel.source("total", kernel._inputs, kernel._out, kernel._expressions, types),)
+
+
+# Beside CuPy, and in the README
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (1, 2)])
+def test_like_cupy(axis):
+    cupy = pytest.importorskip("cupy")
+    shape = (13, 170, 65)
+    definitions = [
+        (("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm2"), "d"),
+        (("T x, float32 w", "float64 y", "x * w", "a + b", "y = a", "0", "weighted"), "df"),
+        (("T x", "T y", "abs(x)", "max(a, b)", "y = a", "0", "max_abs"), "f"),
+        (("T x, T u, int32 k", "int64 y", "x > u ? k : -k", "a + b", "y = a", "0", "votes"), "hhi"),
+        (("T x", "int32 y", "x > 0", "a && b", "y = a", "1", "all_positive"), "i"),
+    ]
+    for arguments, chars in definitions:
+        host = [whole_numbers(shape if i == 0 else shape[i:], c, seed=i) for i, c in enumerate(chars)]
+        wanted = cupy.ReductionKernel(*arguments)(*map(cupy.asarray, host), axis=axis)
+        mine = ReductionKernel(*arguments)
+        got = mine(*map(cupy.asarray, host), axis=axis, as_device=True)
+        assert got.dtype == wanted.dtype and got.shape == wanted.shape
+        assert np.array_equal(got.numpy(), wanted.get()), arguments
+        assert np.array_equal(mine(*host, axis=axis, device="cuda"), wanted.get())
+
+
+def test_the_example_of_the_readme(device, monkeypatch):
+    monkeypatch.setattr(_devices, "_default", _devices.resolve(device))
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        pytest.skip("no README beside the tests")
+    (example,) = re.findall(
+        r"<!-- reduction-kernel -->\n```python\n(.*?)```\n<!-- end -->", readme.read_text("utf-8"), re.DOTALL
+    )
+    names = {"np": np, "gpureduce": gpureduce, "a": np.array([[3, 4], [5, 12]], np.float32)}
+    exec(example, names)
+    assert names["norms"].tolist() == [5, 13]
