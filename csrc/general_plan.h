@@ -16,6 +16,7 @@ enum { GR_MAX_NDIM = 64 };
 typedef struct gr_layout {
     size_t ndim;
     size_t item_bytes;
+    uint64_t origin; /* address of the first element, modulo 256 */
     uint64_t extent[GR_MAX_NDIM];
     int64_t stride[GR_MAX_NDIM];
     int64_t second_stride[GR_MAX_NDIM];
@@ -26,7 +27,7 @@ typedef struct gr_layout {
 } gr_layout;
 
 typedef struct gr_general_launch {
-    const char *kernel; /* "flat", "axis" or "last" */
+    const char *kernel; /* the middle of the name: "flat", "rows", "columns", "tiles", "axis" or "last" */
     uint32_t grid_x, grid_y;
     gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
 } gr_general_launch;

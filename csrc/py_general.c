@@ -114,6 +114,8 @@ static void fill_layout(call *self) {
     gr_layout *layout = &self->request.layout;
     layout->ndim = self->source.ndim;
     layout->item_bytes = gr_dtypes[self->source.dtype].item_bytes;
+    layout->origin =
+        self->source.source.origin % 256; /* host elements go to memory that begins so, or better */
     layout->in_order = self->request.op == GR_OP_argmin || self->request.op == GR_OP_argmax;
     layout->flat = gr_ops[self->request.op].takes != GR_TAKES_PAIR;
     memcpy(layout->extent, self->source.extent, sizeof layout->extent);

@@ -40,16 +40,19 @@ template <class F> __device__ typename F::State block_reduce_state(typename F::S
     return x;
 }
 
+// The result that a State of all its elements stands for.
+template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {
+    if (p.flags & GR_HAS_INITIAL)
+        s = F::combine(F::start(*reinterpret_cast<const typename F::Out *>(p.initial)), s);
+    return F::finish(s, p.divisor);
+}
+
 // Writes State or result number `index`.
 template <class F> __device__ void put(const gr_general_params &p, uint64_t index, typename F::State s) {
-    using Out = typename F::Out;
-    if (!(p.flags & GR_FINAL)) {
+    if (p.flags & GR_FINAL)
+        reinterpret_cast<typename F::Out *>(p.out)[index] = finished<F>(p, s);
+    else
         reinterpret_cast<typename F::State *>(p.out)[index] = s;
-        return;
-    }
-    if (p.flags & GR_HAS_INITIAL)
-        s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
-    reinterpret_cast<Out *>(p.out)[index] = F::finish(s, p.divisor);
 }
 
 template <class In> struct alignas(16) Chunk {

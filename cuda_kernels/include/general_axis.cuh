@@ -1,33 +1,11 @@
-// The kernels behind variant="auto" for many results, or for elements that lie apart.
-//   general_axis   threads of a block share out results and elements
-//   general_last   States of other general kernels into results
+// general_axis: any layout, a `where` mask or pairs of elements. Threads of a block share out results and
+// elements; general_rows, general_columns and general_tiles are for elements that lie side by side.
 #pragma once
 
 #include "general.cuh"
+#include "general_offsets.cuh"
 
-// Byte offsets of element number `index` of some dimensions, in the input and in `second`.
-struct Offsets {
-    int64_t in, second;
-};
-
-inline __device__ Offsets offsets(const gr_dims &dims, uint64_t index) {
-    Offsets sum = {0, 0};
-#pragma unroll
-    for (int d = 0; d < GR_MAX_DIMS; ++d) {
-        uint64_t at = index;
-        if (d + 1 < GR_MAX_DIMS && dims.extent[d + 1] > 1) { // the rest is 1 too, as the host sorts them
-            at = index % dims.extent[d];
-            index /= dims.extent[d];
-        } else {
-            index = 0;
-        }
-        sum.in += int64_t(at) * dims.stride[d];
-        sum.second += int64_t(at) * dims.second_stride[d];
-    }
-    return sum;
-}
-
-// How general_axis and general_last get at one State: from an element, a pair of them, or a stored State.
+// How general_axis gets at one State: from an element or a pair of them.
 template <class F, class In> struct FromElement {
     static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second,
                                            uint64_t k) {
@@ -40,12 +18,6 @@ template <class F, class In> struct FromPair {
     static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second, uint64_t) {
         return F::load(*reinterpret_cast<const In *>(p.in + in),
                        *reinterpret_cast<const In *>(p.second + second));
-    }
-};
-template <class F> struct FromState {
-    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t, uint64_t) {
-        return reinterpret_cast<const typename F::State *>(
-            p.in)[in]; // the host counts States here, not bytes
     }
 };
 

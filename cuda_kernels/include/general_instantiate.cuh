@@ -1,7 +1,11 @@
-// The general kernels of one operator, general_<flat|axis|last>_<op>_<dtype>, for each dtype it takes. The
-// file that includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
+// The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype it takes. The file that
+// includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
 #include "general_axis.cuh"
 #include "ordering.cuh"
+#include "general_columns.cuh"
+#include "general_last.cuh"
+#include "general_rows.cuh"
+#include "general_tiles.cuh"
 
 #define GR_ENTRY(name, dtype, ...)                                                                           \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS)                                         \
@@ -11,12 +15,15 @@
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
     GR_ENTRY(general_flat_##op##_, dtype, general_flat<F<In>, In>)                                           \
+    GR_ENTRY(general_rows_##op##_, dtype, reduce_rows<F<In>, In>)                                            \
+    GR_ENTRY(general_columns_##op##_, dtype, reduce_columns<F<In>, In>)                                      \
+    GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
-    GR_ENTRY(general_last_##op##_, dtype, reduce_axis<F<In>, FromState<F<In>>>)
+    GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
-    GR_ENTRY(general_last_##op##_, dtype, reduce_axis<F<In>, FromState<F<In>>>)
+    GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)
 #define GR_TAKES_BITS_BITS GR_TAKES_ALL

@@ -1,0 +1,224 @@
+// general_columns: neighbouring results, the elements of each lying a row apart. A thread holds the States of
+// a vector of columns, a slot, and has several rows of it in flight.
+#pragma once
+
+#include "general.cuh"
+#include "general_offsets.cuh"
+
+template <class In>
+constexpr unsigned column_width = 16 / sizeof(In) < GR_MOST_COLUMNS ? 16 / sizeof(In) : GR_MOST_COLUMNS;
+
+constexpr unsigned alignment_of(unsigned bytes) {
+    return bytes < 16 ? bytes : 16;
+}
+template <class T, unsigned N> struct alignas(alignment_of(sizeof(T) * N)) Vector { T at[N]; };
+
+// The slot of a thread. In a ragged batch the first `head` elements come before the first whole vector, and
+// its slots have `rows` vectors or one less.
+template <class In> struct Slot {
+    static constexpr unsigned width = column_width<In>;
+    uint64_t batch, at; // its batch, and its place there
+    uint64_t start;     // address of the batch
+    uint64_t first;     // address of its first vector
+    uint64_t rows;      // whole vectors in it
+    uint64_t vectors;   // in the batch; and elements before them
+    unsigned head;
+
+    __device__ Slot(const gr_general_params &p, uint64_t number) {
+        const gr_columns &c = p.columns;
+        head = 0;
+        rows = p.count;
+        if (!(p.flags & GR_RAGGED)) {
+            first = p.in + offsets(p.keep, number * width).in;
+            return;
+        }
+        batch = number / c.period;
+        at = number % c.period;
+        start = p.in + offsets(p.keep, batch * c.width).in;
+        const uint64_t all = p.count * c.width, bytes = sizeof(In) * width;
+        const unsigned skew = unsigned((bytes - start % bytes) % bytes / sizeof(In));
+        head = skew < all ? skew : unsigned(all);
+        vectors = (all - head) / width;
+        rows = vectors > at ? (vectors - at - 1) / c.period + 1 : 0;
+        first = start + (head + at * width) * sizeof(In);
+    }
+
+    // The row of element number `element` of the batch and of those behind it.
+    __device__ static void rows_of(const gr_general_params &p, uint64_t element, uint64_t (&row)[width]) {
+        uint64_t column = element % p.columns.width;
+        row[0] = element / p.columns.width;
+#pragma unroll
+        for (unsigned e = 1; e < width; ++e) {
+            const bool next = ++column == p.columns.width;
+            row[e] = row[e - 1] + next;
+            column = next ? 0 : column;
+        }
+    }
+};
+
+// Rows number k, k + step, ... of a slot, four in flight.
+template <class F, class In>
+__device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint64_t k, uint64_t step,
+                         typename F::State (&s)[column_width<In>]) {
+    constexpr unsigned width = column_width<In>;
+    using Loaded = Vector<In, width>;
+    // Rows lie evenly, or so in each of along.extent[1] pieces: `within` counts along a piece.
+    const int64_t stride = p.along.stride[0];
+    uint64_t extent = ~uint64_t(0), within = k, step_within = step;
+    uint64_t at = slot.first + k * stride, step_bytes = step * stride, wrap = 0;
+    if (p.along.extent[1] > 1) {
+        extent = p.along.extent[0];
+        within = k % extent;
+        step_within = step % extent;
+        wrap = p.along.stride[1] - extent * stride; // from behind a piece to the next
+        at += k / extent * wrap;
+        step_bytes += step / extent * wrap;
+    }
+    // Positions count rows, of which a ragged batch has several in a period.
+    const unsigned replicas = p.columns.replicas;
+    uint64_t row[width] = {};
+    if (p.flags & GR_RAGGED)
+        slot.rows_of(p, slot.head + slot.at * width, row);
+    for (; k < slot.rows; k += 4 * step) {
+        Loaded loaded[4];
+#pragma unroll
+        for (unsigned j = 0; j < 4; ++j) {
+            if (k + j * step < slot.rows)
+                loaded[j] = *reinterpret_cast<const Loaded *>(at);
+            at += step_bytes;
+            within += step_within;
+            if (within >= extent) {
+                within -= extent;
+                at += wrap;
+            }
+        }
+#pragma unroll
+        for (unsigned j = 0; j < 4; ++j)
+            if (k + j * step < slot.rows) {
+#pragma unroll
+                for (unsigned e = 0; e < width; ++e)
+                    s[e] = F::combine(s[e], F::load(loaded[j].at[e], (k + j * step) * replicas + row[e]));
+            }
+    }
+}
+
+// The elements before and behind the whole vectors of a ragged batch, by the thread in whose columns they
+// are.
+template <class F, class In>
+__device__ void add_edges(const gr_general_params &p, const Slot<In> &slot,
+                          typename F::State (&s)[column_width<In>]) {
+    constexpr unsigned width = column_width<In>;
+    const uint64_t all = p.count * p.columns.width, period = p.columns.period;
+    const In *in = reinterpret_cast<const In *>(slot.start);
+#pragma unroll 1
+    for (unsigned side = 0; side < 2; ++side) {
+        if (slot.at != (side ? slot.vectors % period : period - 1))
+            continue;
+        // What lies before the first vector is counted one period further on, where no number is negative.
+        const uint64_t turn = side ? 0 : period * width, rows = side ? 0 : p.columns.replicas;
+        const uint64_t first = slot.head + (side ? slot.vectors * width : turn - width);
+        uint64_t row[width];
+        slot.rows_of(p, first, row);
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            if (first + e >= turn && first + e - turn < all)
+                s[e] = F::combine(s[e], F::load(in[first + e - turn], row[e] - rows));
+    }
+}
+
+// Writes the States of neighbouring results, or the results.
+template <class F, unsigned N>
+__device__ void put_vector(const gr_general_params &p, uint64_t index, const typename F::State (&s)[N]) {
+    using Out = typename F::Out;
+    using Results = Vector<Out, N>;
+    if (!(p.flags & GR_FINAL) || p.out % alignof(Results) != 0) {
+#pragma unroll
+        for (unsigned e = 0; e < N; ++e)
+            put<F>(p, index + e, s[e]);
+        return;
+    }
+    Results results;
+#pragma unroll
+    for (unsigned e = 0; e < N; ++e)
+        results.at[e] = finished<F>(p, s[e]);
+    *reinterpret_cast<Results *>(reinterpret_cast<Out *>(p.out) + index) = results;
+}
+
+template <class F, class In> __device__ void reduce_columns(const gr_general_params &p) {
+    using State = typename F::State;
+    constexpr unsigned width = column_width<In>;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * width * sizeof(State)];
+    State *shared = reinterpret_cast<State *>(raw);
+    const gr_columns &c = p.columns;
+    unsigned across = threadIdx.x, row = 0, group = 0;
+    if (c.across < GR_GENERAL_THREADS) {
+        across = threadIdx.x % c.across;
+        row = threadIdx.x / c.across % c.down;
+        group = threadIdx.x / c.across / c.down;
+    }
+    const uint64_t number = (uint64_t(blockIdx.x) * c.batches + group) * c.across + across;
+    const bool active = group < c.batches && number < c.slots;
+    const Slot<In> slot(p, active ? number : 0);
+
+    State s[width];
+#pragma unroll
+    for (unsigned e = 0; e < width; ++e)
+        s[e] = F::identity();
+    if (active) {
+        add_rows<F, In>(p, slot, row + uint64_t(c.down) * blockIdx.y, uint64_t(c.down) * gridDim.y, s);
+        if ((p.flags & GR_RAGGED) && row == 0 && blockIdx.y == 0)
+            add_edges<F, In>(p, slot, s);
+    }
+    for (unsigned rows = c.down; rows > 1; rows = (rows + 1) / 2) {
+        const unsigned half = (rows + 1) / 2;
+        if (group < c.batches && row >= half && row < rows)
+#pragma unroll
+            for (unsigned e = 0; e < width; ++e)
+                shared[e * GR_GENERAL_THREADS + threadIdx.x] = s[e];
+        __syncthreads();
+        if (group < c.batches && row < rows - half)
+#pragma unroll
+            for (unsigned e = 0; e < width; ++e)
+                s[e] = F::combine(s[e], shared[e * GR_GENERAL_THREADS + threadIdx.x + half * c.across]);
+    }
+    const bool writes = active && row == 0;
+    if (!(p.flags & GR_RAGGED)) {
+        if (writes)
+            put_vector<F>(p, uint64_t(blockIdx.y) * p.results + number * width, s);
+        return;
+    }
+    const uint64_t turn = c.period * width; // elements of a period
+    if (p.flags & GR_FOLD) {
+        __syncthreads();
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e) {
+            const unsigned place = slot.head + unsigned(slot.at) * width + e;
+            if (writes)
+                shared[group * unsigned(turn) + (place < turn ? place : place - unsigned(turn))] = s[e];
+        }
+        __syncthreads();
+        const unsigned columns = unsigned(c.width);
+        const uint64_t before = uint64_t(blockIdx.x) * c.batches * columns; // results of earlier blocks
+        const uint64_t left = p.results - before;
+        const unsigned here = left < c.batches * columns ? unsigned(left) : c.batches * columns;
+        for (unsigned result = threadIdx.x; result < here; result += GR_GENERAL_THREADS) {
+            const unsigned batch = result / columns;
+            const State *from = shared + batch * unsigned(turn) + (result - batch * columns);
+            State x = from[0];
+            for (unsigned replica = 1; replica < c.replicas; ++replica)
+                x = F::combine(x, from[replica * columns]);
+            put<F>(p, uint64_t(blockIdx.y) * p.results + before + result, x);
+        }
+        return;
+    }
+    if (writes)
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e) {
+            uint64_t place = slot.head + slot.at * width + e;
+            place = place < turn ? place : place - turn;
+            const uint64_t replica = place / c.width, column = place % c.width;
+            put<F>(p,
+                   (uint64_t(blockIdx.y) * c.replicas + replica) * p.results + slot.batch * c.width + column,
+                   s[e]);
+        }
+}

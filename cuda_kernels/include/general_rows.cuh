@@ -1,0 +1,83 @@
+// general_rows: each result is made from runs of neighbouring elements, of any length and alignment. A group
+// of threads takes a run, 16 bytes a load; several groups share a result that has many runs or long ones.
+#pragma once
+
+#include "general.cuh"
+#include "general_offsets.cuh"
+
+// A group's share of a run. Elements before the first 16-byte boundary and behind the last one are taken one
+// by one.
+template <class F, class In>
+__device__ void add_run(const In *in, uint64_t length, uint64_t position, unsigned lane, unsigned lanes,
+                        typename F::State (&s)[4]) {
+    constexpr unsigned width = Chunk<In>::length;
+    const uint64_t skew = (16 - uint64_t(in) % 16) % 16 / sizeof(In);
+    const uint64_t head = skew < length ? skew : length;
+    const uint64_t chunks = (length - head) / width, single = length - chunks * width;
+    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
+    for (uint64_t i = lane; i < chunks; i += 4 * lanes) {
+        Chunk<In> loaded[4];
+#pragma unroll
+        for (unsigned k = 0; k < 4; ++k)
+            if (i + k * lanes < chunks)
+                loaded[k] = chunk[i + k * lanes];
+#pragma unroll
+        for (unsigned k = 0; k < 4; ++k)
+            if (i + k * lanes < chunks) {
+                const uint64_t first = position + head + (i + k * lanes) * width;
+#pragma unroll
+                for (unsigned e = 0; e < width; ++e)
+                    s[k] = F::combine(s[k], F::load(loaded[k].at[e], first + e));
+            }
+    }
+    for (uint64_t i = lane; i < single; i += lanes) {
+        const uint64_t at = i < head ? i : i + chunks * width;
+        s[0] = F::combine(s[0], F::load(in[at], position + at));
+    }
+}
+
+// The States of `along` neighbouring threads, a power of two, into that of the first.
+template <class F> __device__ typename F::State combine_neighbours(typename F::State x, unsigned along) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS / 32 * GR_STATE_BYTES];
+    State *slots = reinterpret_cast<State *>(raw);
+    const unsigned warp = threadIdx.x / 32, width = along < 32 ? along : 32;
+    for (unsigned offset = width / 2; offset > 0; offset /= 2)
+        x = F::combine(x, shuffle_down(x, offset, width));
+    if (along <= 32)
+        return x;
+    if (threadIdx.x % 32 == 0)
+        slots[warp] = x;
+    __syncthreads();
+    if (threadIdx.x % along == 0)
+        for (unsigned other = 1; other < along / 32; ++other)
+            x = F::combine(x, slots[warp + other]);
+    return x;
+}
+
+template <class F, class In> __device__ void reduce_rows(const gr_general_params &p) {
+    using State = typename F::State;
+    const gr_rows &r = p.rows;
+    const unsigned at = threadIdx.x % p.threads_along, groups = p.threads_along / r.lanes;
+    const uint64_t result =
+        uint64_t(blockIdx.x) * (GR_GENERAL_THREADS / p.threads_along) + threadIdx.x / p.threads_along;
+    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    if (result < p.results) {
+        const uint64_t base = p.in + offsets(p.keep, result).in;
+        uint64_t piece = at / r.lanes + uint64_t(groups) * blockIdx.y;
+        for (; piece < r.pieces; piece += uint64_t(groups) * gridDim.y) {
+            uint64_t run = piece, begin = 0, length = r.run;
+            if (r.segments > 1) {
+                run = piece / r.segments;
+                begin = piece % r.segments * r.segment;
+                length = r.run - begin < r.segment ? r.run - begin : r.segment;
+            }
+            const In *in = reinterpret_cast<const In *>(base + int64_t(run) * p.along.stride[1]) + begin;
+            add_run<F>(in, length, run * r.run + begin, at % r.lanes, r.lanes, s);
+        }
+    }
+    const State whole =
+        combine_neighbours<F>(F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3])), p.threads_along);
+    if (at == 0 && result < p.results)
+        put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);
+}
