@@ -2,15 +2,14 @@
 
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
-    THREAD_BYTES = 64, /* of a run, for each thread that takes it: four loads, all in flight */
-    MOST_TILE_REGION =
-        512,            /* bytes: results of larger regions have elements enough for threads of their own */
-    MOST_TILE_ROW = 32, /* bytes of a row in a region of several columns: wider rows fill whole sectors */
-    FEW_COLUMNS = 64,   /* slots: as many threads side by side read rows well */
-    THREAD_ROWS = 4,    /* of a slot, for each thread that shares it: all in flight */
-    PART_ROWS = 8,      /* a part with fewer rows for each thread is not worth a second launch */
-    RAGGED_ROWS = 16,   /* periods that outweigh the States of one */
-    MOST_WHOLE = 16,    /* elements that one thread takes alone, when there are results enough */
+    BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
+    MOST_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own */
+    MOST_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 128,     /* of a run, for each thread that takes it: eight loads */
+    LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
+    THREAD_ROWS = 8,        /* of a slot, for each thread that shares it */
+    PART_ROWS = 8,          /* a part with fewer rows for each thread is not worth a second launch */
+    RAGGED_ROWS = 16,       /* periods that outweigh the States of one */
 };
 
 static uint64_t magnitude(int64_t stride) {
@@ -55,7 +54,7 @@ static uint64_t resident_threads(const gr_limits *limits) {
 
 /* Into how many parts results are cut, so that `blocks` blocks for each part together fill the device. */
 static uint64_t parts_for(uint64_t blocks, uint64_t most_parts, const gr_limits *limits) {
-    const uint64_t wanted = resident_threads(limits) / GR_GENERAL_THREADS;
+    const uint64_t wanted = (uint64_t)limits->multiprocessors * BLOCKS_EACH;
     return most(1, least(wanted / blocks, most_parts));
 }
 
@@ -63,13 +62,47 @@ static bool fits_grid(uint64_t blocks) {
     return blocks <= GR_MAX_GRID;
 }
 
+/* ---- vectors ---- */
+
+/* Elements that a thread of `columns` loads at once. */
+static uint64_t column_vector(const gr_layout *layout) {
+    return least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
+}
+
+/* Whether each row of each slot is a vector that one load takes. */
+static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
+    const int64_t bytes = (int64_t)(vector * layout->item_bytes);
+    if (p->keep.extent[0] % vector != 0 || layout->origin % (uint64_t)bytes != 0)
+        return false;
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        if ((d > 0 && p->keep.stride[d] % bytes != 0) || p->along.stride[d] % bytes != 0)
+            return false;
+    return true;
+}
+
 /* ---- tiles ---- */
+
+/* Regions whose first elements share a bank of shared memory, which is 4 bytes of each 128, begin with
+   different elements: 2^k words, times an odd number, make every 2^(5-k)-th region meet. `elements`: of a
+   thread. */
+static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t elements) {
+    const uint64_t bytes = tiles->region * item_bytes;
+    if (bytes % 4 != 0)
+        return;
+    const uint32_t together = (uint32_t)common_divisor(bytes / 4, 32);
+    tiles->turn_shift = 5;
+    for (uint32_t power = together; power > 1; power /= 2)
+        --tiles->turn_shift;
+    tiles->turn_mask = power_of_two_up_to(elements, together) - 1;
+}
 
 static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const gr_dims *keep = &p->keep, *along = &p->along;
     const int64_t item = (int64_t)layout->item_bytes;
     uint64_t width = 1;
+    if (p->count == 1 && keep->stride[0] == item && is_vectors(layout, p, column_vector(layout)))
+        return false; /* columns do without the shared memory */
     if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1)
         return false;
     if (p->count > 1) {
@@ -100,13 +133,14 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
     const uint64_t blocks = gr_ceil_div(regions, each);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t in_tile = each * width;
+    const uint64_t in_tile = least(each * width, GR_GENERAL_THREADS);
+    const uint32_t lanes = power_of_two_up_to(least(GR_GENERAL_THREADS / in_tile, p->count), 32);
     p->tiles = (gr_tiles){.regions = regions,
                           .region = (uint32_t)region,
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
-                          .lanes = power_of_two_up_to(
-                              least(GR_GENERAL_THREADS / least(in_tile, GR_GENERAL_THREADS), p->count), 32)};
+                          .lanes = lanes};
+    avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
     launch->kernel = "tiles";
     launch->grid_x = (uint32_t)blocks;
     launch->grid_y = 1;
@@ -132,7 +166,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint64_t parts = parts_for(blocks, p->count * item / ((uint64_t)along * THREAD_BYTES * 4), limits);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
-    const uint64_t segment = gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector;
+    const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
     const uint64_t segments = gr_ceil_div(run, segment);
     p->rows = (gr_rows){
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
@@ -146,36 +180,24 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
 
 /* ---- columns ---- */
 
-/* Whether each row of each slot is a vector that one load takes. */
-static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
-    const int64_t bytes = (int64_t)(vector * layout->item_bytes);
-    if (p->keep.extent[0] % vector != 0 || layout->origin % (uint64_t)bytes != 0)
-        return false;
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        if ((d > 0 && p->keep.stride[d] % bytes != 0) || p->along.stride[d] % bytes != 0)
-            return false;
-    return true;
-}
-
 /* Shares the threads of a block between slots that lie side by side, their rows, and batches. */
 static void share_columns(gr_columns *c, uint64_t rows, const gr_limits *limits) {
-    uint64_t across = c->period;
-    if (c->slots >= resident_threads(limits) / 2 && c->period >= GR_GENERAL_THREADS)
-        across = GR_GENERAL_THREADS;
-    else if (c->period > FEW_COLUMNS)
-        across = FEW_COLUMNS;
-    uint64_t down = most(1, least(GR_GENERAL_THREADS / across, rows / THREAD_ROWS));
-    if (c->period > across) /* few rows: rather more slots, which lie side by side across batches too */
-        across = GR_GENERAL_THREADS / down;
+    /* As many threads down a slot as fill the device, as long as each has rows enough. */
+    const uint64_t wanted = (uint64_t)limits->multiprocessors * BLOCKS_EACH * GR_GENERAL_THREADS;
+    const uint64_t narrowest = least(c->period, LEAST_ACROSS), deepest = most(1, rows / THREAD_ROWS);
+    uint64_t down = least(gr_ceil_div(wanted, c->slots), least(deepest, GR_GENERAL_THREADS / narrowest));
+    const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
+    if (across == c->period)
+        down = least(GR_GENERAL_THREADS / across, deepest);
     c->across = (uint32_t)across;
     c->down = (uint32_t)down;
-    c->batches = c->period > across ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
+    c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
 }
 
 static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
-    const uint64_t vector = least(GR_VECTOR_BYTES / item, GR_MOST_COLUMNS);
+    const uint64_t vector = column_vector(layout);
     if (p->along.extent[2] > 1 || p->keep.stride[0] != (int64_t)item)
         return false;
     const bool ragged = !is_vectors(layout, p, vector);
@@ -239,11 +261,12 @@ static bool plan_any(const gr_limits *limits, gr_general_launch *launch) {
     p->flags = along_first ? GR_ALONG_FIRST : 0;
     launch->kernel = "axis";
     launch->grid_x = (uint32_t)blocks;
-    if (along == 1 && parts == 1 && p->count <= MOST_WHOLE && p->results >= resident) {
+    launch->grid_y = (uint32_t)parts;
+    if (!along_first && p->along.extent[2] == 1 && p->results >= resident / 2) {
         p->flags = GR_WHOLE;
+        p->parts = launch->grid_y = 1;
         launch->grid_x = (uint32_t)gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
     }
-    launch->grid_y = (uint32_t)parts;
     return true;
 }
 
@@ -256,9 +279,10 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
 
 bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    /* Neighbouring threads take neighbouring results, up to 32. */
-    const uint32_t columns = power_of_two_from(p->results, 32);
-    const uint32_t along = power_of_two_from(p->count, GR_GENERAL_THREADS / columns);
+    /* Threads along enough to load all States of a result at once, but four results or more side by side. */
+    const uint32_t side_by_side = power_of_two_from(p->results, 4);
+    const uint32_t along =
+        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
     p->parts = 1;

@@ -5,13 +5,15 @@
 #include <stdint.h>
 
 enum {
-    GR_GENERAL_THREADS = 256, /* of a block */
-    GR_TOGETHER = 4,          /* results that a thread takes at once under GR_WHOLE */
-    GR_MAX_DIMS = 4,          /* of each kind, after neighbours that lie evenly are merged */
-    GR_STATE_BYTES = 32,      /* room for a State of any operator */
-    GR_INITIAL_BYTES = 16,    /* room for an element of any dtype */
-    GR_VECTOR_BYTES = 16,     /* the most that a thread loads at once */
+    GR_GENERAL_THREADS = 256,  /* of a block */
+    GR_TOGETHER = 4,           /* results that a thread takes at once under GR_WHOLE */
+    GR_MAX_DIMS = 4,           /* of each kind, after neighbours that lie evenly are merged */
+    GR_STATE_BYTES = 32,       /* room for a State of any operator */
+    GR_INITIAL_BYTES = 16,     /* room for an element of any dtype */
+    GR_MOST_SEGMENT = 1 << 30, /* elements, so that a thread counts them in 32 bits */
+    GR_VECTOR_BYTES = 16,      /* the most that a thread loads at once */
     GR_MOST_COLUMNS = 8,   /* results that a thread of `columns` takes at once: their States are registers */
+    GR_LAST_IN_FLIGHT = 8, /* States that a thread of `last` loads at once */
     GR_TILE_BYTES = 16384, /* of elements in the shared memory of a block of `tiles` */
 };
 
@@ -36,7 +38,7 @@ typedef struct gr_dims {
    cut into segments. `lanes` threads side by side take a segment at a time. */
 typedef struct gr_rows {
     uint64_t run;      /* elements */
-    uint64_t segment;  /* elements, the last one of a run may be shorter */
+    uint64_t segment;  /* elements, up to GR_MOST_SEGMENT; the last one of a run may be shorter */
     uint64_t segments; /* of a run */
     uint64_t pieces;   /* segments of all runs of a result */
     uint32_t lanes;    /* a power of two that divides threads_along */
@@ -61,8 +63,9 @@ typedef struct gr_tiles {
     uint64_t regions;
     uint32_t region; /* elements */
     uint32_t width;
-    uint32_t each;  /* regions in a tile */
-    uint32_t lanes; /* threads that share a result, a power of two up to 32 */
+    uint32_t each;                  /* regions in a tile */
+    uint32_t lanes;                 /* threads that share a result, a power of two up to 32 */
+    uint32_t turn_shift, turn_mask; /* region >> shift & mask: the element that a thread begins with */
 } gr_tiles;
 
 typedef struct gr_general_params {

@@ -27,14 +27,16 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
     using State = typename F::State;
     State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
     uint64_t k = first;
-    if (p.along.extent[1] == 1) { // one stride leads from each element to the next
-        const int64_t in = p.along.stride[0], second = p.along.second_stride[0];
-        for (; k + 3 * step < p.count; k += 4 * step) {
+    if (p.along.extent[2] == 1) {
+        Walk walk(p.along, first, step);
+        for (; k < p.count; k += 4 * step) {
             State loaded[4];
 #pragma unroll
             for (unsigned j = 0; j < 4; ++j) {
-                const uint64_t at = k + j * step;
-                loaded[j] = From::at(p, base.in + int64_t(at) * in, base.second + int64_t(at) * second, at);
+                loaded[j] = F::identity();
+                if (k + j * step < p.count)
+                    loaded[j] = From::at(p, base.in + walk.at.in, base.second + walk.at.second, k + j * step);
+                walk.next();
             }
 #pragma unroll
             for (unsigned j = 0; j < 4; ++j)
@@ -48,10 +50,11 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
     return F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
 }
 
-// Results of few elements: a thread takes several whole ones side by side, or it would wait for one load
-// after the other.
+// Results enough for all threads: each takes several whole ones, GR_GENERAL_THREADS apart, and a few elements
+// of each at a time, or it would wait for one load after the other.
 template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
     using State = typename F::State;
+    constexpr unsigned at_once = sizeof(State) > 8 ? 2 : 4;
     const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_TOGETHER) + threadIdx.x;
     State s[GR_TOGETHER];
     Offsets base[GR_TOGETHER];
@@ -61,11 +64,24 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
         base[j] = offsets(p.keep, result < p.results ? result : p.results - 1);
         s[j] = F::identity();
     }
-    for (uint64_t k = 0; k < p.count; ++k) {
-        const Offsets at = offsets(p.along, k);
+    Walk walk(p.along, 0, 1);
+    for (uint64_t k = 0; k < p.count; k += at_once) {
+        State loaded[at_once][GR_TOGETHER];
 #pragma unroll
-        for (unsigned j = 0; j < GR_TOGETHER; ++j)
-            s[j] = F::combine(s[j], From::at(p, base[j].in + at.in, base[j].second + at.second, k));
+        for (unsigned i = 0; i < at_once; ++i) {
+            if (k + i < p.count)
+#pragma unroll
+                for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                    loaded[i][j] =
+                        From::at(p, base[j].in + walk.at.in, base[j].second + walk.at.second, k + i);
+            walk.next();
+        }
+#pragma unroll
+        for (unsigned i = 0; i < at_once; ++i)
+            if (k + i < p.count)
+#pragma unroll
+                for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                    s[j] = F::combine(s[j], loaded[i][j]);
     }
 #pragma unroll
     for (unsigned j = 0; j < GR_TOGETHER; ++j)

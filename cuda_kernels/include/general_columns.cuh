@@ -62,18 +62,7 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
                          typename F::State (&s)[column_width<In>]) {
     constexpr unsigned width = column_width<In>;
     using Loaded = Vector<In, width>;
-    // Rows lie evenly, or so in each of along.extent[1] pieces: `within` counts along a piece.
-    const int64_t stride = p.along.stride[0];
-    uint64_t extent = ~uint64_t(0), within = k, step_within = step;
-    uint64_t at = slot.first + k * stride, step_bytes = step * stride, wrap = 0;
-    if (p.along.extent[1] > 1) {
-        extent = p.along.extent[0];
-        within = k % extent;
-        step_within = step % extent;
-        wrap = p.along.stride[1] - extent * stride; // from behind a piece to the next
-        at += k / extent * wrap;
-        step_bytes += step / extent * wrap;
-    }
+    Walk walk(p.along, k, step);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
     uint64_t row[width] = {};
@@ -84,13 +73,8 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
 #pragma unroll
         for (unsigned j = 0; j < 4; ++j) {
             if (k + j * step < slot.rows)
-                loaded[j] = *reinterpret_cast<const Loaded *>(at);
-            at += step_bytes;
-            within += step_within;
-            if (within >= extent) {
-                within -= extent;
-                at += wrap;
-            }
+                loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
+            walk.next();
         }
 #pragma unroll
         for (unsigned j = 0; j < 4; ++j)
@@ -143,6 +127,12 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
         results.at[e] = finished<F>(p, s[e]);
     *reinterpret_cast<Results *>(reinterpret_cast<Out *>(p.out) + index) = results;
 }
+
+// Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
+template <class F, class In, class State = typename F::State>
+constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
+                                    : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
+                                                                                                 : 4;
 
 template <class F, class In> __device__ void reduce_columns(const gr_general_params &p) {
     using State = typename F::State;

@@ -7,16 +7,17 @@
 #include "general_rows.cuh"
 #include "general_tiles.cuh"
 
-#define GR_ENTRY(name, dtype, ...)                                                                           \
-    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS)                                         \
+#define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
+#define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \
+    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \
         name##dtype(const gr_general_params p) {                                                             \
         __VA_ARGS__(p);                                                                                      \
     }
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
     GR_ENTRY(general_flat_##op##_, dtype, general_flat<F<In>, In>)                                           \
-    GR_ENTRY(general_rows_##op##_, dtype, reduce_rows<F<In>, In>)                                            \
-    GR_ENTRY(general_columns_##op##_, dtype, reduce_columns<F<In>, In>)                                      \
+    GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype, reduce_rows<F<In>, In>)            \
+    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)

@@ -7,24 +7,26 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * sizeof(State)];
     State *shared = reinterpret_cast<State *>(raw);
+    constexpr unsigned in_flight = GR_LAST_IN_FLIGHT;
     const unsigned along = p.threads_along, columns = GR_GENERAL_THREADS / along;
     const unsigned column = threadIdx.x % columns, row = threadIdx.x / columns;
     const uint64_t result = uint64_t(blockIdx.x) * columns + column;
     const State *in = reinterpret_cast<const State *>(p.in) + result;
 
-    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    State x = F::identity();
     if (result < p.results) {
-        for (uint64_t k = row; k < p.count; k += 4 * along) {
-            State loaded[4];
+        for (uint64_t k = row; k < p.count; k += in_flight * along) {
+            State loaded[in_flight];
 #pragma unroll
-            for (unsigned j = 0; j < 4; ++j)
-                loaded[j] = k + j * along < p.count ? in[(k + j * along) * p.results] : F::identity();
+            for (unsigned j = 0; j < in_flight; ++j)
+                if (k + j * along < p.count)
+                    loaded[j] = in[(k + j * along) * p.results];
 #pragma unroll
-            for (unsigned j = 0; j < 4; ++j)
-                s[j] = F::combine(s[j], loaded[j]);
+            for (unsigned j = 0; j < in_flight; ++j)
+                if (k + j * along < p.count)
+                    x = F::combine(x, loaded[j]);
         }
     }
-    State x = F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
     shared[threadIdx.x] = x;
     for (unsigned half = along / 2; half > 0; half /= 2) {
         __syncthreads();

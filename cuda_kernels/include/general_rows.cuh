@@ -5,33 +5,33 @@
 #include "general.cuh"
 #include "general_offsets.cuh"
 
-// A group's share of a run. Elements before the first 16-byte boundary and behind the last one are taken one
-// by one.
+// A group's share of a segment. Elements before the first 16-byte boundary and behind the last one are taken
+// one by one.
 template <class F, class In>
-__device__ void add_run(const In *in, uint64_t length, uint64_t position, unsigned lane, unsigned lanes,
-                        typename F::State (&s)[4]) {
+__device__ void add_segment(const In *in, unsigned length, uint64_t position, unsigned lane, unsigned lanes,
+                            typename F::State (&s)[4]) {
     constexpr unsigned width = Chunk<In>::length;
-    const uint64_t skew = (16 - uint64_t(in) % 16) % 16 / sizeof(In);
-    const uint64_t head = skew < length ? skew : length;
-    const uint64_t chunks = (length - head) / width, single = length - chunks * width;
-    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
-    for (uint64_t i = lane; i < chunks; i += 4 * lanes) {
+    const unsigned skew = unsigned((16 - uint64_t(in) % 16) % 16 / sizeof(In));
+    const unsigned head = skew < length ? skew : length;
+    const unsigned chunks = (length - head) / width, single = length - chunks * width;
+    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + lane;
+    const uint64_t first = position + head;
+    for (unsigned i = lane; i < chunks; i += 4 * lanes, chunk += 4 * lanes) {
         Chunk<In> loaded[4];
 #pragma unroll
         for (unsigned k = 0; k < 4; ++k)
             if (i + k * lanes < chunks)
-                loaded[k] = chunk[i + k * lanes];
+                loaded[k] = chunk[k * lanes];
 #pragma unroll
         for (unsigned k = 0; k < 4; ++k)
             if (i + k * lanes < chunks) {
-                const uint64_t first = position + head + (i + k * lanes) * width;
 #pragma unroll
                 for (unsigned e = 0; e < width; ++e)
-                    s[k] = F::combine(s[k], F::load(loaded[k].at[e], first + e));
+                    s[k] = F::combine(s[k], F::load(loaded[k].at[e], first + (i + k * lanes) * width + e));
             }
     }
-    for (uint64_t i = lane; i < single; i += lanes) {
-        const uint64_t at = i < head ? i : i + chunks * width;
+    for (unsigned i = lane; i < single; i += lanes) {
+        const unsigned at = i < head ? i : i + chunks * width;
         s[0] = F::combine(s[0], F::load(in[at], position + at));
     }
 }
@@ -55,6 +55,10 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
     return x;
 }
 
+// Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
+template <class F, class In>
+constexpr unsigned rows_blocks = 4 - (sizeof(typename F::State) > 8) - (sizeof(In) == 1);
+
 template <class F, class In> __device__ void reduce_rows(const gr_general_params &p) {
     using State = typename F::State;
     const gr_rows &r = p.rows;
@@ -73,7 +77,7 @@ template <class F, class In> __device__ void reduce_rows(const gr_general_params
                 length = r.run - begin < r.segment ? r.run - begin : r.segment;
             }
             const In *in = reinterpret_cast<const In *>(base + int64_t(run) * p.along.stride[1]) + begin;
-            add_run<F>(in, length, run * r.run + begin, at % r.lanes, r.lanes, s);
+            add_segment<F>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, s);
         }
     }
     const State whole =

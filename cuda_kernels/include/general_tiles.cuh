@@ -46,8 +46,8 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
         if (result < results) {
             const unsigned region = t.width == 1 ? result : result / t.width;
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
-            // Neighbouring threads start in different places, or they would meet in one bank.
-            unsigned k = base * unsigned(sizeof(In)) / 128 % mine;
+            // Neighbouring threads start in different places where they would meet in one bank.
+            unsigned k = region >> t.turn_shift & t.turn_mask;
             for (unsigned left = mine; left > 0; --left) {
                 x = F::combine(x, F::load(in[base + k * stride], lane + k * t.lanes));
                 k = k + 1 == mine ? 0 : k + 1;

@@ -115,19 +115,22 @@ class TorchBuffers:
         return times
 
 
-def measure(buffers: Buffers, torch: TorchBuffers | None, cases: list[Case], repeats: int) -> Iterator[dict]:
+def measure(
+    buffers: Buffers, torch: TorchBuffers | None, cases: list[Case], repeats: int, op: str = "sum"
+) -> Iterator[dict]:
     """Yield a row for each case; `ratio` is flat bandwidth over this one, of all bytes read and written."""
     item = buffers.dtype.itemsize
-    out_item = rules.core_dtype("sum", buffers.dtype).itemsize
+    out_item = rules.core_dtype(op, buffers.dtype).itemsize
     flat: dict[int, float] = {}
     for shape, axes in cases:
         n = math.prod(shape)
         if n not in flat:
-            flat[n] = environment.spread(buffers.time(((n,), (0,)), "sum", repeats))["median"]
-        spread = environment.spread(buffers.time((shape, axes), "sum", repeats))
+            flat[n] = environment.spread(buffers.time(((n,), (0,)), op, repeats))["median"]
+        spread = environment.spread(buffers.time((shape, axes), op, repeats))
         results = math.prod(rules.kept_shape(shape, axes))
         moved = n * item + results * out_item
         row = {
+            "op": op,
             "dtype": str(buffers.dtype),
             "shape": shape,
             "axes": axes,
@@ -135,7 +138,7 @@ def measure(buffers: Buffers, torch: TorchBuffers | None, cases: list[Case], rep
             "gb_per_s": round(moved / spread["median"] / 1e3, 1),
             "flat_us": round(flat[n], 3),
             "ratio": round(spread["median"] / flat[n] * (n * item) / moved, 3),
-            "kernels": " ".join(buffers.kernels((shape, axes), "sum")),
+            "kernels": " ".join(buffers.kernels((shape, axes), op)),
         }
         if torch is not None:
             row["torch_us"] = round(environment.spread(torch.time((shape, axes), repeats))["median"], 3)
