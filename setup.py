@@ -1,6 +1,7 @@
 """The C extension and the kernels. Everything else is in pyproject.toml.
 
-Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_COVERAGE, GPUREDUCE_WERROR.
+Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_COVERAGE, GPUREDUCE_WERROR,
+GPUREDUCE_CUB (in build_support/kernels.py).
 """
 
 import os

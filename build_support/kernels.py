@@ -1,6 +1,8 @@
 """Compile cuda_kernels/*.cu to the PTX and fatbin files that the package carries.
 
 The fatbin is assembled from the very PTX that is shipped and simulated, so both backends run the same code.
+The library of cuda_kernels/cub is built only where GPUREDUCE_CUB asks for it: =1 for the architectures of the
+kernels, or =90,100 and the like for those compute capabilities.
 """
 
 import hashlib
@@ -30,6 +32,14 @@ FATBIN_FLAGS = [
     *("-gencode", f"arch=compute_75,code=[{','.join(TARGETS)}]"),
 ]
 
+CUB_SOURCE = Path("cuda_kernels/cub/cub_device_reduce.cu")
+CUB_LIBRARY = "libgpureduce_cub.so"
+CUB_FLAGS = [
+    *("-shared", "-O3", "-std=c++17", "-cudart=static", "-DCCCL_DISABLE_NVTX", "-Xfatbin=-compress-all"),
+    *("-Xcompiler=-fPIC,-fvisibility=hidden", "--threads=0"),
+    *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
+]
+
 
 def build_kernels(destination: Path) -> None:
     """Fill the folder `destination`: <stem>.ptx, <stem>.fatbin and src/, the sources for gpureduce.source().
@@ -37,7 +47,7 @@ def build_kernels(destination: Path) -> None:
     Runs in the root of the project. Compiled files are kept in build/kernels under a digest of all that they
     depend on, so a second build compiles nothing.
     """
-    sources = sorted(Path("cuda_kernels").rglob("*.cu"))
+    sources = sorted(path for path in Path("cuda_kernels").rglob("*.cu") if path != CUB_SOURCE)
     headers = [
         *sorted(Path("cuda_kernels").glob("*.def")),
         *sorted(Path("cuda_kernels/include").glob("*.cuh")),
@@ -49,25 +59,25 @@ def build_kernels(destination: Path) -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         built = list(pool.map(lambda source: _compile(nvcc, source, common), sources))
 
-    wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, *headers]}
+    wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
     # What the headers include from elsewhere: some kernels are compiled at run time.
     shared = [Path("csrc/dtypes.def"), *Path("csrc").glob("*_params.h")]
     wanted |= {f"src/include/{path.name}": path for path in shared}
+    if (asked := os.environ.get("GPUREDUCE_CUB", "0")) not in ("", "0"):
+        wanted[CUB_LIBRARY] = _build_cub(nvcc, ARCHITECTURES if asked == "1" else asked)
     for source, base in zip(sources, built, strict=True):
         wanted |= {f"{source.stem}{suffix}": Path(f"{base}{suffix}") for suffix in (".ptx", ".fatbin")}
     for name, path in wanted.items():
         _copy(path, destination / name)
     for path in destination.rglob("*"):
         stale = str(path.relative_to(destination)) not in wanted
-        if stale and path.suffix in (".ptx", ".fatbin", ".cu", ".cuh", ".def", ".h"):
+        if stale and path.suffix in (".ptx", ".fatbin", ".so", ".cu", ".cuh", ".def", ".h"):
             path.unlink()
 
 
 def _compile(nvcc: str, source: Path, common: list[str]) -> str:
     """Compile one file unless that is done already; return the path of the results less their suffix."""
-    texts = [path.read_text("utf-8") for path in _with_includes(source)]
-    digest = hashlib.sha256("\0".join([*common, *texts]).encode()).hexdigest()[:16]
-    base = f"build/kernels/{source.stem}-{digest}"
+    base = _base(source, common)
     if not os.path.exists(f"{base}.fatbin"):
         os.makedirs("build/kernels", exist_ok=True)
         part = f"{base}.{os.getpid()}"
@@ -79,6 +89,30 @@ def _compile(nvcc: str, source: Path, common: list[str]) -> str:
         for suffix in (".ptx", ".fatbin"):
             os.replace(f"{part}{suffix}", f"{base}{suffix}")
     return base
+
+
+def _build_cub(nvcc: str, architectures: str) -> Path:
+    """Compile CUB's host and device code for these compute capabilities, and PTX for later devices."""
+    names = [name.strip() for name in architectures.split(",")]
+    flags = [flag for name in names for flag in ("-gencode", f"arch=compute_{name},code=sm_{name}")]
+    flags += ["-gencode", f"arch=compute_{names[-1]},code=compute_{names[-1]}"]
+    library = Path(_base(CUB_SOURCE, [nvcc_version(nvcc), *CUB_FLAGS, *flags]) + ".so")
+    if not library.exists():
+        print(f"compiling {CUB_LIBRARY} for {architectures}", flush=True)
+        library.parent.mkdir(parents=True, exist_ok=True)
+        # NVIDIA's wheels keep libraries where nvcc does not look for them.
+        folder = Path(nvcc).resolve().parent.parent / "lib"
+        part = library.with_suffix(f".{os.getpid()}.so")
+        _run([nvcc, *CUB_FLAGS, *flags, f"-L{folder}", str(CUB_SOURCE), "-o", str(part)])
+        os.replace(part, library)
+    return library
+
+
+def _base(source: Path, common: list[str]) -> str:
+    """Return the path of what is compiled from a file, less its suffix: it tells all that goes into it."""
+    texts = [path.read_text("utf-8") for path in _with_includes(source)]
+    digest = hashlib.sha256("\0".join([*common, *texts]).encode()).hexdigest()[:16]
+    return f"build/kernels/{source.stem}-{digest}"
 
 
 def _with_includes(source: Path) -> list[Path]:

@@ -90,7 +90,7 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
     return -1;
 }
 
-int py_array_intake(const py_state *state, PyObject *object, gr_array *out) {
+int py_array_intake(const py_state *state, PyObject *object, bool in_order, gr_array *out) {
     PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
     if (array == NULL)
         return -1;
@@ -98,7 +98,7 @@ int py_array_intake(const py_state *state, PyObject *object, gr_array *out) {
         Py_DECREF(array);
         return -1;
     }
-    const int contiguous = PyArray_IS_C_CONTIGUOUS(array) || PyArray_IS_F_CONTIGUOUS(array);
+    const bool contiguous = PyArray_IS_C_CONTIGUOUS(array) || (!in_order && PyArray_IS_F_CONTIGUOUS(array));
     if (!contiguous || !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) {
         PyArray_Descr *native = PyArray_DescrFromType(state->type_numbers[out->dtype]);
         PyArrayObject *copy =

@@ -23,10 +23,10 @@ int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, c
                   gr_dtype *out);
 int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out);
 
-/* Takes what numpy.asarray takes. Native, aligned and contiguous (C or Fortran order) elements are used in
-   place, read-only ones too; others are copied. Returns -1 with an exception set: TypeError for a dtype that
-   is not supported, or what NumPy raised. */
-int py_array_intake(const py_state *state, PyObject *object, gr_array *out);
+/* Takes what numpy.asarray takes. Native, aligned and contiguous (C or, unless `in_order`, Fortran order)
+   elements are used in place, read-only ones too; others are copied. Returns -1 with an exception set:
+   TypeError for a dtype that is not supported, or what NumPy raised. */
+int py_array_intake(const py_state *state, PyObject *object, bool in_order, gr_array *out);
 void gr_array_release(gr_array *array);
 
 /* A new NumPy scalar of `dtype`. */

@@ -25,6 +25,7 @@ void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {
     char *image_folder;
+    void *cub; /* the CUB library, once it is open */
     gr_device *sim;
     gr_device *cuda[GR_MAX_CUDA_DEVICES];
     pthread_mutex_t lock;

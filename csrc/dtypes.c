@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A position and an element. */
+enum { PLACE_BYTES = 16 };
+
 const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT] = {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
     {#name, #numpy_name, sizeof(In), GR_KIND_##kind, GR_DTYPE_##sum, GR_DTYPE_##mean, GR_SCOPE_##scope},
@@ -13,12 +16,12 @@ const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT] = {
 const gr_op_row gr_ops[GR_OP_COUNT] = {
 #define NO false
 #define YES true
-#define GR_OP_ROW(name, functor, takes, result, identity, tree, addition, ...)                               \
+#define GR_OP_ROW(name, functor, takes, result, identity, tree, addition, library, ...)                      \
     {#name,                                                                                                  \
      GR_TAKES_##takes,                                                                                       \
      GR_RESULT_##result,                                                                                     \
      GR_IDENTITY_##identity,                                                                                 \
-     {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition}},
+     {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition, [GR_SET_LIBRARY] = library}},
 #include "ops.def"
     GR_OPS(GR_OP_ROW, )
 #undef GR_OP_ROW
@@ -49,6 +52,7 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
     case GR_RESULT_B8:
         return GR_DTYPE_b8;
     case GR_RESULT_I64:
+    case GR_RESULT_PLACE:
         return GR_DTYPE_i64;
     case GR_RESULT_SAME:
         break;
@@ -57,8 +61,15 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
 }
 
 gr_dtype gr_op_partial(gr_op op, gr_dtype dtype) {
+    if (gr_ops[op].result == GR_RESULT_PLACE)
+        return dtype;
     const gr_dtype result = gr_op_result(op, dtype);
     return result == GR_DTYPE_b8 ? GR_DTYPE_i32 : result; /* truth values in words, which atomics know */
+}
+
+size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype) {
+    return gr_ops[op].result == GR_RESULT_PLACE ? PLACE_BYTES
+                                                : gr_dtypes[gr_op_partial(op, dtype)].item_bytes;
 }
 
 gr_scalar gr_op_identity(gr_op op, gr_dtype partial) {
@@ -81,6 +92,8 @@ gr_scalar gr_op_identity(gr_op op, gr_dtype partial) {
 }
 
 void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value) {
+    if (gr_ops[op].result == GR_RESULT_PLACE)
+        return; /* its position comes first */
     /* The quiet NaN that NumPy calls nan: PTX leaves open which NaN an addition of two returns, and ptxas
        swaps the operands of add.f64 as it likes (v1 on sm_90), so only this is the same everywhere. */
     if (partial == GR_DTYPE_f32 && isnan(value->as_float))

@@ -30,7 +30,8 @@ typedef enum gr_result {
     GR_RESULT_SUM,
     GR_RESULT_MEAN,
     GR_RESULT_B8,
-    GR_RESULT_I64
+    GR_RESULT_I64,
+    GR_RESULT_PLACE
 } gr_result;
 typedef enum gr_identity_kind {
     GR_IDENTITY_NONE,
@@ -41,7 +42,7 @@ typedef enum gr_identity_kind {
     GR_IDENTITY_LEAST
 } gr_identity_kind;
 /* The sets of operators that rungs cover, a column of ops.def each. */
-typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_COUNT } gr_op_set;
+typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
 
 typedef struct gr_dtype_row {
     const char *name;
@@ -80,8 +81,11 @@ bool gr_op_takes(gr_op op, gr_dtype dtype);
 /* The dtype of its result, as NumPy has it. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 
-/* The dtype of what a pass of a rung makes of elements of `dtype`: the elements of the pass after it. */
+/* The dtype of what a pass of a rung makes of elements of `dtype`: the elements of the pass after it. Where
+   the result is a PLACE they are pairs of a position and an element of this dtype (place.cuh). */
 gr_dtype gr_op_partial(gr_op op, gr_dtype dtype);
+/* The bytes of such a partial result. */
+size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype);
 /* The identity of a rung's operator as such a partial result; zeros where ops.def names none. */
 gr_scalar gr_op_identity(gr_op op, gr_dtype partial);
 /* Turns the last partial result of a rung into the result of the operator. */

@@ -14,6 +14,8 @@ enum { LAST_PASS_SPAN = 64 };
 static gr_status check_block(const gr_variant *variant, int64_t block, gr_error *error) {
     if (gr_variant_takes_block(variant, block))
         return GR_OK;
+    if (variant->blocks == GR_BLOCKS_NONE)
+        return gr_fail(error, GR_ERR_VALUE, "block_size: %s chooses its own; leave it None", variant->name);
     char sizes[256] = "";
     size_t used = 0;
     for (int64_t size = GR_MIN_BLOCK; size <= GR_MAX_BLOCK && used < sizeof sizes; size += 32) {
@@ -29,7 +31,7 @@ static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *e
         return GR_OK;
     if (!gr_variant_takes_grid(variant))
         return gr_fail(error, GR_ERR_VALUE,
-                       "grid_size: the grid of %s follows from the number of elements; leave it None",
+                       "grid_size: %s takes its grid from the number of elements; leave it None",
                        variant->name);
     if (grid < 1 || grid > GR_MAX_GRID)
         return gr_fail(error, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64, GR_MAX_GRID,
@@ -45,6 +47,7 @@ static uint64_t grid_cap(const gr_variant *variant, uint32_t block, const gr_lim
         return (uint64_t)limits->multiprocessors * (limits->threads_per_multiprocessor / block) *
                limits->waves;
     case GR_GRID_PER_BLOCK:
+    case GR_GRID_NONE:
         break;
     }
     return UINT64_MAX;
@@ -64,41 +67,54 @@ static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, si
     return grid > 0 ? grid : 1;
 }
 
+/* The library divides the work by itself. */
+static void plan_library(const gr_request *request, gr_plan *plan) {
+    plan->count = 1;
+    plan->passes[0].n = request->n;
+    gr_variant_kernel_name(request->variant, request->op, request->dtype, false, 0, plan->passes[0].kernel);
+    plan->partials_bytes[0] = gr_op_partial_bytes(request->op, request->dtype);
+}
+
 gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_plan *plan, gr_error *error) {
     const gr_variant *variant = request->variant;
-    const int64_t asked = request->block != 0 ? request->block : GR_DEFAULT_BLOCK;
+    const int64_t asked = request->block != 0 ? request->block : gr_variant_default_block(variant);
     gr_status status = check_block(variant, asked, error);
     if (status == GR_OK)
         status = check_grid(variant, request->grid, error);
     if (status != GR_OK)
         return status;
 
-    const uint32_t block = (uint32_t)asked;
     memset(plan, 0, sizeof *plan);
+    if (variant->entry == GR_ENTRY_LIBRARY) {
+        plan_library(request, plan);
+        return GR_OK;
+    }
+    const uint32_t block = (uint32_t)asked;
     plan->starts_from_identity = variant->output == GR_OUTPUT_ATOMIC;
     gr_dtype dtype = request->dtype;
     uint64_t n = request->n;
     do {
-        const gr_dtype partial = gr_op_partial(request->op, dtype);
-        const uint64_t grid = pass_grid(request, plan->count, n, gr_dtypes[dtype].item_bytes, block, limits);
+        const size_t partial_bytes = gr_op_partial_bytes(request->op, dtype);
+        const bool of_places = plan->count > 0 && gr_ops[request->op].result == GR_RESULT_PLACE;
+        const size_t item_bytes = of_places ? partial_bytes : gr_dtypes[dtype].item_bytes;
+        const uint64_t grid = pass_grid(request, plan->count, n, item_bytes, block, limits);
         if (grid > GR_MAX_GRID || plan->count == GR_MAX_PASSES)
             return gr_fail(error, GR_ERR_VALUE,
                            "a: %" PRIu64 " elements need %" PRIu64
                            " blocks of %u threads in %s; a grid has at most %d",
                            n, grid, (unsigned)block, variant->name, GR_MAX_GRID);
         gr_pass *pass = &plan->passes[plan->count];
-        gr_variant_kernel_name(variant, request->op, dtype, block, pass->kernel);
+        gr_variant_kernel_name(variant, request->op, dtype, of_places, block, pass->kernel);
         pass->n = n;
         pass->grid = (uint32_t)grid;
         pass->block = block;
-        pass->shared_bytes =
-            variant->shared == GR_SHARED_THREAD ? block * (uint32_t)gr_dtypes[partial].item_bytes : 0;
+        pass->shared_bytes = variant->shared == GR_SHARED_THREAD ? block * (uint32_t)partial_bytes : 0;
 
         n = variant->output == GR_OUTPUT_ATOMIC ? 1 : grid;
         size_t *room = &plan->partials_bytes[plan->count % 2];
-        if (*room < n * gr_dtypes[partial].item_bytes)
-            *room = n * gr_dtypes[partial].item_bytes;
-        dtype = partial;
+        if (*room < n * partial_bytes)
+            *room = n * partial_bytes;
+        dtype = gr_op_partial(request->op, dtype);
         ++plan->count;
     } while (n > 1);
     return GR_OK;

@@ -172,7 +172,7 @@ static PyObject *variant_tuple(const gr_variant *variant) {
                                                                : Py_BuildValue("(ss)", "cuda", "sim");
     return Py_BuildValue("(sssssNNNisOO)", variant->name, variant->title, variant->technique, variant->ladder,
                          roles[variant->role], coverage(variant), backends, block_sizes(variant),
-                         (int)GR_DEFAULT_BLOCK, variant->file,
+                         (int)gr_variant_default_block(variant), variant->file,
                          gr_variant_float_atomics(variant) ? Py_True : Py_False,
                          gr_variant_takes_grid(variant) ? Py_True : Py_False);
 }

@@ -97,7 +97,10 @@ int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_a
         if (extra[i] == (size_t)-1 && PyErr_Occurred())
             return -1;
     }
-    if (parse_request(state, args, out) < 0 || py_array_intake(state, args[0], &out->array) < 0)
+    if (parse_request(state, args, out) < 0)
+        return -1;
+    const bool in_order = gr_ops[out->request.op].result == GR_RESULT_PLACE;
+    if (py_array_intake(state, args[0], in_order, &out->array) < 0)
         return -1;
     if (!gr_variant_covers(out->request.variant, out->request.op, out->array.dtype)) {
         PyErr_Format(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[out->request.op].name,

@@ -3,22 +3,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cub_library.h"
+
 /* What a planned reduction holds on the device: zeroed at first, released by job_release. */
 typedef struct job {
     gr_plan plan;
     gr_kernel *kernels[GR_MAX_PASSES];
     gr_devptr partials[2];
+    gr_library_call library; /* of a library's own reduction, which has its `temp` to release */
+    size_t library_bytes;
 } job;
+
+/* What a launch points to. */
+typedef union job_params {
+    gr_ladder_params kernel;
+    gr_library_call library;
+} job_params;
 
 static size_t input_bytes(const gr_request *request) {
     return (size_t)request->n * gr_dtypes[request->dtype].item_bytes;
+}
+
+/* Finds the library's reduction, and gives it the memory that it asks for. */
+static gr_status prepare_library(job *self, gr_registry *registry, gr_device *device, gr_error *error) {
+    gr_backend *backend = device->backend;
+    const gr_pass *pass = &self->plan.passes[0];
+    gr_status status = gr_cub_find(registry, pass->kernel, &self->library, error);
+    self->library.temp_bytes = &self->library_bytes;
+    self->library.n = pass->n;
+    const gr_launch query = {.library = &self->library};
+    if (status == GR_OK)
+        status = backend->launch(backend, &query, NULL, error);
+    if (status == GR_OK)
+        status = backend->alloc(backend, self->library_bytes, &self->library.temp, error);
+    return status;
 }
 
 static gr_status job_prepare(job *self, gr_registry *registry, gr_device *device, const gr_request *request,
                              gr_error *error) {
     const gr_image_id image = gr_image_of_variant(request->variant);
     gr_status status = gr_plan_make(request, &gr_reference_limits, &self->plan, error);
-    for (size_t i = 0; status == GR_OK && i < self->plan.count; ++i)
+    if (status == GR_OK && request->variant->backends == GR_BACKENDS_CUDA &&
+        device->backend->info.kind != GR_DEVICE_CUDA)
+        status = gr_fail(error, GR_ERR_VALUE, "variant: %s runs on CUDA devices only, not on the simulator",
+                         request->variant->name);
+    const bool is_library = request->variant->entry == GR_ENTRY_LIBRARY;
+    if (status == GR_OK && is_library)
+        status = prepare_library(self, registry, device, error);
+    for (size_t i = 0; status == GR_OK && !is_library && i < self->plan.count; ++i)
         status =
             gr_device_kernel(registry, device, &image, self->plan.passes[i].kernel, &self->kernels[i], error);
     for (size_t i = 0; status == GR_OK && i < 2 && self->plan.partials_bytes[i] > 0; ++i)
@@ -30,12 +62,19 @@ static gr_status job_prepare(job *self, gr_registry *registry, gr_device *device
 static void job_release(job *self, gr_device *device) {
     for (size_t i = 0; i < 2; ++i)
         device->backend->free(device->backend, self->partials[i]);
+    device->backend->free(device->backend, self->library.temp);
 }
 
 /* `params` must live until the launch was enqueued. */
-static gr_launch job_launch(const job *self, size_t pass, gr_devptr input, gr_ladder_params *params) {
+static gr_launch job_launch(const job *self, size_t pass, gr_devptr input, job_params *params) {
     const gr_pass *planned = &self->plan.passes[pass];
-    *params = (gr_ladder_params){
+    if (self->library.run != NULL) {
+        params->library = self->library;
+        params->library.in = input;
+        params->library.out = self->partials[0];
+        return (gr_launch){.library = &params->library};
+    }
+    params->kernel = (gr_ladder_params){
         .in = pass == 0 ? input : self->partials[(pass - 1) % 2],
         .out = self->partials[pass % 2],
         .n = planned->n,
@@ -45,8 +84,8 @@ static gr_launch job_launch(const job *self, size_t pass, gr_devptr input, gr_la
         .grid = {planned->grid, 1},
         .block = planned->block,
         .shared_bytes = planned->shared_bytes,
-        .params = params,
-        .param_bytes = sizeof *params,
+        .params = &params->kernel,
+        .param_bytes = sizeof params->kernel,
     };
 }
 
@@ -55,7 +94,7 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
     gr_backend *backend = device->backend;
     const size_t bytes = input_bytes(request);
     const gr_dtype partial = gr_op_partial(request->op, request->dtype);
-    const size_t partial_bytes = gr_dtypes[partial].item_bytes;
+    const size_t partial_bytes = gr_op_partial_bytes(request->op, request->dtype);
     gr_devptr input = 0;
     job work = {.partials = {0, 0}};
 
@@ -69,7 +108,7 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
         status = backend->upload(backend, work.partials[0], &identity, partial_bytes, error);
     }
     for (size_t i = 0; status == GR_OK && i < work.plan.count; ++i) {
-        gr_ladder_params params;
+        job_params params;
         const gr_launch launch = job_launch(&work, i, input, &params);
         status = backend->launch(backend, &launch, interrupt, error);
     }
@@ -89,7 +128,7 @@ static gr_status time_passes(const job *work, gr_backend *backend, const gr_devp
                              const gr_timing_request *timing, double *microseconds, gr_error *error) {
     const size_t reductions = timing->buffers * timing->rounds;
     gr_launch *launches = calloc(reductions * passes, sizeof *launches);
-    gr_ladder_params *params = calloc(reductions * passes, sizeof *params);
+    job_params *params = calloc(reductions * passes, sizeof *params);
     gr_status status = GR_OK;
     if (launches == NULL || params == NULL) {
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", reductions * passes);
@@ -126,6 +165,13 @@ gr_status gr_time(gr_registry *registry, gr_device *device, const gr_request *re
         status = backend->alloc(backend, bytes, &inputs[i], error);
         if (status == GR_OK && bytes > 0)
             status = backend->upload(backend, inputs[i], data, bytes, error);
+    }
+    if (status == GR_OK && work.library.run != NULL) {
+        /* The library loads its kernels at their first launch, which must not be while a graph is captured.
+         */
+        job_params params;
+        const gr_launch launch = job_launch(&work, 0, inputs[0], &params);
+        status = backend->launch(backend, &launch, NULL, error);
     }
     if (status == GR_OK)
         status = time_passes(&work, backend, inputs, 1, timing, first_pass, error);

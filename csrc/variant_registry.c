@@ -51,9 +51,15 @@ bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype) {
 }
 
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block) {
+    if (variant->blocks == GR_BLOCKS_NONE)
+        return block == 0;
     if (block < GR_MIN_BLOCK || block > GR_MAX_BLOCK || block % 32 != 0)
         return false;
     return variant->blocks == GR_BLOCKS_WARPS || (block & (block - 1)) == 0;
+}
+
+int64_t gr_variant_default_block(const gr_variant *variant) {
+    return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
 }
 
 bool gr_variant_float_atomics(const gr_variant *variant) {
@@ -61,12 +67,13 @@ bool gr_variant_float_atomics(const gr_variant *variant) {
 }
 
 bool gr_variant_takes_grid(const gr_variant *variant) {
-    return variant->grid != GR_GRID_PER_BLOCK;
+    return variant->grid == GR_GRID_FIXED || variant->grid == GR_GRID_OCCUPANCY;
 }
 
-void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, uint32_t block, char *name) {
-    int used = snprintf(name, GR_KERNEL_NAME_BYTES, "%s_%s_%s", variant->name, gr_ops[op].name,
-                        gr_dtypes[dtype].name);
+void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, bool of_places,
+                            uint32_t block, char *name) {
+    int used = snprintf(name, GR_KERNEL_NAME_BYTES, "%s_%s_%s%s", variant->name, gr_ops[op].name,
+                        gr_dtypes[dtype].name, of_places ? "_places" : "");
     if (variant->entry == GR_ENTRY_TEMPLATE && used > 0 && used < GR_KERNEL_NAME_BYTES)
         snprintf(name + used, (size_t)(GR_KERNEL_NAME_BYTES - used), "_b%u", (unsigned)block);
 }

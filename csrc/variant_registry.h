@@ -11,9 +11,9 @@
 
 typedef enum gr_backends { GR_BACKENDS_BOTH, GR_BACKENDS_CUDA } gr_backends;
 typedef enum gr_role { GR_ROLE_RUNG, GR_ROLE_SIDE, GR_ROLE_STUDY } gr_role;
-typedef enum gr_blocks { GR_BLOCKS_POW2, GR_BLOCKS_WARPS } gr_blocks;
-typedef enum gr_entry { GR_ENTRY_RUNTIME, GR_ENTRY_TEMPLATE } gr_entry;
-typedef enum gr_grid_rule { GR_GRID_PER_BLOCK, GR_GRID_FIXED, GR_GRID_OCCUPANCY } gr_grid_rule;
+typedef enum gr_blocks { GR_BLOCKS_POW2, GR_BLOCKS_WARPS, GR_BLOCKS_NONE } gr_blocks;
+typedef enum gr_entry { GR_ENTRY_RUNTIME, GR_ENTRY_TEMPLATE, GR_ENTRY_LIBRARY } gr_entry;
+typedef enum gr_grid_rule { GR_GRID_PER_BLOCK, GR_GRID_FIXED, GR_GRID_OCCUPANCY, GR_GRID_NONE } gr_grid_rule;
 typedef enum gr_shared_rule { GR_SHARED_THREAD, GR_SHARED_STATIC } gr_shared_rule;
 typedef enum gr_output_rule { GR_OUTPUT_PARTIALS, GR_OUTPUT_ATOMIC } gr_output_rule;
 
@@ -45,11 +45,15 @@ gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *er
 /* Whether it has kernels for the operator on elements of this dtype. */
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
+/* 0 where the block size cannot be chosen. */
+int64_t gr_variant_default_block(const gr_variant *variant);
 /* Whether the result in a floating dtype depends on the order in which blocks finish. */
 bool gr_variant_float_atomics(const gr_variant *variant);
 /* Whether the number of blocks may be chosen by the caller. */
 bool gr_variant_takes_grid(const gr_variant *variant);
-/* Writes the name of the kernel, at most GR_KERNEL_NAME_BYTES with its NUL. */
-void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, uint32_t block, char *name);
+/* Writes the name of the kernel, at most GR_KERNEL_NAME_BYTES with its NUL. `of_places`: it reads places of
+   elements of `dtype`, not the elements. */
+void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, bool of_places,
+                            uint32_t block, char *name);
 
 #endif

@@ -99,7 +99,11 @@ def _run_demo(args: argparse.Namespace) -> int:
         print("times: simulated on the CPU, not a GPU time; array in to scalar out")
     else:
         print("times: array in host memory to scalar in host memory, the copy included")
-    records = [variant for variant in variants() if args.dtype in variant.dtypes]
+    records = [
+        variant
+        for variant in variants()
+        if args.dtype in variant.dtypes and device.kind in variant.backends and variant.installed
+    ]
     width = max(len(variant.title) for variant in records)
     print(f"\n{'variant':<13}{'':<{width}}  {'result':>22}  {'ms':>9}  {'rel. error':>10}  agrees")
     wrong = []
@@ -129,7 +133,7 @@ def _run_info(args: argparse.Namespace) -> int:
             f"{device.memory_bytes / 2**30:.1f} GiB"
         )
     for variant in variants():
-        print(f"{variant.name:<13} {variant.title}")
+        print(f"{variant.name:<13} {variant.title}{'' if variant.installed else ' (not installed)'}")
     return 0
 
 

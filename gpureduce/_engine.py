@@ -308,6 +308,8 @@ def reduction(
     target = Target(out, options, operand, axis)
     target.check(rules.kept_shape(operand.shape, axes, keep), rules.kept_shape(operand.shape, axes))
     mask = take_mask(where, operand)
+    if op.startswith("arg") and target.host_out is not None:
+        rules.require_index_out(out.dtype)
     if options.variant != "auto":
         result = _run_variant(op, operand, axes, dtype, initial, mask, target, options)
         target.set_dtype(result.dtype)
@@ -317,8 +319,6 @@ def reduction(
         loop = rules.loop_dtype(op, operand.dtype, dtype, target.hint)
     else:
         loop = rules.core_dtype(op, operand.dtype)
-    if op.startswith("arg") and target.host_out is not None:
-        rules.require_index_out(out.dtype)
     if initial is None or (initial is rules.NO_VALUE and op in _WITHOUT_IDENTITY):
         rules.require_elements(op, rules.reduced_count(operand.shape, axes), operand.shape)
         if mask is not None:

@@ -30,9 +30,9 @@ class Variant:
     backends : tuple of str
         Where it runs: ``"cuda"``, ``"sim"``.
     block_sizes : tuple of int
-        The threads a block it can run with.
+        The threads a block it can run with; empty where a library chooses.
     default_block_size : int
-        The block size when none is given.
+        The block size when none is given; 0 where a library chooses.
     file : str
         Its source file among the kernels.
     float_atomics : bool
@@ -41,6 +41,8 @@ class Variant:
         Whether the number of blocks can be chosen with ``grid_size=``.
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
+    installed : bool
+        Whether this installation has it: ``cub`` is an optional part of the build.
     """
 
     name: str
@@ -63,6 +65,10 @@ class Variant:
     @property
     def dtypes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(dtype for _, dtype in self.coverage))
+
+    @property
+    def installed(self) -> bool:
+        return bool(self.block_sizes) or (KERNELS / "libgpureduce_cub.so").exists()
 
 
 @functools.cache
@@ -104,7 +110,8 @@ def source(variant: str) -> str:
     ValueError
         For an unknown name; the message lists the known ones.
     """
-    return (KERNELS / "src" / find(variant).file).read_text(encoding="utf-8")
+    file = find(variant).file
+    return next((KERNELS / "src").rglob(file)).read_text(encoding="utf-8")
 
 
 def ptx(variant: str) -> str:
@@ -122,6 +129,9 @@ def ptx(variant: str) -> str:
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones.
+        For an unknown name; the message lists the known ones. For ``cub``, whose kernels are the library's.
     """
-    return (KERNELS / find(variant).file).with_suffix(".ptx").read_text(encoding="utf-8")
+    record = find(variant)
+    if not record.block_sizes:
+        raise ValueError(f"variant: {variant} has no PTX of its own; a library launches kernels for it")
+    return (KERNELS / record.file).with_suffix(".ptx").read_text(encoding="utf-8")

@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 if not list((ROOT / "gpureduce").glob("_core*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
 
+import selection  # noqa: E402
+
+import gpureduce  # noqa: E402
 from gpureduce.bench import environment  # noqa: E402
 
 
@@ -42,9 +45,18 @@ def pytest_collection_modifyitems(config, items):
         "huge": (on_gpu and large, "needs --device=cuda --large"),
     }
     for item in items:
+        if not can_run(item, config.getoption("device")):
+            item.add_marker(pytest.mark.skip(reason="the variant is not for this device or not installed"))
         for marker, (wanted, reason) in skipped.items():
             if not wanted and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def can_run(item, device):
+    """Whether the test runs no variant, or one that is there."""
+    variant = item.callspec.params.get("variant") if hasattr(item, "callspec") else None
+    runs_a_variant = isinstance(variant, gpureduce.Variant) and "device" in item.fixturenames
+    return not runs_a_variant or selection.runs_on(variant, device)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,8 @@
   reference.py), and an element x shows when |x - 1| is larger. So many elements that this cannot be are
   negative powers of two: every product is exact, and a lost element turns its sign.
 * min and max: a unique winner at each of some positions; all other elements lie between it and the identity.
+* argmin and argmax: the same; then the winner's value again at some of the places behind it, or NaNs there
+  and in its own. The runner-up never takes the place of a winner that is lost.
 * any and all: one deciding element at each of those positions, and none.
 * bitwise_or and bitwise_and: each of those positions has a bit of its own, which no other one sets or clears.
 * bitwise_xor: random numbers, none of them 0.
@@ -20,7 +22,8 @@ from functools import cache
 import numpy as np
 import reference
 
-OPS = ("prod", "min", "max", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor")
+OPS = ("prod", "min", "max", "argmin", "argmax", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor")
+WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
 # First and last of warps, blocks and vectors.
 EDGES = (0, 1, 3, 4, 31, 32, 63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024, 2047, 2048, 4096)
 ALL_EDGES = 4097
@@ -116,6 +119,23 @@ def _extremes(op, dtype, n, rng):
         yield Case(op, turned, turned[position].item(), (position,))
 
 
+def _places(op, dtype, n, rng):
+    sign = dtype.type(1 if op == "argmin" else -1)
+    for i, case in enumerate(_extremes(op.removeprefix("arg"), dtype, n, rng)):
+        (position,) = case.shown
+        usual = case.array.copy()
+        if n > 2:
+            winner = usual[position]
+            usual[(position + 2) % n] = winner  # from here on the runner-up
+            usual[position] = np.nextafter(winner, -sign * np.inf) if dtype.kind == "f" else winner - sign
+        yield Case(op, usual, position, (position,))
+        again = usual.copy()
+        again[position + 3 :][rng.random(max(n - position - 3, 0)) < 0.3] = usual[position]
+        if dtype.kind == "f" and i % 2:
+            again[again == usual[position]] = np.nan
+        yield Case(op, again, position, (position,))
+
+
 def _truths(op, dtype, n, rng):
     true = rng.integers(1, 100, n).astype(dtype) * rng.choice([-1, 1], n).astype(dtype)
     false = np.zeros(n, dtype)
@@ -157,6 +177,8 @@ _MAKERS = {
     "prod": _products,
     "min": _extremes,
     "max": _extremes,
+    "argmin": _places,
+    "argmax": _places,
     "any": _truths,
     "all": _truths,
     "bitwise_and": _own_bits,

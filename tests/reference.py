@@ -161,6 +161,8 @@ def depth(variant, n, block, grid=None):
     A pass costs what a thread adds up by itself and the tree over the threads of its block; the partial
     sums of the blocks are then the elements of the next pass. Adding to a zero, or a zero, does not round.
     """
+    if not variant.block_sizes:
+        return _library_depth(n)
     rounds = 0
     count = n
     first = True
@@ -185,6 +187,12 @@ VECTOR = 4  # elements that a thread takes at once, so that its share may be une
 LAST_PASS_SPAN = 64  # one block does a later pass when its threads get no more elements than this
 PLAN_THREADS = 2**16  # a grid that the plan chooses has as many threads, where there is work for them
 PLAN_BLOCKS = 132 * 32  # and no more blocks
+
+
+def _library_depth(n):
+    """CUB: 256 threads a block, 16 elements a thread at a time, blocks to fill a GPU; then one block."""
+    serial = ceil_div(n, PLAN_THREADS) + 16
+    return (serial + 8) + (ceil_div(PLAN_BLOCKS, 256) + 16 + 8)
 
 
 def _first_pass(n, block, grid):

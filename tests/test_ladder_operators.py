@@ -6,6 +6,7 @@ import numpy as np
 import operator_cases
 import pytest
 import reference
+from selection import block_sizes, runs_on
 
 import gpureduce
 
@@ -24,7 +25,7 @@ def named(cells):
 def failures(variant, op, dtype, n, device, block, grid=None):
     """The sentences about every wrong result, so that one report names all that fail."""
     found = []
-    if n == 0 and op in ("min", "max"):
+    if n == 0 and op in operator_cases.WITHOUT_IDENTITY:
         return found  # see test_no_elements
     for case in operator_cases.cases(op, dtype, n):
         result = getattr(gpureduce, op)(
@@ -37,7 +38,7 @@ def failures(variant, op, dtype, n, device, block, grid=None):
 
 
 def sizes_for(block, on_gpu):
-    if block & (block - 1):
+    if block and block & (block - 1):
         return ODD_BLOCK_SIZES
     # The simulator needs seconds for the large ones, whose path test_ladder takes with sums.
     return [*SIZES, *MIDDLE_SIZES[-1:], *(MIDDLE_SIZES[:-1] + LARGE_SIZES if on_gpu else [])]
@@ -47,7 +48,7 @@ def sizes_for(block, on_gpu):
 def test_every_size(variant, op, dtype, device, on_gpu):
     found = [
         reason
-        for block in variant.block_sizes
+        for block in block_sizes(variant)
         for n in sizes_for(block, on_gpu)
         for reason in failures(variant, op, dtype, n, device, block)
     ]
@@ -63,7 +64,7 @@ def test_quick(variant, device):
         reason
         for op, dtype in cells
         for n in (1, 3, 65, 257)
-        for reason in failures(variant, op, dtype, n, device, 64)
+        for reason in failures(variant, op, dtype, n, device, block_sizes(variant)[0])
     ]
     assert not found, "\n".join(found)
 
@@ -88,7 +89,7 @@ def test_no_elements(variant, op, dtype, device):
     """The identity and its dtype, or ValueError where there is none."""
     empty = np.empty((0, 3), dtype)
     reduce = getattr(gpureduce, op)
-    if op in ("min", "max"):
+    if op in operator_cases.WITHOUT_IDENTITY:
         with pytest.raises(ValueError, match=op):
             reduce(empty, variant=variant.name, device=device)
         return
@@ -114,9 +115,10 @@ def test_special_values_anywhere(op, dtype, device):
                     warnings.simplefilter("ignore")
                     wanted = getattr(np, op)(array)
                 for variant in VARIANTS:
-                    if (op, dtype) not in variant.coverage:
+                    if (op, dtype) not in variant.coverage or not runs_on(variant, device):
                         continue
-                    got = getattr(gpureduce, op)(array, variant=variant.name, device=device, block_size=64)
+                    block = block_sizes(variant)[0]
+                    got = getattr(gpureduce, op)(array, variant=variant.name, device=device, block_size=block)
                     said = f"{variant.name}, {value} at {position} of {n}: {got!r}, NumPy {wanted!r}"
                     if np.isnan(wanted):
                         assert got.tobytes() == np.dtype(dtype).type(np.nan).tobytes(), said
@@ -134,18 +136,58 @@ def test_same_bits_every_time(variant, op, dtype, device):
     assert len(bits) == 1
 
 
+@pytest.mark.parametrize("dtype", reference.FLOATS)
+@pytest.mark.parametrize("op", ["argmin", "argmax"])
+def test_places_of_special_values(op, dtype, device):
+    """The first NaN, else the first winner; zeros of both signs are equal."""
+    nan, inf = np.nan, np.inf
+    for row in (
+        [0.0, -0.0, 0.0],
+        [-0.0, 0.0],
+        [inf, inf, inf],
+        [-inf, -inf],
+        [inf, nan, -inf, nan],
+        [nan, nan],
+        [-nan, nan, 1],
+        [1, -inf, -inf, inf, inf],
+    ):
+        for n in (len(row), 300, 5000):  # one block, its last warp, a second pass
+            array = np.resize(np.array(row, dtype), n)
+            array[: n - n % len(row) or None] = np.roll(array[: n - n % len(row) or None], 1)
+            for variant in VARIANTS:
+                if (op, dtype) in variant.coverage and runs_on(variant, device):
+                    block = block_sizes(variant)[0]
+                    got = getattr(gpureduce, op)(array, variant=variant.name, device=device, block_size=block)
+                    assert got == getattr(np, op)(array), f"{variant.name}, {row}, n = {n}"
+
+
+@pytest.mark.parametrize("op", ["argmin", "argmax"])
+def test_places_are_counted_in_c_order(op, device):
+    array = np.random.default_rng(3).permutation(35 * 41).reshape(35, 41).astype(np.int32)
+    for view in (array, array.T, np.asfortranarray(array), array[::-1, ::2], array.astype(">i4")):
+        wanted = getattr(np, op)(view)
+        assert wanted != getattr(np, op)(view.T)
+        for variant in VARIANTS:
+            if op in variant.ops and runs_on(variant, device):
+                assert getattr(gpureduce, op)(view, variant=variant.name, device=device) == wanted
+
+
 def test_the_rungs_cover_the_operators_of_trees():
     """What `variants` says: all that a tree over plain numbers carries; the rung for study only sums."""
+    ops = [op for op in operator_cases.OPS if not op.startswith("arg")]
     ints = ("int32", "int64")
     tree = {
         (op, dtype)
-        for op in ("sum", *operator_cases.OPS)
+        for op in ("sum", *ops)
         for dtype in (ints if op.startswith("bitwise") else (*reference.FLOATS, *ints))
     }
     for variant in VARIANTS:
         assert len(set(variant.coverage)) == len(variant.coverage)
         if variant.role == "study":
             assert set(variant.coverage) == {cell for cell in tree if cell[0] == "sum"}
+        elif variant.name.startswith("cub"):
+            ops = ("sum", "min", "max", "argmin", "argmax")
+            assert set(variant.coverage) == {(op, dtype) for op in ops for dtype in reference.RESULT_DTYPE}
         else:
             assert set(variant.coverage) == tree
 

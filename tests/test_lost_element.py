@@ -102,9 +102,9 @@ def test_wrong_type_is_rejected(dtype):
 
 
 def test_depth_counts_the_additions():
-    tree = SimpleNamespace(fixed_grid=False, float_atomics=False)
-    grid = SimpleNamespace(fixed_grid=True, float_atomics=False)
-    atomic = SimpleNamespace(fixed_grid=True, float_atomics=True)
+    tree = SimpleNamespace(fixed_grid=False, float_atomics=False, block_sizes=(256,))
+    grid = SimpleNamespace(fixed_grid=True, float_atomics=False, block_sizes=(256,))
+    atomic = SimpleNamespace(fixed_grid=True, float_atomics=True, block_sizes=(256,))
     assert reference.depth(tree, 1, 256) == 0
     assert reference.depth(tree, 256, 256) == 9  # one addition on loading, eight levels
     assert reference.depth(tree, 257, 256) == 18
@@ -142,7 +142,9 @@ def test_operators_show_every_deciding_element(op, dtype, n):
         for position in positions:
             rest = np.delete(case.array, position)
             twice = np.append(case.array, case.array[position])
-            if rest.size or op not in ("min", "max"):
+            if op.startswith("arg") and rest.size == 1:
+                continue  # the place of the only one is 0, whichever it is
+            if rest.size or op not in operator_cases.WITHOUT_IDENTITY:
                 assert operator_cases.mismatch(case, right_result(op, rest)), f"{position} may be lost"
             if case.shown is None and n < 2**20:
                 assert operator_cases.mismatch(case, right_result(op, twice)), f"{position} may be doubled"

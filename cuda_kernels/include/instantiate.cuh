@@ -38,30 +38,33 @@
 #ifndef GR_RUNG_OPS
 #define GR_RUNG_OPS TREE
 #endif
-#define GR_IN_SET(set, tree, addition) GR_IN_SET_(set, tree, addition)
-#define GR_IN_SET_(set, tree, addition) GR_IN_##set(tree, addition)
-#define GR_IN_TREE(tree, addition) tree
-#define GR_IN_ADDITION(tree, addition) addition
+#define GR_IN_SET(set, tree, addition, library) GR_IN_SET_(set, tree, addition, library)
+#define GR_IN_SET_(set, tree, addition, library) GR_IN_##set(tree, addition, library)
+#define GR_IN_TREE(tree, addition, library) tree
+#define GR_IN_ADDITION(tree, addition, library) addition
+#define GR_IN_LIBRARY(tree, addition, library) library
 
-// A partial result: what the sum of elements is kept in, the elements' own type, or a truth value.
-#define GR_PARTIAL_SUM(In, Acc) Acc
-#define GR_PARTIAL_SAME(In, Acc) In
-#define GR_PARTIAL_B8(In, Acc) int32_t
+// A partial result: what the sum of elements is kept in, the elements' own type, a truth value, or a Place,
+// which needs kernels of its own for later passes.
+#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)
+#define GR_MAKE_SAME(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)
+#define GR_MAKE_B8(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, int32_t)
+#define GR_MAKE_PLACE(op, Op, dtype, In, Acc)                                                                \
+    GR_KERNELS(op, Op, dtype, In, Place<In>)                                                                 \
+    GR_KERNELS(op, Op, dtype##_places, Place<In>, Place<In>)
 
 // Kernels where the set has the operator (YES) and the operator takes dtypes of this kind; else nothing.
 #define GR_WHEN(in_set, ...) GR_WHEN_(in_set, __VA_ARGS__)
 #define GR_WHEN_(in_set, ...) GR_WHEN_##in_set(__VA_ARGS__)
 #define GR_WHEN_NO(...)
-#define GR_WHEN_YES(takes, kind, op, Op, dtype, In, Partial)                                                 \
-    GR_##takes##_TAKES_##kind(op, Op, dtype, In, Partial)
-#define GR_ALL_TAKES_BITS GR_KERNELS
-#define GR_ALL_TAKES_NUMBER GR_KERNELS
-#define GR_BITS_TAKES_BITS GR_KERNELS
-#define GR_BITS_TAKES_NUMBER(op, Op, dtype, In, Partial)
+#define GR_WHEN_YES(takes, kind, result, ...) GR_##takes##_TAKES_##kind(GR_MAKE_##result, __VA_ARGS__)
+#define GR_ALL_TAKES_BITS(MAKE, ...) MAKE(__VA_ARGS__)
+#define GR_ALL_TAKES_NUMBER(MAKE, ...) MAKE(__VA_ARGS__)
+#define GR_BITS_TAKES_BITS(MAKE, ...) MAKE(__VA_ARGS__)
+#define GR_BITS_TAKES_NUMBER(...)
 
-#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, dtype, In, Acc, kind)                     \
-    GR_WHEN(GR_IN_SET(GR_RUNG_OPS, tree, addition), takes, kind, op, Op, dtype, In,                          \
-            GR_PARTIAL_##result(In, Acc))
+#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, library, dtype, In, Acc, kind)            \
+    GR_WHEN(GR_IN_SET(GR_RUNG_OPS, tree, addition, library), takes, kind, result, op, Op, dtype, In, Acc)
 #define GR_DTYPE_LADDER(dtype, In, Acc, kind) GR_OPS(GR_OP_ROW, dtype, In, Acc, kind)
 #define GR_DTYPE_GENERAL(dtype, In, Acc, kind)
 

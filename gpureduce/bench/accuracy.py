@@ -58,8 +58,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--out", help="results file to write")
     options = parser.parse_args(argv)
-    names = ["auto"] + [v.name for v in gpureduce.variants() if v.role != "study" and not v.float_atomics]
-    record = environment.header(environment.find_device(options.device))
+    device = environment.find_device(options.device)
+    names = ["auto"] + [
+        variant.name
+        for variant in gpureduce.variants()
+        if variant.role != "study"
+        and not variant.float_atomics
+        and device.kind in variant.backends
+        and variant.installed
+    ]
+    record = environment.header(device)
     record["method"] = "largest relative error of a float32 sum over the draws; numpy.sum beside it"
     record["rows"] = []
     for row in measure(options.n, options.draws, names, options.device):

@@ -21,7 +21,8 @@ ROTATION_BYTES = 512 << 20  # 8 times the 60 MB L2 of an H200
 
 
 def measure(variant: gpureduce.Variant, data: np.ndarray, device: str, block_size: int, repeats: int) -> dict:
-    """Return one row: times, bandwidth and the error of the result."""
+    """Return one row: times, bandwidth and the error of the result. A library has no block size to choose."""
+    block_size = block_size if variant.block_sizes else None
     buffers = max(2, math.ceil(ROTATION_BYTES / data.nbytes))
     rounds = max(1, 8 // buffers)
     arguments = (data, "sum", variant.name, block_size, None, *resolve(device))
@@ -63,6 +64,9 @@ def main(argv: list[str] | None = None) -> int:
         data = random.integers(1, 1 << 20, options.n) if dtype[0] == "i" else random.random(options.n)
         data = data.astype(dtype)
         for variant in gpureduce.variants():
+            if not variant.installed:
+                print(f"{variant.name:13} is not installed")
+                continue
             row = measure(variant, data, options.device, options.block_size, options.repeats)
             record["rows"].append(row)
             print(

@@ -39,6 +39,7 @@ V8 = KERNELS + "v8_vector_load.cu"
 BLOCK_REDUCE = KERNELS + "include/block_reduce.cuh"
 OPS = KERNELS + "include/ops.cuh"
 UNROLLED_TREE = KERNELS + "include/unrolled_tree.cuh"
+PLACE = KERNELS + "include/place.cuh"
 PLAN = "csrc/launch_plan.c"
 REDUCE = "csrc/reduce.c"
 
@@ -236,9 +237,30 @@ MUTANTS = (
     Mutant(
         "product of int32 kept in 32 bits",
         KERNELS + "include/instantiate.cuh",
-        "#define GR_PARTIAL_SUM(In, Acc) Acc",
-        "#define GR_PARTIAL_SUM(In, Acc) In",
+        "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)",
+        "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)",
         operators("v0", "prod", "int32"),
+    ),
+    Mutant(
+        "argmax whose ties depend on the order of the lanes",
+        PLACE,
+        " | (equal & (b.position < a.position))",
+        "",
+        operators("cub_block", "argmax", "int32"),
+    ),
+    Mutant(
+        "argmin that passes over a NaN",
+        PLACE,
+        " | (b_is_nan & !a_is_nan)",
+        "",
+        operators("cub_block", "argmin", "float32"),
+    ),
+    Mutant(
+        "positions counted in the order of the memory",
+        "csrc/py_args.c",
+        "result == GR_RESULT_PLACE",
+        "result == GR_RESULT_SUM",
+        ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
     ),
     Mutant(
         "truth of an element cut down to its integer part",

@@ -1,0 +1,11 @@
+"""Which variants a test can run, and with which block sizes."""
+
+
+def runs_on(variant, device):
+    """Whether this installation runs the variant on `device`, which is given as text."""
+    return variant.installed and device.split(":")[0] in variant.backends
+
+
+def block_sizes(variant):
+    """What to pass as block_size=: all there is to choose from, or None where a library chooses."""
+    return variant.block_sizes or (None,)
