@@ -1,10 +1,11 @@
-"""Arrays of chosen bit patterns, and the sums of all variants over them as bits.
+"""Arrays of chosen bit patterns, and the results of all variants over them as bits.
 
 Only `PCG64.random_raw` is used to make them: unlike the distributions of `numpy.random`, NumPy promises never
 to change it, so that bits measured once on a GPU stay comparable.
 """
 
 import zlib
+from functools import cache
 
 import numpy as np
 
@@ -135,6 +136,15 @@ def _nan_last(layout, random):
     return values
 
 
+def _near_one(layout, random):
+    # In half a thousandth of 1, of both signs: a product of all of them stays in range.
+    smaller = (random >> np.uint64(7)) % np.uint64(2) == 1
+    offset = ((random >> np.uint64(20)) % np.uint64(1 << (layout.fraction_bits - 11))).astype(layout.uint)
+    sign = (random >> np.uint64(64 - layout.bits)).astype(layout.uint) & layout.sign
+    one = layout.uint.type(layout.bias << layout.fraction_bits)
+    return sign | np.where(smaller, one - offset, one + offset)
+
+
 def _any_pattern(layout, random):
     return layout.build(random, 0, layout.largest_exponent + 1)
 
@@ -159,24 +169,34 @@ _FLOATS = {
     "nan_last": _nan_last,
     "any_pattern": _any_pattern,
 }
+_PRODUCTS = {"near_one": _near_one}
 
 
-def datasets(dtype):
-    return tuple(_FLOATS) if np.dtype(dtype).kind == "f" else ("any_pattern",)
+def datasets(dtype, op="sum"):
+    if np.dtype(dtype).kind != "f":
+        return ("any_pattern",)
+    return (*_PRODUCTS, *_FLOATS) if op == "prod" else tuple(_FLOATS)
 
 
+@cache
 def array(dataset, dtype, n):
-    """The array of a data set, the same bits on every machine."""
+    """The array of a data set, the same bits on every machine; read-only, since all tests share it."""
+    values = _make(dataset, dtype, n)
+    values.setflags(write=False)
+    return values
+
+
+def _make(dataset, dtype, n):
     random = raw(f"{dataset}/{dtype}/{n}", n)
     if np.dtype(dtype).kind == "i":
         unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
         return (random >> np.uint64(64 - 8 * unsigned.itemsize)).astype(unsigned).view(dtype)
     layout = Layout(dtype)
-    return _FLOATS[dataset](layout, random).astype(layout.uint).view(dtype)
+    return (_FLOATS | _PRODUCTS)[dataset](layout, random).astype(layout.uint).view(dtype)
 
 
 def combinations():
-    """(variant, dtype, block, grid) of everything whose bits do not depend on the run."""
+    """(variant, dtype, block, grid) of all sums whose bits do not depend on the run."""
     for variant in gpureduce.variants():
         if variant.role == "study" or "sim" not in variant.backends:
             continue
@@ -189,16 +209,25 @@ def combinations():
                     yield variant, dtype, block, grid
 
 
+def operator_combinations():
+    """(variant, op, dtype) of the operators beside sum, likewise; they run with the default launch."""
+    for variant in gpureduce.variants():
+        for op, dtype in variant.coverage:
+            ordered = variant.float_atomics and np.dtype(dtype).kind == "f" and op not in ("any", "all")
+            if op != "sum" and not ordered:
+                yield variant, op, dtype
+
+
 def launch_name(block, grid):
     return f"b{block}" if grid is None else f"b{block}g{grid}"
 
 
-def bits(variant, dtype, block, grid, device):
-    """The bits of the sums over all data sets: {data set: "hex hex ...", one for each of SIZES}."""
+def bits(variant, dtype, block, grid, device, op="sum"):
+    """The bits of the results over all data sets: {data set: "hex hex ...", one for each of SIZES}."""
     measured = {}
-    for dataset in datasets(dtype):
+    for dataset in datasets(dtype, op):
         results = (
-            gpureduce.sum(
+            getattr(gpureduce, op)(
                 array(dataset, dtype, n),
                 variant=variant.name,
                 device=device,

@@ -40,6 +40,14 @@ def measure(device):
     return entries
 
 
+def measure_operators(device):
+    entries = {}
+    for variant, op, dtype in bit_patterns.operator_combinations():
+        ops = entries.setdefault(variant.name, {})
+        ops.setdefault(op, {})[dtype] = bit_patterns.bits(variant, dtype, None, None, device, op)
+    return entries
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
@@ -48,7 +56,12 @@ def main():
     record = header(args.device)
     if record["device_kind"] != "cuda":
         print("note: these are no GPU bits; test_bits refuses the file", file=sys.stderr)
-    args.out.write_text(json.dumps({"header": record, "bits": measure(args.device)}, indent=1) + "\n")
+    measured = {
+        "header": record,
+        "bits": measure(args.device),
+        "operators": measure_operators(args.device),
+    }
+    args.out.write_text(json.dumps(measured, indent=1) + "\n")
     print(f"{args.out}: {record['device']}, {record['toolkit']}")
 
 

@@ -1,4 +1,4 @@
-"""Sums have, on every device, the bits of the GPU that tests/data/gpu_bits.json was measured on."""
+"""Results have, on every device, the bits of the GPU that tests/data/gpu_bits.json was measured on."""
 
 import json
 from pathlib import Path
@@ -12,6 +12,7 @@ COMBINATIONS = [
     pytest.param(*c, id=f"{c[0].name}-{c[1]}-{bit_patterns.launch_name(*c[2:])}")
     for c in bit_patterns.combinations()
 ]
+OPERATORS = [pytest.param(*c, id=f"{c[0].name}-{c[1]}-{c[2]}") for c in bit_patterns.operator_combinations()]
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +44,31 @@ def test_the_file_has_no_entries_of_variants_that_are_gone(measured):
     assert stored <= current
 
 
+def test_the_file_has_no_operators_that_are_gone(measured):
+    current = {(variant.name, op, dtype) for variant, op, dtype in bit_patterns.operator_combinations()}
+    stored = {
+        (variant, op, dtype)
+        for variant, ops in measured["operators"].items()
+        for op, dtypes in ops.items()
+        for dtype in dtypes
+    }
+    assert stored <= current
+
+
 @pytest.mark.parametrize("variant, dtype, block, grid", COMBINATIONS)
 def test_bits(variant, dtype, block, grid, device, measured):
     stored = measured["bits"].get(variant.name, {}).get(dtype, {}).get(bit_patterns.launch_name(block, grid))
+    compare(stored, bit_patterns.bits(variant, dtype, block, grid, device))
+
+
+@pytest.mark.parametrize("variant, op, dtype", OPERATORS)
+def test_bits_of_operators(variant, op, dtype, device, measured):
+    stored = measured["operators"].get(variant.name, {}).get(op, {}).get(dtype)
+    compare(stored, bit_patterns.bits(variant, dtype, None, None, device, op))
+
+
+def compare(stored, here):
     assert stored is not None, "not in gpu_bits.json: run tests/make_bits.py on a GPU"
-    here = bit_patterns.bits(variant, dtype, block, grid, device)
     assert here.keys() == stored.keys(), "other data sets than measured: run tests/make_bits.py on a GPU"
     wrong = [
         f"{dataset}, n = {n}: {got}, on the GPU {wanted}"
@@ -57,7 +78,7 @@ def test_bits(variant, dtype, block, grid, device, measured):
         )
         if got != wanted
     ]
-    assert not wrong, f"{len(wrong)} sums differ:\n" + "\n".join(wrong)
+    assert not wrong, f"{len(wrong)} results differ:\n" + "\n".join(wrong)
 
 
 def categories(values):
@@ -98,3 +119,11 @@ def test_order_shows_in_the_bits(dtype):
     values = bit_patterns.array("narrow", dtype, 4097)
     sums = {np.cumsum(values)[-1], np.cumsum(values[::-1])[-1], np.sum(values), np.sum(np.sort(values))}
     assert len(sums) > 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_order_shows_in_the_bits_of_products(dtype):
+    values = bit_patterns.array("near_one", dtype, 4097)
+    assert np.isfinite(np.prod(bit_patterns.array("near_one", dtype, 65537)))
+    assert np.abs(np.abs(values) - 1).max() < 2.0**-10 and len(np.unique(values)) > 3000
+    assert len({np.prod(order) for order in (values, values[::-1], np.sort(values))}) > 1
