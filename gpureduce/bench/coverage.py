@@ -1,0 +1,70 @@
+"""Writes docs/coverage.md, operator by dtype by variant by backend: ``python -m gpureduce.bench.coverage``.
+
+With ``--check`` it only compares, and exits with 1 when the file is not current. What it says comes from the
+core's own tables, and tests/test_coverage.py runs every cell of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import gpureduce
+from gpureduce import _core
+
+BACKENDS = ("cuda", "sim")
+HEADING = """# What covers what
+
+Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) and on the simulator (`sim`).
+`auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays in host memory.
+
+Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants()` and the operators of `auto`;
+`tests/test_coverage.py` runs every cell.
+"""
+
+
+def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
+    """Return, for each operator and input dtype, the variants that cover them, each with its backends."""
+    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    for pair in _core.general_coverage():
+        found[pair] = {"auto": BACKENDS}
+    for variant in gpureduce.variants():
+        for pair in variant.coverage:
+            found.setdefault(pair, {})[variant.name] = variant.backends
+    return found
+
+
+def page() -> str:
+    """Return the whole page as Markdown; dtypes that agree in every column share a row."""
+    columns = ["auto", *(variant.name for variant in gpureduce.variants())]
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (op, dtype), covered in cells().items():
+        row = " | ".join(" ".join(covered.get(name, ())) for name in columns)
+        rows.setdefault((op, row), []).append(dtype)
+    lines = [
+        "| operator | dtypes | " + " | ".join(f"`{name}`" for name in columns) + " |",
+        "|---|---|" + "---|" * len(columns),
+        *(f"| {op} | {', '.join(dtypes)} | {row} |" for (op, row), dtypes in rows.items()),
+    ]
+    return HEADING + "\n" + "\n".join(lines) + "\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpureduce.bench.coverage", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--out", type=Path, default=Path("docs/coverage.md"))
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(argv)
+    if not options.check:
+        options.out.write_text(page(), encoding="utf-8")
+        return 0
+    current = options.out.read_text(encoding="utf-8") == page()
+    if not current:
+        print(f"{options.out} is not current; run python -m gpureduce.bench.coverage")
+    return int(not current)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
