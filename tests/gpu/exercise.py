@@ -1,4 +1,4 @@
-"""Runs chosen variants once over all operators, dtypes and a few sizes on a CUDA device, checking each result.
+"""Runs chosen variants once over all operators, dtypes and a few sizes on a CUDA device, checking results.
 
 Small on purpose: this is the program that tests/gpu/sanitize.py runs under compute-sanitizer.
 """
