@@ -5,11 +5,14 @@ enum {
     BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
     MOST_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own */
     MOST_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 128,     /* of a run, for each thread that takes it: eight loads */
+    THREAD_BYTES = 256,     /* of a run, for each thread that takes it: sixteen loads */
+    PART_BYTES = 256,       /* a part with fewer for each thread is not worth a second launch */
     LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
-    THREAD_ROWS = 8,        /* of a slot, for each thread that shares it */
-    PART_ROWS = 8,          /* a part with fewer rows for each thread is not worth a second launch */
-    RAGGED_ROWS = 16,       /* periods that outweigh the States of one */
+    RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
+    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
+    PART_ROWS = 8,      /* a part with fewer rows for each thread is not worth a second launch */
+    WARP = 32,
+    RAGGED_ROWS = 16, /* periods that outweigh the States of one */
 };
 
 static uint64_t magnitude(int64_t stride) {
@@ -52,10 +55,14 @@ static uint64_t resident_threads(const gr_limits *limits) {
     return (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
 }
 
-/* Into how many parts results are cut, so that `blocks` blocks for each part together fill the device. */
-static uint64_t parts_for(uint64_t blocks, uint64_t most_parts, const gr_limits *limits) {
-    const uint64_t wanted = (uint64_t)limits->multiprocessors * BLOCKS_EACH;
-    return most(1, least(wanted / blocks, most_parts));
+/* As many blocks as are resident at once. One-byte elements make more States, which take more registers. */
+static uint64_t resident_blocks(const gr_layout *layout, const gr_limits *limits) {
+    return (uint64_t)limits->multiprocessors * (layout->item_bytes == 1 ? BLOCKS_EACH - 1 : BLOCKS_EACH);
+}
+
+/* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
+static uint64_t parts_for(uint64_t blocks, uint64_t most_parts, uint64_t resident) {
+    return most(1, least(resident / blocks, most_parts));
 }
 
 static bool fits_grid(uint64_t blocks) {
@@ -80,6 +87,24 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
     return true;
 }
 
+/* ---- map ---- */
+
+static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    if (p->count != 1 || p->keep.extent[0] != p->results || p->keep.stride[0] != (int64_t)layout->item_bytes)
+        return false;
+    const size_t larger = most(layout->item_bytes, layout->result_bytes);
+    const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
+    const uint64_t blocks = gr_ceil_div(vectors, GR_GENERAL_THREADS * GR_MAP_VECTORS);
+    if (!fits_grid(blocks))
+        return false;
+    launch->kernel = "map";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = 1;
+    p->parts = 1;
+    return true;
+}
+
 /* ---- tiles ---- */
 
 /* Regions whose first elements share a bank of shared memory, which is 4 bytes of each 128, begin with
@@ -101,19 +126,13 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
     const gr_dims *keep = &p->keep, *along = &p->along;
     const int64_t item = (int64_t)layout->item_bytes;
     uint64_t width = 1;
-    if (p->count == 1 && keep->stride[0] == item && is_vectors(layout, p, column_vector(layout)))
-        return false; /* columns do without the shared memory */
-    if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1)
+    if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1 || along->extent[1] > 1)
         return false;
-    if (p->count > 1) {
-        if (along->extent[1] > 1)
+    if (along->stride[0] != item) { /* columns side by side */
+        width = keep->extent[0];
+        if (keep->stride[0] != item || width * layout->item_bytes >= MOST_TILE_ROW ||
+            along->stride[0] != (int64_t)width * item)
             return false;
-        if (along->stride[0] != item) { /* columns side by side */
-            width = keep->extent[0];
-            if (keep->stride[0] != item || width * layout->item_bytes >= MOST_TILE_ROW ||
-                along->stride[0] != (int64_t)width * item)
-                return false;
-        }
     }
     const uint64_t region = p->count * width, regions = p->results / width;
     const size_t outer = width == 1 ? 0 : 1; /* the dimension that leads from region to region */
@@ -156,14 +175,17 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
         p->along.stride[0] != (int64_t)layout->item_bytes)
         return false;
     const uint64_t run = p->along.extent[0], runs = p->along.extent[1], item = layout->item_bytes;
-    /* A warp a result at most when that fills a quarter of the device, else up to a block. */
-    const bool many = p->results * 32 >= resident_threads(limits) / 4;
-    const uint32_t along = power_of_two_up_to(p->count * item / THREAD_BYTES, many ? 32 : GR_GENERAL_THREADS);
+    /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
+       there are elements enough. */
+    const uint64_t resident = resident_blocks(layout, limits);
+    const uint32_t share = power_of_two_up_to(resident * GR_GENERAL_THREADS / p->results, GR_GENERAL_THREADS);
+    const uint32_t along =
+        power_of_two_up_to(p->count * item / THREAD_BYTES, share > WARP ? share : (uint32_t)WARP);
     const uint32_t lanes = power_of_two_up_to(run * item / THREAD_BYTES, along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = parts_for(blocks, p->count * item / ((uint64_t)along * THREAD_BYTES * 4), limits);
+    const uint64_t parts = parts_for(blocks, p->count * item / ((uint64_t)along * PART_BYTES), resident);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
     const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
@@ -180,12 +202,13 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
 
 /* ---- columns ---- */
 
-/* Shares the threads of a block between slots that lie side by side, their rows, and batches. */
-static void share_columns(gr_columns *c, uint64_t rows, const gr_limits *limits) {
-    /* As many threads down a slot as fill the device, as long as each has rows enough. */
-    const uint64_t wanted = (uint64_t)limits->multiprocessors * BLOCKS_EACH * GR_GENERAL_THREADS;
-    const uint64_t narrowest = least(c->period, LEAST_ACROSS), deepest = most(1, rows / THREAD_ROWS);
-    uint64_t down = least(gr_ceil_div(wanted, c->slots), least(deepest, GR_GENERAL_THREADS / narrowest));
+/* Shares the threads of a block between slots that lie side by side, their rows, and batches. `narrowest`:
+   slots side by side at the least. */
+static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t resident) {
+    /* As many threads down a slot as are resident at once, as long as each has rows enough. */
+    const uint64_t deepest = most(1, rows / THREAD_ROWS);
+    uint64_t down = least(resident * GR_GENERAL_THREADS / c->slots, GR_GENERAL_THREADS / narrowest);
+    down = most(1, least(down, deepest));
     const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
     if (across == c->period)
         down = least(GR_GENERAL_THREADS / across, deepest);
@@ -213,11 +236,12 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
             return false;
     }
     c.slots = p->results / width * c.period;
-    share_columns(&c, rows, limits);
+    const uint64_t resident = resident_blocks(layout, limits);
+    share_columns(&c, rows, least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS), resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), limits);
+    const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
     p->parts = parts;
     if (ragged) {
         const bool fold = c.period == c.across;
@@ -234,7 +258,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
 
 /* ---- any layout ---- */
 
-static bool plan_any(const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t resident = resident_threads(limits);
     const bool along_first = p->results == 1 || magnitude(p->along.stride[0]) <= magnitude(p->keep.stride[0]);
@@ -255,7 +279,8 @@ static bool plan_any(const gr_limits *limits, gr_general_launch *launch) {
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), limits);
+    const uint64_t parts =
+        parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
     p->threads_along = along;
     p->parts = parts;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
@@ -271,10 +296,10 @@ static bool plan_any(const gr_limits *limits, gr_general_launch *launch) {
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
-    const bool side_by_side = !layout->has_second && launch->params.count > 0;
-    return (side_by_side && (plan_tiles(layout, limits, launch) || plan_rows(layout, limits, launch) ||
-                             plan_columns(layout, limits, launch))) ||
-           plan_any(limits, launch);
+    const bool side_by_side = layout->packed && !layout->has_second && launch->params.count > 0;
+    return (side_by_side && (plan_map(layout, launch) || plan_tiles(layout, limits, launch) ||
+                             plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch))) ||
+           plan_any(layout, limits, launch);
 }
 
 bool gr_last_plan(gr_general_launch *launch) {

@@ -13,6 +13,7 @@ enum {
     GR_MOST_SEGMENT = 1 << 30, /* elements, so that a thread counts them in 32 bits */
     GR_VECTOR_BYTES = 16,      /* the most that a thread loads at once */
     GR_MOST_COLUMNS = 8,   /* results that a thread of `columns` takes at once: their States are registers */
+    GR_MAP_VECTORS = 4,    /* that a thread of `map` loads at once */
     GR_LAST_IN_FLIGHT = 8, /* States that a thread of `last` loads at once */
     GR_TILE_BYTES = 16384, /* of elements in the shared memory of a block of `tiles` */
 };

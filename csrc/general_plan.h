@@ -16,14 +16,16 @@ enum { GR_MAX_NDIM = 64 };
 typedef struct gr_layout {
     size_t ndim;
     size_t item_bytes;
-    uint64_t origin; /* address of the first element, modulo 256 */
+    size_t result_bytes; /* of a result */
+    uint64_t origin;     /* address of the first element, modulo 256 */
     uint64_t extent[GR_MAX_NDIM];
     int64_t stride[GR_MAX_NDIM];
     int64_t second_stride[GR_MAX_NDIM];
     bool reduced[GR_MAX_NDIM];
     bool has_second;
     bool in_order; /* positions count (argmin): elements must be numbered in C order */
-    bool flat;     /* the operator has a kernel for contiguous input */
+    bool flat;   /* there is a kernel for one result from contiguous elements */
+    bool packed; /* and kernels for elements that lie side by side: see axis_plan.c */
 } gr_layout;
 
 typedef struct gr_general_launch {

@@ -114,10 +114,11 @@ static void fill_layout(call *self) {
     gr_layout *layout = &self->request.layout;
     layout->ndim = self->source.ndim;
     layout->item_bytes = gr_dtypes[self->source.dtype].item_bytes;
+    layout->result_bytes = gr_dtypes[result_dtype(self)].item_bytes;
     layout->origin =
         self->source.source.origin % 256; /* host elements go to memory that begins so, or better */
     layout->in_order = self->request.op == GR_OP_argmin || self->request.op == GR_OP_argmax;
-    layout->flat = gr_ops[self->request.op].takes != GR_TAKES_PAIR;
+    layout->flat = layout->packed = gr_ops[self->request.op].takes != GR_TAKES_PAIR;
     memcpy(layout->extent, self->source.extent, sizeof layout->extent);
     memcpy(layout->stride, self->source.stride, sizeof layout->stride);
     memcpy(layout->second_stride, self->second.stride, sizeof layout->second_stride);

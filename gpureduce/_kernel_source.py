@@ -161,5 +161,5 @@ struct User {{
     if len(inputs) == 1:
         parts.append(f"GR_CUSTOM_ENTRY({name}_flat, general_flat<Custom<User>, User::First::Stored>)\n")
     parts.append(f"GR_CUSTOM_ENTRY({name}_axis, reduce_axis<Custom<User>, FromInputs<User>>)\n")
-    parts.append(f"GR_CUSTOM_ENTRY({name}_last, reduce_axis<Custom<User>, FromState<Custom<User>>>)\n")
+    parts.append(f"GR_CUSTOM_ENTRY({name}_last, reduce_last<Custom<User>>)\n")
     return "".join(parts)

@@ -5,6 +5,7 @@
 #include "complex.cuh"
 #include "custom_params.h"
 #include "general_axis.cuh"
+#include "general_last.cuh"
 
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)

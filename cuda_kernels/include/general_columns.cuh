@@ -4,14 +4,10 @@
 
 #include "general.cuh"
 #include "general_offsets.cuh"
+#include "vector.cuh"
 
 template <class In>
 constexpr unsigned column_width = 16 / sizeof(In) < GR_MOST_COLUMNS ? 16 / sizeof(In) : GR_MOST_COLUMNS;
-
-constexpr unsigned alignment_of(unsigned bytes) {
-    return bytes < 16 ? bytes : 16;
-}
-template <class T, unsigned N> struct alignas(alignment_of(sizeof(T) * N)) Vector { T at[N]; };
 
 // The slot of a thread. In a ragged batch the first `head` elements come before the first whole vector, and
 // its slots have `rows` vectors or one less.

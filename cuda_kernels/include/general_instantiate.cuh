@@ -4,6 +4,7 @@
 #include "ordering.cuh"
 #include "general_columns.cuh"
 #include "general_last.cuh"
+#include "general_map.cuh"
 #include "general_rows.cuh"
 #include "general_tiles.cuh"
 
@@ -19,6 +20,7 @@
     GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype, reduce_rows<F<In>, In>)            \
     GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
+    GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
