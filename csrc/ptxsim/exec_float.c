@@ -41,16 +41,13 @@ PTX_UNARY(tanh_f32, f32, f32, ptx_result_f32((f32)tanh((f64)x)))
 PTX_UNARY(rsqrt_f64, f64, f64, ptx_result_f64(1.0 / sqrt(x), x, x, x))
 
 /* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write the upper 32 bits alone, subnormals as zeros. */
-static inline f64 upper_half(u64 bits) {
+static inline f64 upper_half(f64 value) {
+    const u64 bits = value != value ? 0x7fffffff00000000u : ptx_bits_f64(value);
     return ptx_f64_of(bits & 0x7ff0000000000000u ? bits & ~0xffffffffull : bits & 1ull << 63);
 }
 
-static inline f64 rounded_to_upper_half(f64 value) {
-    return value != value ? ptx_f64_of(0x7fffffff00000000u) : upper_half(ptx_bits_f64(value) + 0x80000000u);
-}
-
-PTX_UNARY(rcp_approx_f64, f64, f64, rounded_to_upper_half(1.0 / upper_half(ptx_bits_f64(x))))
-PTX_UNARY(rsqrt_approx_f64, f64, f64, rounded_to_upper_half(1.0 / sqrt(upper_half(ptx_bits_f64(x)))))
+PTX_UNARY(rcp_approx_f64, f64, f64, upper_half(1.0 / upper_half(x)))
+PTX_UNARY(rsqrt_approx_f64, f64, f64, upper_half(1.0 / sqrt(upper_half(x))))
 
 /* Arithmetic that rounds to zero, down or up: the host's own, in that mode. Lanes lie in memory, which the
    calls that set the mode might read and write for all the compiler knows, so nothing moves across them. */
