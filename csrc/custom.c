@@ -74,6 +74,7 @@ static gr_status take_inputs(job *self, gr_backend *backend, const gr_custom_req
                              gr_error *error) {
     uint64_t *const places[] = {&self->plan.launches[0].params.in, &self->plan.launches[0].params.second};
     size_t arrays = 0;
+    self->params.even = request->even;
     for (size_t i = 0; i < request->count; ++i) {
         const gr_custom_operand *operand = &request->operands[i];
         gr_custom_input *input = &self->params.inputs[i];

@@ -23,6 +23,7 @@ typedef struct gr_custom_operand {
 typedef struct gr_custom_request {
     size_t count;
     gr_custom_operand operands[GR_MAX_INPUTS];
+    bool even;           /* as in custom_params.h */
     size_t result_bytes; /* of one result */
     void *host_out;      /* room for the results in host memory; NULL: they go to device_out */
     gr_devptr device_out;

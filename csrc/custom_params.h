@@ -18,6 +18,7 @@ typedef struct gr_custom_input {
 typedef struct gr_custom_params {
     gr_general_params general; /* first, so that general kernels can be handed the whole */
     gr_custom_input inputs[GR_MAX_INPUTS];
+    uint64_t even; /* by position: not 0 when each input is one dimension, of one stride */
 } gr_custom_params;
 
 #endif

@@ -169,12 +169,15 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
     else
         describe_arrays(self, &layout);
     gr_status status = gr_general_plan_make(&layout, &gr_reference_limits, &self->plan, error);
+    bool even = true;
     for (size_t i = 0; status == GR_OK && i < self->arrays; ++i) {
         gr_custom_operand *operand = &self->request.operands[self->input[i]];
         operand->source = self->operands[i].source;
         if (self->by_position)
             status = describe_dims(&self->operands[i], &operand->input.dims, error);
+        even = even && operand->input.dims.extent[1] <= 1;
     }
+    self->request.even = even;
     return status;
 }
 

@@ -84,6 +84,10 @@ def _element(dtype: str) -> str:
     return f"element_{dtype}"
 
 
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
 def _lines(where: str, written: str) -> str:
     """Return text on lines of its own, which the compiler counts from 1 and calls `where`."""
     return f'\n#line 1 "{where}"\n{written}\n'
@@ -104,7 +108,7 @@ def _reads(types: Types) -> str:
         if is_scalar:
             reads.append(f"read_scalar<{_element(dtype)}>(p.inputs[{number}])")
         elif types.by_position:
-            reads.append(f"read_position<{_element(dtype)}>(p.inputs[{number}], in)")
+            reads.append(f"read_position<{_element(dtype)}, Even>(p.inputs[{number}], in)")
         else:
             reads.append(f"read_address<{_element(dtype)}>({next(places)})")
     return ", ".join(reads)
@@ -120,7 +124,6 @@ def source(
     if reduce_type in SUPPORTED:
         reduce_type = f"{_element(reduce_type)}::Value"
     arguments = ", ".join(f"const {_element(dtype)}::Value {p.name}" for p, dtype in declared[:-1])
-    has_identity = "true" if written.identity else "false"
     result = f"{_element(types.out)}::Value &{out.name}"
     parts = [
         '#include "custom.cuh"\n',
@@ -139,7 +142,9 @@ struct User {{
     using Value = gr_value;
     using First = {_element(types.inputs[0])};
     using Out = {_element(types.out)};
-    static constexpr bool has_identity = {has_identity};
+    static constexpr bool has_identity = {_truth(bool(written.identity))};
+    static constexpr bool by_position = {_truth(types.by_position)};
+    template <bool Even>
     static __device__ Value map_at(const gr_custom_params &p, int64_t in, int64_t second) {{
         return gr_map({_reads(types)});
     }}
@@ -160,6 +165,6 @@ struct User {{
     ]
     if len(inputs) == 1:
         parts.append(f"GR_CUSTOM_ENTRY({name}_flat, general_flat<Custom<User>, User::First::Stored>)\n")
-    parts.append(f"GR_CUSTOM_ENTRY({name}_axis, reduce_axis<Custom<User>, FromInputs<User>>)\n")
+    parts.append(f"GR_CUSTOM_ENTRY({name}_axis, custom_axis<User>)\n")
     parts.append(f"GR_CUSTOM_ENTRY({name}_last, reduce_last<Custom<User>>)\n")
     return "".join(parts)

@@ -142,6 +142,7 @@ class ReductionKernel:
             "preamble": text(preamble, "preamble"),
             "options": tuple(text(option, "options") for option in options),
         }
+        self.__name__ = name  # profilers look for it
         self._inputs = parameters(in_params, "in_params", _core.MAX_INPUTS)
         (self._out,) = parameters(out_params, "out_params", 1)
         self._expressions = Expressions(**{key: self._arguments[key] for key in Expressions.__annotations__})

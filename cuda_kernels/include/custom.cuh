@@ -83,9 +83,11 @@ template <> struct Element<gr_bf16> {
 template <class E> __device__ typename E::Value read_address(uint64_t address) {
     return E::load(*reinterpret_cast<const typename E::Stored *>(address));
 }
-template <class E>
+template <class E, bool Even>
 __device__ typename E::Value read_position(const gr_custom_input &input, int64_t position) {
-    return read_address<E>(input.address + offsets(input.dims, uint64_t(position)).in);
+    const int64_t offset =
+        Even ? position * input.dims.stride[0] : offsets(input.dims, uint64_t(position)).in;
+    return read_address<E>(input.address + offset);
 }
 template <class E> __device__ typename E::Value read_scalar(const gr_custom_input &input) {
     typename E::Stored stored;
@@ -149,13 +151,24 @@ template <class User> struct Custom {
     }
 };
 
-template <class User> struct FromInputs {
+template <class User, bool Even> struct FromInputs {
     static __device__ typename Custom<User>::State at(const gr_general_params &p, int64_t in, int64_t second,
                                                       uint64_t) {
         const gr_custom_params &whole = reinterpret_cast<const gr_custom_params &>(p);
-        return Custom<User>::State::one(User::map_at(whole, in, second));
+        return Custom<User>::State::one(User::template map_at<Even>(whole, in, second));
     }
 };
+
+// Even inputs have kernel code of their own, without a branch between one load and the next.
+template <class User> __device__ void custom_axis(const gr_general_params &p) {
+    if constexpr (User::by_position) {
+        if (!reinterpret_cast<const gr_custom_params &>(p).even) {
+            reduce_axis<Custom<User>, FromInputs<User, false>>(p);
+            return;
+        }
+    }
+    reduce_axis<Custom<User>, FromInputs<User, true>>(p);
+}
 
 #define GR_CUSTOM_ENTRY(name, ...)                                                                           \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS) name(const gr_custom_params p) {        \

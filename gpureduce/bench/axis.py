@@ -147,7 +147,9 @@ def measure(
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m gpureduce.bench.axis", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m gpureduce.bench.axis", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--exponent", type=int, default=24, help="of two, for the elements (default 24)")
     parser.add_argument("--large", type=int, default=26, help="the same for a second, coarser sweep")
