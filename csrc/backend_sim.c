@@ -4,25 +4,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend.h"
+#include "backend_sim.h"
 #include "launch_plan.h"
-#include "ptxsim/ptxsim.h"
-
-/* Far beyond any reduction that a person waits for, so that only an endless loop meets it. */
-#define STEP_BUDGET (UINT64_C(1) << 40)
 
 enum { MAX_THREADS = 256 };
 
 typedef struct sim_backend {
     gr_backend base; /* first, so that a gr_backend is one of these */
     ptx_memory *memory;
+    gr_sim_watch watch; /* without `prepare` there is none */
 } sim_backend;
 
 static ptx_memory *memory_of(gr_backend *base) {
     return ((sim_backend *)base)->memory;
 }
 
-static gr_status check(ptx_status status, const ptx_error *from, gr_error *error) {
+gr_status gr_sim_check(ptx_status status, const ptx_error *from, gr_error *error) {
     switch (status) {
     case PTX_OK:
         return GR_OK;
@@ -37,7 +34,8 @@ static gr_status check(ptx_status status, const ptx_error *from, gr_error *error
 
 static gr_status sim_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
     ptx_error failed;
-    return check(ptx_memory_alloc(memory_of(base), bytes > 0 ? bytes : 16, out, &failed), &failed, error);
+    return gr_sim_check(ptx_memory_alloc(memory_of(base), bytes > 0 ? bytes : 16, out, &failed), &failed,
+                        error);
 }
 
 static void sim_free(gr_backend *base, gr_devptr address) {
@@ -48,12 +46,12 @@ static void sim_free(gr_backend *base, gr_devptr address) {
 
 static gr_status sim_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes, gr_error *error) {
     ptx_error failed;
-    return check(ptx_memory_write(memory_of(base), to, from, bytes, &failed), &failed, error);
+    return gr_sim_check(ptx_memory_write(memory_of(base), to, from, bytes, &failed), &failed, error);
 }
 
 static gr_status sim_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
     ptx_error failed;
-    return check(ptx_memory_read(memory_of(base), to, from, bytes, &failed), &failed, error);
+    return gr_sim_check(ptx_memory_read(memory_of(base), to, from, bytes, &failed), &failed, error);
 }
 
 /* A gr_module is a ptx_module and a gr_kernel a ptx_kernel: both are opaque to the callers. */
@@ -63,7 +61,7 @@ static gr_status sim_load(gr_backend *base, const gr_image *image, gr_module **o
     ptx_module *module = NULL;
     const ptx_status status = ptx_module_parse(image->data, image->size, &module, &failed);
     *out = (gr_module *)module;
-    return check(status, &failed, error);
+    return gr_sim_check(status, &failed, error);
 }
 
 static void sim_unload(gr_backend *base, gr_module *module) {
@@ -81,7 +79,7 @@ static gr_status sim_find(gr_backend *base, gr_module *module, const char *entry
     return GR_OK;
 }
 
-static unsigned thread_count(void) {
+unsigned gr_sim_threads(void) {
     const char *text = getenv("GPUREDUCE_SIM_THREADS");
     if (text != NULL && *text != '\0') {
         const long asked = strtol(text, NULL, 10);
@@ -96,19 +94,29 @@ static unsigned thread_count(void) {
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
                             gr_error *error) {
     ptx_error failed;
-    const ptx_launch_config config = {
+    ptx_launch_config config = {
         .grid = {launch->grid[0], launch->grid[1], 1},
         .block = {launch->block, 1, 1},
         .dynamic_shared_bytes = launch->shared_bytes,
         .params = launch->params,
         .param_bytes = launch->param_bytes,
-        .threads = thread_count(),
-        .step_budget = STEP_BUDGET,
+        .threads = gr_sim_threads(),
+        .step_budget = GR_SIM_STEP_BUDGET,
         .interrupted = interrupt != NULL ? interrupt->pending : NULL,
         .interrupted_arg = interrupt != NULL ? interrupt->arg : NULL,
     };
     const ptx_kernel *kernel = (const ptx_kernel *)launch->kernel;
-    return check(ptx_launch(kernel, memory_of(base), &config, NULL, &failed), &failed, error);
+    const gr_sim_watch *watch = &((sim_backend *)base)->watch;
+    if (watch->prepare != NULL) {
+        const gr_status status = watch->prepare(watch->arg, kernel, &config, error);
+        if (status != GR_OK)
+            return status;
+    }
+    return gr_sim_check(ptx_launch(kernel, memory_of(base), &config, NULL, &failed), &failed, error);
+}
+
+void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch) {
+    ((sim_backend *)backend)->watch = *watch;
 }
 
 /* A launch returns when it is done. */
@@ -152,7 +160,7 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
     /* As much memory as the machine has: more would end in the kernel's out-of-memory killer. */
     const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     const size_t memory = pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
-    const gr_status status = check(ptx_memory_create(memory, &self->memory, &failed), &failed, error);
+    const gr_status status = gr_sim_check(ptx_memory_create(memory, &self->memory, &failed), &failed, error);
     if (status != GR_OK) {
         free(self);
         return status;

@@ -88,7 +88,7 @@ void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted
     device->backend->free(device->backend, unwanted);
 }
 
-static void device_close(gr_device *device) {
+void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
     for (size_t i = 0; device->images != NULL && i < image_count(); ++i) {
@@ -105,7 +105,7 @@ static void device_close(gr_device *device) {
     free(device);
 }
 
-static gr_status device_open(gr_device_kind kind, int index, gr_device **out, gr_error *error) {
+gr_status gr_device_open(gr_device_kind kind, int index, gr_device **out, gr_error *error) {
     gr_device *device = calloc(1, sizeof *device);
     if (device == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
@@ -119,7 +119,7 @@ static gr_status device_open(gr_device_kind kind, int index, gr_device **out, gr
     else
         status = gr_backend_sim_open(&device->backend, error);
     if (status != GR_OK) {
-        device_close(device);
+        gr_device_close(device);
         return status;
     }
     *out = device;
@@ -138,9 +138,9 @@ gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_e
 void gr_registry_close(gr_registry *registry) {
     if (registry->image_folder == NULL)
         return;
-    device_close(registry->sim);
+    gr_device_close(registry->sim);
     for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
-        device_close(registry->cuda[i]);
+        gr_device_close(registry->cuda[i]);
     pthread_mutex_destroy(&registry->lock);
     free(registry->image_folder);
     memset(registry, 0, sizeof *registry);
@@ -156,7 +156,7 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
                        GR_MAX_CUDA_DEVICES - 1);
     gr_device **slot = kind == GR_DEVICE_CUDA ? &registry->cuda[index] : &registry->sim;
     pthread_mutex_lock(&registry->lock);
-    gr_status status = *slot != NULL ? GR_OK : device_open(kind, (int)index, slot, error);
+    gr_status status = *slot != NULL ? GR_OK : gr_device_open(kind, (int)index, slot, error);
     *out = *slot;
     pthread_mutex_unlock(&registry->lock);
     return status;

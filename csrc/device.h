@@ -34,6 +34,10 @@ typedef struct gr_registry {
 gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_error *error);
 void gr_registry_close(gr_registry *registry);
 
+/* A device of one's own, beside those of the registry; without index for the simulator. */
+gr_status gr_device_open(gr_device_kind kind, int index, gr_device **out, gr_error *error);
+void gr_device_close(gr_device *device);
+
 /* The device, opened if need be; it belongs to the registry. */
 gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
                              gr_error *error);

@@ -11,6 +11,7 @@
 #include "py_dlpack.h"
 #include "py_errors.h"
 #include "py_general.h"
+#include "py_profile.h"
 #include "reduce.h"
 
 static py_state *state_of(PyObject *module) {
@@ -229,6 +230,15 @@ static PyMethodDef methods[] = {
      "custom_run"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
      "custom_run(kernels, inputs, by_position, axes, out)"},
+    {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
+     "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block)"
+     " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
+    {"simulate", py_simulate, METH_VARARGS,
+     "simulate(ptx, kernel, grid, block, parameter bytes, ((array, offset of its address), ...), "
+     "shared_bytes,"
+     " races, timeline_block) -> as profile; arrays are copied to the simulator and back"},
+    {"kernel_params", py_kernel_params, METH_VARARGS,
+     "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},

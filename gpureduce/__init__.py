@@ -38,7 +38,9 @@ from gpureduce._general import (
     sum,
 )
 from gpureduce._nvrtc import CompileError
+from gpureduce._profile import Profile, profile
 from gpureduce._reduction_kernel import ReductionKernel
+from gpureduce._simulate import simulate
 from gpureduce._variants import Variant, ptx, source, variants
 from gpureduce._version import __version__
 
@@ -47,6 +49,7 @@ __all__ = [
     "Device",
     "DeviceArray",
     "DeviceError",
+    "Profile",
     "ReductionKernel",
     "SimulationError",
     "SimulatorWarning",
@@ -67,8 +70,10 @@ __all__ = [
     "min",
     "numpy_like",
     "prod",
+    "profile",
     "ptx",
     "reduce",
+    "simulate",
     "source",
     "sum",
     "to_device",

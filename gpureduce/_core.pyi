@@ -96,6 +96,46 @@ def custom_run(
     out: np.ndarray | DeviceView,
     /,
 ) -> None: ...
+
+# A launch: name, grid, block, shared bytes, instructions, counters, rounds, timeline, races, races dropped.
+Observed: TypeAlias = tuple[
+    str,
+    tuple[int, int, int],
+    tuple[int, int, int],
+    int,
+    list[tuple[int, str, str, tuple[tuple[str, int], ...], int]],
+    bytes,
+    bytes,
+    tuple[int, int, bytes] | None,
+    list[tuple[str, int, int, int, int, int, int, int]] | None,
+    int,
+]
+
+def profile(
+    a: ArrayLike,
+    op: str,
+    variant: str,
+    block_size: int | None,
+    grid_size: int | None,
+    device_kind: int,
+    device_index: int,
+    races: int,
+    timeline_block: int,
+    /,
+) -> tuple[np.generic | None, list[Observed], str | None]: ...
+def simulate(
+    ptx: str,
+    kernel: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    params: bytes,
+    arrays: tuple[tuple[np.ndarray, int], ...],
+    shared_bytes: int,
+    races: bool,
+    timeline_block: int,
+    /,
+) -> tuple[None, list[Observed], str | None]: ...
+def kernel_params(ptx: str, kernel: str, /) -> tuple[list[tuple[str, int, int]], int]: ...
 def device_alloc(device_kind: int, device_index: int, nbytes: int, /) -> int: ...
 def device_free(device_kind: int, device_index: int, address: int, /) -> None: ...
 def device_write(device_kind: int, device_index: int, address: int, array: np.ndarray, /) -> None: ...

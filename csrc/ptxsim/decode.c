@@ -567,8 +567,7 @@ static bool append(ptx_parser *p, const ptx_instr *in, const ptx_token *at) {
     kernel->source[kernel->count] = (ptx_source){.line = at->line,
                                                  .column = at->column,
                                                  .text_offset = (uint32_t)(at->line_start - p->module->text),
-                                                 .loc_file = p->loc_file,
-                                                 .loc_line = p->loc_line};
+                                                 .location = p->location};
     kernel->code[kernel->count++] = *in;
     return true;
 }

@@ -111,8 +111,8 @@ struct ptx_instr {
 /* Where an instruction came from. */
 typedef struct ptx_source {
     uint32_t line, column;
-    uint32_t text_offset;        /* of the first character of its line in the module's text */
-    uint32_t loc_file, loc_line; /* the .loc in force, 0 when there is none */
+    uint32_t text_offset; /* of the first character of its line in the module's text */
+    uint32_t location;    /* the .loc in force: index of the module's + 1, 0 when there is none */
 } ptx_source;
 
 /* Constants live behind the registers of each warp, one slot each. */
@@ -154,6 +154,11 @@ typedef enum ptx_special {
     PTX_SPECIAL_COUNT
 } ptx_special;
 
+typedef struct ptx_param {
+    ptx_type type;
+    size_t offset, bytes; /* more bytes than the type's: an array or a structure */
+} ptx_param;
+
 struct ptx_kernel {
     const ptx_module *module;
     char *name;
@@ -164,7 +169,8 @@ struct ptx_kernel {
     size_t constant_count, constant_capacity;
     uint32_t register_bytes, constant_bytes; /* of one warp */
     uint32_t predicate_count;
-    size_t param_bytes;
+    ptx_param *params;
+    size_t param_count, param_capacity, param_bytes;
     size_t shared_bytes;  /* static */
     size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
     uint32_t max_threads; /* product of .maxntid, 0 when not given */
@@ -177,6 +183,12 @@ typedef struct ptx_source_file {
     char *name;
 } ptx_source_file;
 
+/* A .loc: a place in a source file, and for inlined code the place that it was inlined at. */
+typedef struct ptx_location {
+    uint32_t file, line, column; /* `file` is a ptx_source_file's index */
+    uint32_t caller;             /* index + 1 of the location it was inlined at, 0 if it was not */
+} ptx_location;
+
 struct ptx_module {
     char *text;
     size_t length;
@@ -184,6 +196,8 @@ struct ptx_module {
     size_t kernel_count, kernel_capacity;
     ptx_source_file *files;
     size_t file_count, file_capacity;
+    ptx_location *locations;
+    size_t location_count, location_capacity;
 };
 
 /* Makes room for one more element; false when memory ran out. */

@@ -242,41 +242,6 @@ bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern) {
     return ptx_expect(p, ";", "after the variable");
 }
 
-/* ---- debug directives ---- */
-
-static bool parse_file(ptx_parser *p) {
-    uint64_t index = 0;
-    unsigned line = p->token.line;
-    ptx_advance(p);
-    if (!ptx_parse_count(p, UINT32_MAX, &index, "the file index"))
-        return false;
-    if (p->token.kind != PTX_TOKEN_STRING)
-        return ptx_syntax(p, &p->token, "expected the name of a file");
-    ptx_module *m = p->module;
-    if (!ptx_reserve(&m->files, &m->file_capacity, m->file_count, sizeof *m->files))
-        return ptx_out_of_memory(p);
-    char *name = strndup(p->token.start, p->token.length);
-    if (!name)
-        return ptx_out_of_memory(p);
-    m->files[m->file_count++] = (ptx_source_file){.index = (uint32_t)index, .name = name};
-    while (p->token.kind != PTX_TOKEN_END && p->token.line == line)
-        ptx_advance(p);
-    return true;
-}
-
-/* .loc file line column [, function_name ..., inlined_at ...] */
-bool ptx_parse_location(ptx_parser *p) {
-    uint64_t file = 0, line = 0;
-    if (!ptx_parse_count(p, UINT32_MAX, &file, "the file index") ||
-        !ptx_parse_count(p, UINT32_MAX, &line, "the source line"))
-        return false;
-    if (line != 0) { /* line 0 marks code that belongs to no line; what came before still says more */
-        p->loc_file = (uint32_t)file;
-        p->loc_line = (uint32_t)line;
-    }
-    return ptx_skip_line(p);
-}
-
 static bool parse_section(ptx_parser *p) {
     ptx_advance(p);
     while (p->token.kind != PTX_TOKEN_END && !ptx_at(p, "{"))
@@ -290,6 +255,7 @@ static bool parse_parameter(ptx_parser *p) {
     if (!ptx_expect(p, ".param", "to begin a parameter"))
         return false;
     uint64_t element = 0, align = 0, pointee;
+    ptx_type kind = PTX_TYPE_NONE;
     bool pointer = false;
     while (p->token.kind == PTX_TOKEN_DIRECTIVE) {
         ptx_type type = ptx_type_named(p->token.start + 1, p->token.length - 1);
@@ -297,6 +263,7 @@ static bool parse_parameter(ptx_parser *p) {
             if (!parse_align(p, pointer ? &pointee : &align))
                 return false;
         } else if (type != PTX_TYPE_NONE && type != PTX_TYPE_PRED) {
+            kind = type;
             element = ptx_type_bytes(type);
             ptx_advance(p);
         } else if (ptx_at(p, ".ptr")) {
@@ -329,6 +296,11 @@ static bool parse_parameter(ptx_parser *p) {
     if (!ptx_reserve(&p->symbols, &p->symbol_capacity, p->symbol_count, sizeof *p->symbols))
         return ptx_out_of_memory(p);
     p->symbols[p->symbol_count++] = symbol;
+    ptx_kernel *kernel = p->kernel;
+    if (!ptx_reserve(&kernel->params, &kernel->param_capacity, kernel->param_count, sizeof *kernel->params))
+        return ptx_out_of_memory(p);
+    kernel->params[kernel->param_count++] =
+        (ptx_param){.type = kind, .offset = symbol.offset, .bytes = symbol.bytes};
     return true;
 }
 
@@ -391,6 +363,7 @@ static void free_kernel(ptx_kernel *kernel) {
     free(kernel->code);
     free(kernel->source);
     free(kernel->constants);
+    free(kernel->params);
     free(kernel);
 }
 
@@ -402,7 +375,7 @@ static void reset_kernel_state(ptx_parser *p, size_t module_symbols) {
     for (size_t i = 0; i < module_symbols; i++)
         p->symbols[i].placed = false;
     p->sink32 = p->sink64 = p->scope = 0;
-    p->loc_file = p->loc_line = 0;
+    p->location = 0;
     p->kernel = NULL;
 }
 
@@ -494,7 +467,7 @@ static bool parse_directive(ptx_parser *p) {
     if (ptx_accept(p, ".const"))
         return ptx_parse_variable(p, PTX_SPACE_CONST, is_extern);
     if (ptx_at(p, ".file"))
-        return parse_file(p);
+        return ptx_parse_file(p);
     if (ptx_at(p, ".loc"))
         return ptx_skip_line(p);
     if (ptx_at(p, ".section"))
@@ -554,6 +527,7 @@ void ptx_module_free(ptx_module *module) {
         free(module->files[i].name);
     free(module->kernels);
     free(module->files);
+    free(module->locations);
     free(module->text);
     free(module);
 }

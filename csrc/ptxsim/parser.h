@@ -101,7 +101,7 @@ typedef struct ptx_parser {
     size_t scope_count, scope_capacity;
     uint32_t scope;
     uint32_t sink32, sink64; /* slot + 1 for the results that `_` throws away */
-    uint32_t loc_file, loc_line;
+    uint32_t location;       /* index + 1, 0 for none */
 } ptx_parser;
 
 /* Both return false, so that `return ptx_syntax(...)` reads well; only the first error is kept. */
@@ -120,9 +120,12 @@ bool ptx_parse_count(ptx_parser *p, uint64_t limit, uint64_t *value, const char 
 bool ptx_skip_to_semicolon(ptx_parser *p);
 bool ptx_skip_line(ptx_parser *p);
 bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
-bool ptx_parse_location(ptx_parser *p);
 /* Gives a shared variable its offset in the kernel at hand. */
 bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
+
+/* location.c */
+bool ptx_parse_file(ptx_parser *p);
+bool ptx_parse_location(ptx_parser *p);
 
 /* statement.c: a kernel's body, from `{` to its `}` */
 bool ptx_parse_body(ptx_parser *p);

@@ -16,13 +16,18 @@ typedef struct readers {
     uint32_t warp;
 } readers;
 
+/* The last write of a word. */
+typedef struct writer {
+    uint32_t time, pc;
+    uint32_t access; /* the number of the access */
+    uint16_t thread;
+    uint16_t other; /* of atomics, which need no order among themselves: one more thread, or NO_THREAD */
+} writer;
+
 /* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
    all blocks. Two warps of readers are enough: of a third, one of them raced with the same writer. */
 typedef struct cell {
-    uint32_t written, write_pc;
-    uint32_t access;               /* the number of the access that wrote */
-    uint16_t writer, other_writer; /* the other one by an atomic, NO_THREAD if there is none */
-    bool atomic;
+    writer write, atomic;
     readers read[2];
 } cell;
 
@@ -104,24 +109,26 @@ static const uint8_t *stored_value(const touch *t, unsigned lane) {
 }
 
 /* Lanes of one store that write the same value to one word do no harm. */
-static bool same_value(const checking *c, const touch *t, const cell *at) {
-    return at->access == c->access && t->access->effect == PTX_EFFECT_STORE &&
-           memcmp(stored_value(t, t->lane), stored_value(t, at->writer % PTX_LANES), c->unit) == 0;
+static bool same_value(const checking *c, const touch *t, const writer *by) {
+    return by->access == c->access && t->access->effect == PTX_EFFECT_STORE &&
+           memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
 }
 
 /* ---- cells ---- */
 
-static void check_write(checking *c, const touch *t, const cell *at, ptx_hazard hazard) {
-    if (at->atomic && t->access->effect == PTX_EFFECT_ATOMIC)
+static void check_writer(checking *c, const touch *t, const writer *by) {
+    if (by->time < c->block_time)
         return;
-    unsigned writer = at->writer;
-    if (ordered(c, t, writer, at->written)) {
-        if (at->other_writer == NO_THREAD || ordered(c, t, at->other_writer, at->written))
+    unsigned thread = by->thread;
+    if (ordered(c, t, thread, by->time)) {
+        if (by->other == NO_THREAD || ordered(c, t, by->other, by->time))
             return;
-        writer = at->other_writer;
+        thread = by->other;
     }
-    if (hazard != PTX_HAZARD_WRITE_WRITE || !same_value(c, t, at))
-        report(c, t, hazard, at->write_pc, writer);
+    if (t->access->effect != PTX_EFFECT_STORE)
+        report(c, t, PTX_HAZARD_WRITE_READ, by->pc, thread);
+    else if (!same_value(c, t, by))
+        report(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread);
 }
 
 static void check_readers(checking *c, const touch *t, const readers *r) {
@@ -163,31 +170,31 @@ static void note_read(const checking *c, const touch *t, cell *at) {
     mine->pc = t->pc;
 }
 
-static void note_write(const checking *c, const touch *t, cell *at) {
-    bool atomic = t->access->effect == PTX_EFFECT_ATOMIC;
-    uint16_t thread = thread_of(t);
-    bool joins = atomic && at->atomic && !ordered(c, t, at->writer, at->written);
-    at->other_writer = joins ? at->writer : NO_THREAD;
-    at->writer = thread;
-    at->atomic = atomic;
-    at->written = c->now;
-    at->write_pc = t->pc;
-    at->access = c->access;
+static void note_write(const checking *c, const touch *t, writer *by, bool joins) {
+    by->other = joins ? by->thread : NO_THREAD;
+    by->thread = thread_of(t);
+    by->time = c->now;
+    by->pc = t->pc;
+    by->access = c->access;
 }
 
 static inline void touch_cell(checking *c, const touch *t, cell *at) {
-    bool writes = t->access->effect != PTX_EFFECT_LOAD, reads = t->access->effect != PTX_EFFECT_STORE;
-    if (at->written >= c->block_time)
-        check_write(c, t, at, reads ? PTX_HAZARD_WRITE_READ : PTX_HAZARD_WRITE_WRITE);
-    else if (reads && at->written < c->begin)
+    ptx_effect effect = t->access->effect;
+    if (effect != PTX_EFFECT_STORE && at->write.time < c->begin && at->atomic.time < c->begin)
         report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(t));
-    if (writes) {
-        check_readers(c, t, &at->read[0]);
-        check_readers(c, t, &at->read[1]);
-        note_write(c, t, at);
-    } else {
+    check_writer(c, t, &at->write);
+    if (effect != PTX_EFFECT_ATOMIC)
+        check_writer(c, t, &at->atomic);
+    if (effect == PTX_EFFECT_LOAD) {
         note_read(c, t, at);
+        return;
     }
+    check_readers(c, t, &at->read[0]);
+    check_readers(c, t, &at->read[1]);
+    if (effect == PTX_EFFECT_STORE)
+        note_write(c, t, &at->write, false);
+    else
+        note_write(c, t, &at->atomic, !ordered(c, t, at->atomic.thread, at->atomic.time));
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {

@@ -178,9 +178,44 @@ static void test_unused_declarations(void) {
     CHECK(ptx_module_kernel_at(module, 1) == NULL);
     CHECK(ptx_module_find(module, "K") == NULL);
     CHECK_EQUAL(ptx_kernel_param_bytes(kernel), 24);
-    CHECK_EQUAL(kernel->source[0].loc_line, 7);
-    CHECK_EQUAL(kernel->source[0].loc_file, 1);
+    CHECK_EQUAL(kernel->source[0].location, 2);
+    CHECK_EQUAL(module->locations[1].line, 7);
+    CHECK_EQUAL(module->locations[1].file, 1);
+    CHECK_EQUAL(module->locations[1].caller, 1);
+    CHECK_EQUAL(module->locations[0].line, 8);
+    CHECK_EQUAL(module->locations[0].caller, 0);
     CHECK(strcmp(module->files[0].name, "/a b/x.cu") == 0);
+    ptx_module_free(module);
+}
+
+/* The frames of an instruction's .loc as `file:line` from the inside out. */
+static void expect_frames(const ptx_module *module, const ptx_kernel *kernel, size_t pc, const char *frames) {
+    char got[200] = "";
+    for (uint32_t at = kernel->source[pc].location; at; at = module->locations[at - 1].caller)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%u:%u ", module->locations[at - 1].file,
+                 module->locations[at - 1].line);
+    check_report(strcmp(got, frames) == 0, frames, (int)pc, got);
+}
+
+static void test_inlined_locations(void) {
+    static const char text[] =
+        SIM_HEADER ".file 1 \"k.cu\"\n.file 2 \"helper.cuh\"\n.entry k() {\nbar.sync 0;\n"
+                   ".loc 1 10 5\nbar.sync 0;\n"
+                   ".loc 1 20 9, function_name $L__a, inlined_at 1 10 5\n"
+                   ".loc 2 3 1, function_name $L__b + 7, inlined_at 1 20 9\nbar.sync 0;\n"
+                   ".loc 1 0 0\nbar.sync 0;\n"
+                   ".loc 2 4 1, function_name $L__b, inlined_at 1 30 2\nbar.sync 0;\n"
+                   ".loc 1 11 5\nret;\n}\n";
+    ptx_module *module;
+    ptx_error error;
+    CHECK_EQUAL(ptx_module_parse(text, strlen(text), &module, &error), PTX_OK);
+    const ptx_kernel *kernel = ptx_module_find(module, "k");
+    expect_frames(module, kernel, 0, "");
+    expect_frames(module, kernel, 1, "1:10 ");
+    expect_frames(module, kernel, 2, "2:3 1:20 1:10 ");
+    expect_frames(module, kernel, 3, "2:3 1:20 1:10 ");
+    expect_frames(module, kernel, 4, "2:4 1:30 ");
+    expect_frames(module, kernel, 5, "1:11 ");
     ptx_module_free(module);
 }
 
@@ -249,6 +284,7 @@ int main(void) {
     test_caret();
     test_module_refusals();
     test_unused_declarations();
+    test_inlined_locations();
     test_kernel_facts();
     test_scopes();
     test_truncation();

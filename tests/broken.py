@@ -1,0 +1,41 @@
+"""The deliberately broken kernels of tests/broken_kernels, and what they are to be flagged for."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).parent / "broken_kernels"
+BLOCKS, THREADS, N = 3, 128, 300  # the last block has a tail
+
+
+def names() -> list[str]:
+    """The kernels, one file each."""
+    return sorted(path.stem for path in FOLDER.glob("*.cu"))
+
+
+def expected(name: str) -> set[str]:
+    """What the first line of the file announces: race, uninitialised, barrier, or nothing at all."""
+    first = (FOLDER / f"{name}.cu").read_text().splitlines()[0]
+    kinds = re.fullmatch(r"// expect: (.+)", first)[1]
+    return set() if kinds == "nothing" else set(kinds.split(", "))
+
+
+def flagged(races) -> set[str]:
+    """The same classes of what was found. Which of two accesses comes first is up to the schedule."""
+    return {race.kind if race.kind in ("uninitialised", "barrier") else "race" for race in races}
+
+
+def arguments() -> list:
+    """Input, room for any of the outputs, and the number of elements."""
+    values = np.random.default_rng(7).random(N, dtype=np.float32)
+    return [values, np.zeros(BLOCKS * THREADS, dtype=np.float32), N]
+
+
+def compile_ptx(nvcc: str, name: str, folder: Path) -> str:
+    """Compile one kernel as the rungs are compiled; return its PTX."""
+    target = folder / f"{name}.ptx"
+    flags = ["-ptx", "-arch=compute_75", "-lineinfo", "-fmad=false"]
+    subprocess.run([nvcc, *flags, str(FOLDER / f"{name}.cu"), "-o", str(target)], check=True, timeout=120)
+    return target.read_text()

@@ -1,0 +1,13 @@
+// expect: race
+// Thread 0 reads the sum while other threads may still add to it.
+extern "C" __global__ void early_result(const float *in, float *out, unsigned n) {
+    __shared__ float sum;
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0)
+        sum = 0.0f;
+    __syncthreads();
+    if (i < n)
+        atomicAdd(&sum, in[i]);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = sum;
+}

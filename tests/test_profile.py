@@ -1,0 +1,383 @@
+"""Profiles: counters against figures worked out by hand, what they are shown as, and PTX of one's own."""
+
+import math
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import gpureduce
+
+VARIANTS = [variant.name for variant in gpureduce.variants()]
+N = 2**14
+
+
+def tree_loads(block, first_stride, rounds):
+    """Warps that load in the rounds of a tree with halving strides."""
+    return sum(math.ceil(max(first_stride >> r, 1) / 32) for r in range(rounds))
+
+
+# Counters
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_result_is_that_of_an_ordinary_run(variant):
+    data = np.random.default_rng(3).integers(-1000, 1000, 5003)
+    assert gpureduce.profile(data, variant).result == data.sum()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bank_conflicts_by_hand(dtype):
+    """One block of v1: in the round of stride s, the lanes of a warp are 2s slots apart."""
+    width = np.dtype(dtype).itemsize // 4  # words an element
+    passes = ideal = 0
+    for r in range(8):
+        stride, threads = 2**r, 128 >> r
+        for warp in range(math.ceil(threads / 32)):
+            for half in range(width):
+                lanes = [lane for lane in range(32) if 32 * warp + lane < threads]
+                lanes = [lane for lane in lanes if width == 1 or lane // 16 == half]
+                if not lanes:
+                    continue
+                ideal += 3  # two loads and a store
+                for offset in (0, stride, 0):
+                    words = {
+                        width * (2 * stride * (32 * warp + lane) + offset) + k
+                        for lane in lanes
+                        for k in range(width)
+                    }
+                    banks = [word % 32 for word in words]
+                    passes += max(banks.count(bank) for bank in set(banks))
+    found = gpureduce.profile(256, "v1", dtype=dtype).totals
+    fill_and_result = 8 * width + 1
+    assert found.shared_wavefronts == passes + fill_and_result
+    assert found.shared_ideal == ideal + fill_and_result
+    assert found.bank_conflicts == passes - ideal > 0
+
+
+def test_conflicts_of_v1_and_of_no_other_rung():
+    for variant in VARIANTS:
+        conflicts = gpureduce.profile(2**16, variant).kernels[0].totals.bank_conflicts
+        assert conflicts == (105 * 256 if variant == "v1" else 0), variant
+
+
+def test_shared_wavefronts_of_the_first_rungs():
+    """A block of 256 threads: 8 warps fill, 8 rounds of two loads and a store, one load of the result."""
+    blocks = N // 256
+    v0, v2 = (gpureduce.profile(N, variant).kernels[0].totals for variant in ("v0", "v2"))
+    assert v0.shared_load_wavefronts == blocks * (2 * (5 * 8 + 4 + 2 + 1) + 1)
+    assert v2.shared_load_wavefronts == blocks * (2 * (4 + 2 + 6) + 1)
+    assert v2.shared_store_wavefronts == blocks * (8 + 4 + 2 + 6)
+    assert v0.barriers == v2.barriers == blocks * 8 * 9
+
+
+@pytest.mark.parametrize(
+    ("variant", "requests"), [("v0", N // 32), ("v3", N // 32), ("v7", N // 32), ("v8", N // 128)]
+)
+def test_global_loads_by_hand(variant, requests):
+    totals = gpureduce.profile(N, variant).kernels[0].totals
+    assert totals.global_load_requests == requests
+    assert totals.global_load_sectors == totals.global_load_ideal == N * 4 // 32
+
+
+def test_sectors_of_a_tail():
+    """33 elements of 4 bytes: four full sectors and one more, by two warps."""
+    totals = gpureduce.profile(33, "v0").totals
+    assert (totals.global_load_requests, totals.global_load_sectors) == (2, 5)
+
+
+def test_rounds_and_idle_warps():
+    rounds = gpureduce.profile(N, "v2").kernels[0].rounds
+    blocks = N // 256
+    assert [each.blocks for each in rounds] == [blocks] * 10
+    assert [each.warps - each.idle_warps for each in rounds] == [blocks * k for k in (8, 4, 2, *[1] * 7)]
+    busy = [each.threads - each.idle_threads for each in rounds]
+    assert busy == [blocks * k for k in (256, 128, 64, 32, 16, 8, 4, 2, 1, 1)]
+
+
+def test_branched_and_predicated():
+    """In v2's round of stride 64 two of eight warps take the body as branched, all eight as predicated."""
+    found = gpureduce.profile(N, "v2")
+    (line,) = (line for line in found.lines() if "slots[t] = Op::combine" in line.text)
+    body = [each for each in found.kernels[0].instructions if each.line_in(found.file) == line.number]
+    loads = [each.counts for each in body if each.effect == "load"]
+    assert len(loads) == 2
+    for counts in loads:
+        assert counts.warp_instructions == N // 256 * 12
+        assert counts.warp_instructions_predicated == N // 256 * 8 * 8
+        assert counts.lane_instructions == N // 256 * 255
+        assert counts.histogram[32] == N // 256 * (4 + 2 + 1)
+        assert [int(counts.histogram[k]) for k in (1, 2, 4, 8, 16)] == [N // 256] * 5
+    (guard,) = (line for line in found.lines() if "if (t < stride)" in line.text)
+    branch = [
+        each.counts for each in found.kernels[0].instructions if each.line_in(found.file) == guard.number
+    ]
+    assert sum(each.divergent_branches for each in branch) == N // 256 * 5
+
+
+def test_totals_are_the_sum_of_the_instructions():
+    found = gpureduce.profile(N, "v5")
+    for kernel in found.kernels:
+        issued = sum(each.counts.warp_instructions for each in kernel.instructions)
+        assert kernel.totals.warp_instructions == issued == int(kernel.totals.histogram.sum())
+    assert found.totals.warp_instructions == sum(kernel.totals.warp_instructions for kernel in found.kernels)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_counters_do_not_depend_on_the_number_of_cpu_threads(variant, monkeypatch):
+    seen = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("GPUREDUCE_SIM_THREADS", threads)
+        found = gpureduce.profile(20011, variant)
+        seen.append((str(found.annotate(ptx=True)), [kernel.rounds for kernel in found.kernels]))
+    assert seen[0] == seen[1]
+
+
+def test_an_operator_block_and_grid_can_be_chosen():
+    found = gpureduce.profile(N, "v7", block_size=96, grid_size=5)
+    assert (found.kernels[0].block, found.kernels[0].grid) == ((96, 1, 1), (5, 1, 1))
+
+
+# Shown
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_annotations_hold_the_source_and_its_counters(variant):
+    found = gpureduce.profile(3000, variant)
+    text = found.annotate()
+    for line in gpureduce.source(variant).splitlines():
+        assert line in text
+    assert f"{found.lines()[0].counts.warp_instructions:,}" in text
+    ptx = found.annotate(ptx=True)
+    assert "ret;" in ptx and "st.global" in ptx or variant == "atomic"
+    for name in found.files():
+        assert name in found.annotate(name)
+
+
+def test_what_is_inlined_counts_for_the_line_that_calls_it():
+    """The tree of v6 stands in a header; its barriers belong to the one line that calls it."""
+    found = gpureduce.profile(N, "v6")
+    (line,) = (line for line in found.lines() if "unrolled_tree" in line.text)
+    assert line.counts.barriers == found.totals.barriers > 0
+    in_header = found.lines("unrolled_tree.cuh")
+    assert sum(each.counts.barriers for each in in_header) == found.totals.barriers
+    assert len([each for each in in_header if each.counts.barriers]) > 2
+
+
+def test_html(tmp_path):
+    found = gpureduce.profile(4096, "v4_published")
+    page = found._repr_html_()
+    assert page.count("<tr>") == page.count("</tr>") == 1 + len(gpureduce.source("v4_published").splitlines())
+    assert "&lt;cstdint&gt;" in page and "__syncwarp is missing" in page
+    assert "v2" in found.compare(gpureduce.profile(4096, "v2"))._repr_html_()
+    assert "<svg" in found.timeline()._repr_html_()
+
+
+def test_comparison():
+    left, right = gpureduce.profile(N, "v1"), gpureduce.profile(N, "v2")
+    rows = {name: (a, b) for name, a, b in left.compare(right).rows()}
+    assert rows["bank conflicts"] == (left.totals.bank_conflicts, 0)
+    assert rows["barriers"] == (left.totals.barriers, right.totals.barriers)
+    assert "0x" in str(left.compare(right))
+    with pytest.raises(TypeError, match="other: expected Profile"):
+        left.compare(3)
+
+
+def test_timeline():
+    found = gpureduce.profile(N, "v1")
+    first, last = found.timeline(), found.timeline(block=N // 256 - 1)
+    assert first.block == 0 and last.block == N // 256 - 1
+    assert (first.states == last.states).all()
+    assert first.active.sum(axis=1).tolist() == [256, 128, 64, 32, 16, 8, 4, 2, 1, 1]
+    assert first.conflict.sum(axis=1).tolist() == [0, 128, 64, 32, 16, 8, 4, 2, 0, 0]
+    assert "round    1 |" + "x" * 32 + "." * 32 + "|" in str(first)
+    assert first.text(width=256).splitlines()[-1].count(".") == 255
+    assert found.timeline(kernel=1).states.shape == (10, 256)
+    with pytest.raises(ValueError, match=r"block: expected 0 to 63, got 64"):
+        found.timeline(64)
+    with pytest.raises(ValueError, match=r"kernel: expected 0 to 1, got 2"):
+        found.timeline(kernel=2)
+    with pytest.raises(ValueError, match="width"):
+        first.text(0)
+
+
+def test_timeline_plot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    ax = gpureduce.profile(4096, "v1").timeline().plot()
+    assert ax.get_xlabel() == "thread"
+
+
+# Refused
+
+
+def test_bad_arguments():
+    for call, error, text in [
+        (lambda: gpureduce.profile(100, "v99"), ValueError, "variant: unknown variant 'v99'"),
+        (lambda: gpureduce.profile(100, 3), TypeError, "variant: expected str"),
+        (
+            lambda: gpureduce.profile(-1, "v0"),
+            ValueError,
+            "arr_or_n: a number of elements cannot be negative",
+        ),
+        (lambda: gpureduce.profile(np.ones(3), "v0", dtype="float32"), TypeError, "dtype: only for a number"),
+        (lambda: gpureduce.profile(100, "v0", block_size=100), ValueError, "block"),
+        (lambda: gpureduce.profile(100, "v0", op="median"), ValueError, "op"),
+        (lambda: gpureduce.profile(100, "v0", races=1), TypeError, "races: expected bool, got int"),
+        (lambda: gpureduce.profile(100, "v0", dtype="float16"), TypeError, "float16"),
+        (lambda: gpureduce.profile(np.ma.array([1.0], mask=[1]), "v0"), TypeError, "masked"),
+        (lambda: gpureduce.profile(100, "v0").lines("x.cu"), ValueError, "no instruction comes from 'x.cu'"),
+    ]:
+        with pytest.raises(error, match=text):
+            call()
+
+
+# PTX of one's own
+
+SCALE = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry scale(.param .u64 in, .param .u64 out, .param .f32 factor, .param .u32 n, .param .s16 shift)
+{
+    .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<4>; .reg .b16 %h<2>;
+    ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.f32 %f1, [factor]; ld.param.u32 %r1, [n];
+    ld.param.s16 %h1, [shift]; cvt.s32.s16 %r6, %h1; cvt.rn.f32.s32 %f3, %r6;
+    mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.u32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p, %r5, %r1;
+    @%p bra end;
+    mul.wide.u32 %rd3, %r5, 4; add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;
+    ld.global.f32 %f2, [%rd4]; mul.rn.f32 %f2, %f2, %f1; add.rn.f32 %f2, %f2, %f3;
+    st.global.f32 [%rd5], %f2;
+end: ret;
+}
+"""
+
+
+def scale(a, out, factor=2.5, n=None, shift=-3, grid=4, block=64):
+    return gpureduce.simulate(
+        SCALE, "scale", grid, block, [a, out, factor, len(a) if n is None else n, shift]
+    )
+
+
+def test_simulate_runs_a_kernel():
+    a = np.arange(200, dtype=np.float32)
+    out = np.full(201, 7, dtype=np.float32)
+    found = scale(a, out)
+    assert (out[:200] == a * np.float32(2.5) - 3).all() and out[200] == 7
+    assert (a == np.arange(200)).all()
+    assert found.totals.global_load_requests == 7 and found.totals.global_load_sectors == 25
+    assert found.races == () and found.kernels[0].grid == (4, 1, 1)
+    assert "ld.global.f32" in found.annotate()
+    assert "2 x" not in found.title and "4 x 1 x 1 blocks of 64 x 1 x 1" in found.title
+
+
+def test_simulate_takes_any_numpy_array():
+    grid = np.arange(400, dtype=np.float32).reshape(20, 20)
+    out = np.zeros((20, 20), dtype=np.float32)
+    scale(grid[::2, ::2], out[::2, ::2], n=100)
+    assert (out[::2, ::2] == grid[::2, ::2] * np.float32(2.5) - 3).all()
+    assert not out[1::2].any()
+    inplace = np.arange(64, dtype=np.float32)
+    gpureduce.simulate(
+        SCALE, "scale", 1, (64, 1), (inplace, inplace, np.float32(2), np.uint32(64), np.int16(1))
+    )
+    assert (inplace == 2 * np.arange(64) + 1).all()
+    frozen = np.zeros(64, dtype=np.float32)
+    frozen.flags.writeable = False
+    scale(np.ones(64, dtype=np.float32), frozen)
+    assert not frozen.any()
+
+
+def test_simulate_refuses():
+    a, out = np.ones(64, dtype=np.float32), np.zeros(64, dtype=np.float32)
+
+    def simulate(ptx=SCALE, kernel="scale", grid=1, block=64, args=(a, out, 2.0, 64, 1), **rest):
+        return gpureduce.simulate(ptx, kernel, grid, block, args, **rest)
+
+    for call, error, text in [
+        (lambda: simulate(ptx=b"x"), TypeError, "ptx: expected str, got bytes"),
+        (lambda: simulate(ptx="nonsense"), gpureduce.SimulationError, "line 1"),
+        (
+            lambda: simulate(ptx=SCALE.replace("mul.rn.f32", "frob.f32")),
+            gpureduce.SimulationError,
+            r"line 14.*frob",
+        ),
+        (lambda: simulate(kernel="scales"), ValueError, r"kernel: there is no kernel 'scales'.*\['scale'\]"),
+        (lambda: simulate(kernel="scale\0"), ValueError, "kernel: a name has no NUL"),
+        (lambda: simulate(grid=0), ValueError, "grid: expected 1 to"),
+        (lambda: simulate(grid=(1, 2, 3, 4)), TypeError, "grid: expected an int or up to three"),
+        (lambda: simulate(grid=1.5), TypeError, "grid: expected an int"),
+        (lambda: simulate(grid=(1, "2")), TypeError, "grid: expected an int"),
+        (lambda: simulate(block=2048), ValueError, "a block of 2048"),
+        (lambda: simulate(shared_bytes=-1), ValueError, "shared_bytes: expected 0 or more"),
+        (lambda: simulate(shared_bytes=10**6), ValueError, "1000000 dynamic bytes"),
+        (lambda: simulate(args=(a, out)), ValueError, "args: the kernel takes 5 arguments, got 2"),
+        (lambda: simulate(args=a), TypeError, "args: expected a list or tuple"),
+        (lambda: simulate(args=(a, out, "x", 64, 1)), TypeError, r"args\[2\]: expected a value for a .f32"),
+        (lambda: simulate(args=(a, out, 1e300, 64, 1)), ValueError, r"args\[2\]: 1e\+300 does not fit"),
+        (lambda: simulate(args=(a, out, 2.0, -1, 1)), ValueError, r"args\[3\]: -1 does not fit a .u32"),
+        (lambda: simulate(args=(a, out, 2.0, 64.0, 1)), TypeError, r"args\[3\]: expected a value for a .u32"),
+        (
+            lambda: simulate(args=(a, out, 2.0, 64, 40000)),
+            ValueError,
+            r"args\[4\]: 40000 does not fit a .s16",
+        ),
+        (lambda: simulate(args=(a, out, a, 64, 1)), TypeError, r"args\[2\]: the kernel takes a .f32 here"),
+        (
+            lambda: simulate(args=(a, out, 2.0, b"123", 1)),
+            ValueError,
+            r"args\[3\]: the parameter has 4 bytes",
+        ),
+        (lambda: simulate(args=(a, a[1:], 2.0, 64, 1)), ValueError, r"args\[1\]: the array shares memory"),
+        (lambda: simulate(args=(a, out.astype(">f4"), 2.0, 64, 1)), ValueError, r"args\[1\]:.*byte order"),
+        (lambda: simulate(args=(a, out.astype(object), 2.0, 64, 1)), TypeError, r"args\[1\]:.*objects"),
+        (lambda: simulate(args=(a, out, 2.0, 65, 1), grid=2), gpureduce.SimulationError, "not allocated"),
+        (lambda: simulate(races="yes"), TypeError, "races: expected bool"),
+    ]:
+        with pytest.raises(error, match=text):
+            call()
+    assert not out.any()
+
+
+def test_a_stopped_kernel_leaves_its_profile():
+    a, out = np.ones(64, dtype=np.float32), np.zeros(32, dtype=np.float32)
+    with pytest.raises(gpureduce.SimulationError, match="past the end") as raised:
+        scale(a, out, grid=1)
+    assert raised.value.profile.totals.global_load_requests == 2
+    assert not out.any()
+
+
+LOOP = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry forever() { again: bra again; }
+"""
+
+
+def test_ctrl_c_stops_a_simulation():
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        gpureduce.simulate(LOOP, "forever", 1, 32)
+    assert time.monotonic() - start < 20
+
+
+def test_profiles_run_beside_each_other():
+    """From several threads at once, and with the GIL released meanwhile."""
+    wanted = str(gpureduce.profile(50_000, "v2").annotate())
+    got = [None] * 4
+    threads = [
+        threading.Thread(target=lambda i=i: got.__setitem__(i, gpureduce.profile(50_000, "v2").annotate()))
+        for i in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == [wanted] * 4

@@ -1,0 +1,110 @@
+"""The race detector: every rung but the racy one is clean, and each deliberately broken kernel is flagged."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import broken
+import pytest
+
+import gpureduce
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "build_support"))
+import find_nvcc  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def broken_ptx(tmp_path_factory):
+    """The PTX of every broken kernel, compiled side by side."""
+    try:
+        nvcc = find_nvcc.find_nvcc()
+    except Exception as error:
+        pytest.skip(f"the broken kernels need nvcc: {error}")
+    folder = tmp_path_factory.mktemp("broken")
+    with ThreadPoolExecutor(4) as pool:
+        texts = pool.map(lambda name: broken.compile_ptx(nvcc, name, folder), broken.names())
+        return dict(zip(broken.names(), texts, strict=True))
+
+
+def run(ptx, name):
+    """The profile of a broken kernel, whether it runs to its end or not."""
+    try:
+        return gpureduce.simulate(ptx, name, broken.BLOCKS, broken.THREADS, broken.arguments())
+    except gpureduce.SimulationError as error:
+        return error.profile
+
+
+def test_there_are_enough_of_them():
+    kinds = [broken.expected(name) for name in broken.names()]
+    assert sum("race" in kind for kind in kinds) >= 12
+    assert sum("uninitialised" in kind for kind in kinds) >= 3
+    assert sum("barrier" in kind for kind in kinds) >= 2
+    assert sum(not kind for kind in kinds) >= 4
+
+
+@pytest.mark.parametrize("name", broken.names())
+def test_a_broken_kernel_is_flagged_for_what_it_is(name, broken_ptx):
+    races = run(broken_ptx[name], name).races
+    assert broken.flagged(races) == broken.expected(name)
+    text = (broken.FOLDER / f"{name}.cu").read_text().splitlines()
+    for race in races:
+        for side in (race.first, race.second):
+            if side is None:
+                continue
+            assert side.file.endswith(f"{name}.cu") and 0 < side.line <= len(text)
+            assert 0 <= side.thread < broken.THREADS and side.place in str(race)
+        assert 0 <= race.block < broken.BLOCKS and race.count > 0
+
+
+def test_reports_name_the_lines(broken_ptx):
+    """The two statements of the missing barrier, by the words in them."""
+    text = (broken.FOLDER / "missing_syncwarp_after_write.cu").read_text().splitlines()
+    (race,) = run(broken_ptx["missing_syncwarp_after_write"], "missing_syncwarp_after_write").races[:1]
+    assert race.kind == "write-read" and race.same_warp and race.missing == "__syncwarp"
+    assert "slots[t] = x" in text[race.first.line - 1]
+    assert "x += slots[t + stride]" in text[race.second.line - 1]
+    text = (broken.FOLDER / "missing_barrier_before_reuse.cu").read_text().splitlines()
+    races = run(broken_ptx["missing_barrier_before_reuse"], "missing_barrier_before_reuse").races
+    lines = {text[side.line - 1].strip() for race in races for side in (race.first, race.second)}
+    assert any(line.startswith("slots[t] = i < n") for line in lines)
+    assert any(line.startswith("total += slots[0]") for line in lines)
+    assert any(race.missing == "__syncthreads" for race in races)
+
+
+def test_a_barrier_that_lanes_miss_stops_the_kernel(broken_ptx):
+    name = "barrier_in_branch"
+    arguments = broken.arguments()
+    with pytest.raises(gpureduce.SimulationError, match="divergent barrier") as raised:
+        gpureduce.simulate(broken_ptx[name], name, broken.BLOCKS, broken.THREADS, arguments)
+    (race,) = raised.value.profile.races
+    assert race.kind == "barrier" and race.first.line != race.second.line
+    assert not arguments[1].any()  # nothing came back
+
+
+@pytest.mark.parametrize("variant", [variant.name for variant in gpureduce.variants()])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_every_rung_but_the_racy_one_is_clean(variant, dtype):
+    record = {each.name: each for each in gpureduce.variants()}[variant]
+    sizes = record.block_sizes
+    for block in {sizes[0], sizes[len(sizes) // 2], sizes[-1]}:
+        for n in (0, 1, 1025, 5003):
+            races = gpureduce.profile(n, variant, dtype=dtype, block_size=block).races
+            if record.role == "study":
+                assert broken.flagged(races) == {"race"}
+                assert all(race.same_warp and race.missing == "__syncwarp" for race in races)
+            else:
+                assert races == ()
+
+
+def test_the_racy_rung_is_flagged_where_it_races():
+    races = gpureduce.profile(4096, "v4_published").races
+    source = gpureduce.source("v4_published").splitlines()
+    assert {race.kind for race in races} == {"write-read", "read-write"}
+    for race in races:
+        assert "slots[t] = Op::combine(slots[t], slots[t + " in source[race.first.line - 1]
+        assert "slots[t] = Op::combine(slots[t], slots[t + " in source[race.second.line - 1]
+
+
+def test_races_can_be_left_out():
+    assert gpureduce.profile(4096, "v4_published", races=False).races == ()
