@@ -152,7 +152,7 @@ def test_annotations_hold_the_source_and_its_counters(variant):
         assert line in text
     assert f"{found.lines()[0].counts.warp_instructions:,}" in text
     ptx = found.annotate(ptx=True)
-    assert "ret;" in ptx and "st.global" in ptx or variant == "atomic"
+    assert ("ret;" in ptx and "st.global" in ptx) or variant == "atomic"
     for name in found.files():
         assert name in found.annotate(name)
 
