@@ -19,7 +19,7 @@ struct ptx_counters {
 
 enum { MAX_THREADS = PTX_MAX_WARPS * PTX_LANES };
 
-/* One host thread's share. */
+/* One block after the other, of those that share a place. */
 typedef struct counting {
     ptx_counters *owner;
     const ptx_instr *code;
@@ -89,14 +89,15 @@ static void begin_round(counting *c, uint32_t alive) {
     memset(c->conflicted, 0, sizeof c->conflicted);
 }
 
-static void block_begin(void *state, const ptx_worker *worker) {
+static void block_begin(void *state, const ptx_block *block) {
     counting *c = state;
+    const ptx_worker *worker = block->worker;
     for (unsigned i = 0; i < worker->warp_count; i++)
-        c->lanes[i] = worker->warps[i].live;
+        c->lanes[i] = block->warps[i].live;
     c->round = 0;
     begin_round(c, PTX_ALL_LANES >> (PTX_MAX_WARPS - worker->warp_count));
-    const uint32_t *grid = worker->run->config->grid, *block = worker->block;
-    c->drawn = block[0] + grid[0] * (block[1] + (uint64_t)grid[1] * block[2]) == c->owner->timeline_block;
+    const uint32_t *grid = worker->run->config->grid, *index = block->index;
+    c->drawn = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]) == c->owner->timeline_block;
     if (c->drawn)
         c->owner->timeline_threads = worker->run->block_threads;
 }
@@ -134,13 +135,13 @@ static void end_round(counting *c, uint32_t alive) {
 }
 
 /* A barrier of some warps only is no end of a round. */
-static void barrier(void *state, const ptx_worker *worker, uint32_t mask) {
-    if (ptx_count_lanes(mask) == worker->live_warps)
+static void barrier(void *state, const ptx_block *block, uint32_t mask) {
+    if (ptx_count_lanes(mask) == block->live_warps)
         end_round(state, mask);
 }
 
-static void block_end(void *state, const ptx_worker *worker) {
-    (void)worker;
+static void block_end(void *state, const ptx_block *block) {
+    (void)block;
     end_round(state, 0);
 }
 
@@ -162,6 +163,8 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
     ptx_counter *counter = &c->instructions[in - c->code];
     unsigned ideal;
     c->worked[warp->index] |= access->mask;
+    if (access->space == PTX_SPACE_CLUSTER) /* neither global nor this block's: not counted */
+        return;
     if (access->space != PTX_SPACE_SHARED) {
         counter->global_requests++;
         counter->global_sectors += ptx_global_sectors(access, &ideal);

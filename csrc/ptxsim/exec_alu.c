@@ -71,6 +71,14 @@ PTX_HANDLER(xor_pred) {
     return PTX_OK;
 }
 
+PTX_CLONES PTX_HANDLER(mov_pair) {
+    ptx_u64 *d0 = ptx_lanes(w, in, 0), *d1 = ptx_lanes(w, in, 1);
+    const ptx_u64 *a0 = ptx_lanes(w, in, 2), *a1 = ptx_lanes(w, in, 3);
+    PTX_STORE_LANES(u64, d0, a0[i])
+    PTX_STORE_LANES(u64, d1, a1[i])
+    return PTX_OK;
+}
+
 PTX_HANDLER(no_operation) {
     (void)w;
     (void)in;

@@ -9,28 +9,61 @@ typedef struct places {
 } places;
 
 static const char *space_name(unsigned space) {
-    return space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_PARAM ? "param" : "global";
+    return space == PTX_SPACE_SHARED || space == PTX_SPACE_CLUSTER ? "shared"
+           : space == PTX_SPACE_PARAM                              ? "param"
+                                                                   : "global";
 }
 
-static ptx_status misaligned(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address, unsigned size) {
-    return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
-                     "the %s address 0x%llx is not aligned to the %u bytes of the access",
-                     space_name(in->space), (unsigned long long)address, size);
+/* An address as written, and what it comes to. */
+typedef struct target {
+    unsigned lane, space;
+    u64 address, offset; /* offset: in the window of the space */
+    u64 size;
+} target;
+
+/* Whether an address can be one of a block of the cluster; a generic one is if it lies in the window. */
+static bool in_cluster(const target *t) {
+    return t->space == PTX_SPACE_CLUSTER ||
+           (t->space == PTX_SPACE_GENERIC && t->address - PTX_SHARED_WINDOW < PTX_SHARED_WINDOW_BYTES);
 }
 
-static ptx_status outside(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address, unsigned size) {
-    const ptx_window *shared = &w->worker->shared;
-    bool generic_shared = in->space == PTX_SPACE_GENERIC && address >= PTX_SHARED_WINDOW;
-    if (in->space == PTX_SPACE_SHARED || generic_shared)
-        return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
-                         "%u bytes at the shared address 0x%llx are outside the block's %llu bytes", size,
-                         (unsigned long long)(generic_shared ? address - PTX_SHARED_WINDOW : address),
-                         (unsigned long long)shared->bytes);
-    if (in->space == PTX_SPACE_PARAM)
-        return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
-                         "%u bytes at offset %llu are outside the %llu bytes of parameters", size,
-                         (unsigned long long)address, (unsigned long long)w->worker->params.bytes);
-    return ptx_fault_address(w, in, (int)lane, address, size);
+/* The block whose shared memory the address lies in, NULL if the cluster has none there; its own part of the
+   window is given in *offset. */
+static const ptx_block *find_block(const ptx_warp *w, const target *t, u64 *offset) {
+    u64 part = t->offset / PTX_SHARED_PART;
+    *offset = t->offset % PTX_SHARED_PART;
+    if (part == 0)
+        return w->block;
+    return part <= PTX_MAX_CLUSTER ? w->block->cluster->blocks[part - 1] : NULL;
+}
+
+static ptx_status outside_shared(ptx_warp *w, const ptx_instr *in, const target *t) {
+    u64 offset = t->offset;
+    const ptx_block *block = in_cluster(t) ? find_block(w, t, &offset) : w->block;
+    if (!block)
+        return ptx_fault(w, in, (int)t->lane, PTX_ERR_ADDRESS,
+                         "the shared address 0x%llx is that of a block %llu, which the cluster does not have",
+                         (unsigned long long)t->offset,
+                         (unsigned long long)(t->offset / PTX_SHARED_PART - 1));
+    if (block->live_warps == 0)
+        return ptx_fault(w, in, (int)t->lane, PTX_ERR_ADDRESS,
+                         "the shared memory is that of block %u of the cluster, which has ended",
+                         block->rank);
+    return ptx_fault(w, in, (int)t->lane, PTX_ERR_ADDRESS,
+                     "%llu bytes at the shared address 0x%llx are outside the block's %llu bytes",
+                     (unsigned long long)t->size, (unsigned long long)offset,
+                     (unsigned long long)block->shared.bytes);
+}
+
+static ptx_status outside(ptx_warp *w, const ptx_instr *in, const target *t) {
+    if (t->space == PTX_SPACE_SHARED || in_cluster(t))
+        return outside_shared(w, in, t);
+    if (t->space == PTX_SPACE_PARAM)
+        return ptx_fault(w, in, (int)t->lane, PTX_ERR_ADDRESS,
+                         "%llu bytes at offset %llu are outside the %llu bytes of parameters",
+                         (unsigned long long)t->size, (unsigned long long)t->address,
+                         (unsigned long long)w->worker->params.bytes);
+    return ptx_fault_address(w, in, (int)t->lane, t->address, t->size);
 }
 
 static inline bool inside(const ptx_window *window, u64 address, u64 size) {
@@ -39,8 +72,9 @@ static inline bool inside(const ptx_window *window, u64 address, u64 size) {
 }
 
 /* The window that holds an address, NULL if none does. */
-static const ptx_window *find_window(ptx_worker *worker, unsigned space, u64 address, u64 size) {
-    const ptx_window *window = space == PTX_SPACE_SHARED  ? &worker->shared
+static const ptx_window *find_window(ptx_warp *w, unsigned space, u64 address, u64 size) {
+    ptx_worker *worker = w->worker;
+    const ptx_window *window = space == PTX_SPACE_SHARED  ? &w->block->shared
                                : space == PTX_SPACE_PARAM ? &worker->params
                                                           : &worker->recent;
     if (inside(window, address, size))
@@ -54,21 +88,30 @@ static const ptx_window *find_window(ptx_worker *worker, unsigned space, u64 add
     return inside(window, address, size) ? window : NULL;
 }
 
-/* One lane's address to a host pointer. A generic address is shared memory's if it lies in its window. */
-static ptx_status locate_one(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address, unsigned size,
-                             uint8_t **place) {
-    if (address & (size - 1))
-        return misaligned(w, in, lane, address, size);
-    unsigned space = in->space;
-    u64 start = address;
-    if (space == PTX_SPACE_GENERIC && address - PTX_SHARED_WINDOW < PTX_SHARED_WINDOW_BYTES) {
-        space = PTX_SPACE_SHARED;
-        start = address - PTX_SHARED_WINDOW;
+/* In shared memory of the own block or of another one of the cluster. */
+static uint8_t *find_in_cluster(const ptx_warp *w, target *t) {
+    t->offset = t->space == PTX_SPACE_GENERIC ? t->address - PTX_SHARED_WINDOW : t->address;
+    u64 offset;
+    const ptx_block *block = find_block(w, t, &offset);
+    bool good = block && block->live_warps && inside(&block->shared, offset, t->size);
+    return good ? block->shared.host + offset : NULL;
+}
+
+ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned space, u64 address, u64 size,
+                      unsigned alignment, uint8_t **place) {
+    target t = {.lane = lane, .space = space, .address = address, .offset = address, .size = size};
+    if (address & (alignment - 1))
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
+                         "the %s address 0x%llx is not aligned to the %u bytes of the access",
+                         space_name(space), (unsigned long long)address, alignment);
+    if (in_cluster(&t)) {
+        *place = find_in_cluster(w, &t);
+        return *place ? PTX_OK : outside(w, in, &t);
     }
-    const ptx_window *window = find_window(w->worker, space, start, size);
+    const ptx_window *window = find_window(w, space, address, size);
     if (!window)
-        return outside(w, in, lane, address, size);
-    *place = window->host + (start - window->address);
+        return outside(w, in, &t);
+    *place = window->host + (address - window->address);
     return PTX_OK;
 }
 
@@ -96,7 +139,7 @@ static ptx_status locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, 
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = locate_one(w, in, i, address[i], size, &at->lane[i]);
+        status = ptx_locate(w, in, i, in->space, address[i], size, size, &at->lane[i]);
     }
     return status;
 }
@@ -107,18 +150,45 @@ static ptx_status locate(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsign
     if (in->address == PTX_ADDRESS_UNIFORM) {
         const ptx_u64 *a = ptx_lanes(w, in, PTX_ADDRESS_OPERAND);
         at->same = true;
-        return locate_one(w, in, (unsigned)__builtin_ctz(mask), a[0], size, &at->lane[0]);
+        return ptx_locate(w, in, (unsigned)__builtin_ctz(mask), in->space, a[0], size, size, &at->lane[0]);
     }
     u64 address[PTX_LANES];
     bool follows = ptx_read_addresses(w, in, size, address);
-    if (!follows || mask != PTX_ALL_LANES || in->space == PTX_SPACE_GENERIC || (address[0] & (size - 1)))
+    bool spread = in->space == PTX_SPACE_GENERIC || in->space == PTX_SPACE_CLUSTER;
+    if (!follows || mask != PTX_ALL_LANES || spread || (address[0] & (size - 1)))
         return locate_lanes(w, in, mask, size, address, at);
-    const ptx_window *window = find_window(w->worker, in->space, address[0], (u64)size * PTX_LANES);
+    const ptx_window *window = find_window(w, in->space, address[0], (u64)size * PTX_LANES);
     if (!window)
         return locate_lanes(w, in, mask, size, address, at);
     at->packed = true;
     at->lane[0] = window->host + (address[0] - window->address);
     return PTX_OK;
+}
+
+/* ---- waiting for memory to change ---- */
+
+static inline u64 mix(u64 sum, u64 value) {
+    return (sum ^ value) * 0x9e3779b97f4a7c15u;
+}
+
+static inline uint8_t *place_of(const places *at, unsigned lane, size_t size) {
+    return at->packed ? at->lane[0] + lane * size : at->lane[at->same ? 0 : lane];
+}
+
+/* A load that other threads' stores may concern: the same bytes from the same places as the last time mean
+   that it waits for one of them. */
+static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const places *at, unsigned size) {
+    u64 seen = mask;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        const uint8_t *place = place_of(at, (unsigned)__builtin_ctz(left), size);
+        seen = mix(seen, (uintptr_t)place);
+        for (unsigned done = 0; done < size; done += 8) {
+            u64 bytes = 0;
+            memcpy(&bytes, place + done, size - done < 8 ? size - done : 8);
+            seen = mix(seen, bytes);
+        }
+    }
+    return ptx_poll_watch(w, in, seen);
 }
 
 /* ---- loads ---- */
@@ -158,7 +228,7 @@ static ptx_status locate(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsign
             return status;                                                                                   \
         if (at.packed) {                                                                                     \
             load_packed_##name(w, in, at.lane[0]);                                                           \
-            return PTX_OK;                                                                                   \
+            return in->strong ? watch(w, in, mask, &at, size) : PTX_OK;                                      \
         }                                                                                                    \
         for (unsigned e = 0; e < in->vector; e++) {                                                          \
             ptx_##T *d = ptx_lanes(w, in, e);                                                                \
@@ -170,7 +240,7 @@ static ptx_status locate(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsign
                 PTX_STORE_EACH_LANE(T, d, load_##name(at.lane[i] + offset))                                  \
             }                                                                                                \
         }                                                                                                    \
-        return PTX_OK;                                                                                       \
+        return in->strong ? watch(w, in, mask, &at, size) : PTX_OK;                                          \
     }
 
 LOAD(u8, uint8_t, u32)
@@ -232,13 +302,8 @@ STORE(b32_wide, uint32_t, u64)
 
 /* ---- atomics: lane after lane, in order; no other host thread runs then ---- */
 
-static inline uint8_t *atomic_place(const places *at, unsigned lane, size_t size) {
-    if (at->packed)
-        return at->lane[0] + lane * size;
-    return at->lane[at->same ? 0 : lane];
-}
-
-/* atom and red from an expression of the old value x and the operands y and z. */
+/* atom and red from an expression of the old value x and the operands y and z. One that changes nothing, such
+   as a failing compare-and-swap, may be waiting for others. */
 #define ATOMIC_HANDLER(prefix, name, T, returns, first)                                                      \
     PTX_HANDLER(prefix##_##name) {                                                                           \
         places at;                                                                                           \
@@ -248,17 +313,21 @@ static inline uint8_t *atomic_place(const places *at, unsigned lane, size_t size
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_##T *b = ptx_lanes(w, in, first);                                                          \
         const ptx_##T *c = ptx_lanes(w, in, (first) + 1);                                                    \
+        u64 seen = mask;                                                                                     \
+        bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-            uint8_t *place = atomic_place(&at, i, sizeof(T));                                                \
+            uint8_t *place = place_of(&at, i, sizeof(T));                                                    \
             T old, fresh;                                                                                    \
             memcpy(&old, place, sizeof old);                                                                 \
             fresh = atomic_value_##name(in, old, b[i], c[i]);                                                \
             memcpy(place, &fresh, sizeof fresh);                                                             \
+            seen = mix(mix(mix(seen, (uintptr_t)place), old), b[i]);                                         \
+            changed = changed || fresh != old;                                                               \
             if (returns)                                                                                     \
                 d[i] = old;                                                                                  \
         }                                                                                                    \
-        return PTX_OK;                                                                                       \
+        return changed ? PTX_OK : ptx_poll_watch(w, in, seen);                                               \
     }
 
 #define ATOM(name, T, value)                                                                                 \
@@ -279,7 +348,7 @@ ATOMIC(add_u32, u32, x + y)
 ATOMIC(add_u64, u64, x + y)
 /* Float addition in global memory, but not in shared memory, flushes subnormals (seen on an H200). */
 static inline f32 atomic_sum_f32(const ptx_instr *in, f32 x, f32 y) {
-    if (in->space == PTX_SPACE_SHARED)
+    if (in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_CLUSTER)
         return ptx_result_f32(x + y);
     return ptx_flush(ptx_result_f32(ptx_flush(x) + ptx_flush(y)));
 }

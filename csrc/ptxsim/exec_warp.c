@@ -132,6 +132,24 @@ PTX_HANDLER(bar_warp_sync) {
     return members_here(w, in, mask, 0);
 }
 
+/* The lowest lane of each membermask leads. */
+PTX_HANDLER(elect) {
+    ptx_status status = members_here(w, in, mask, 2);
+    if (status != PTX_OK)
+        return status;
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    const ptx_u32 *members = ptx_lanes(w, in, 2);
+    uint32_t leader[PTX_LANES] = {0}, leads = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        leader[i] = (uint32_t)__builtin_ctz(members[i] & mask);
+        leads |= (uint32_t)(leader[i] == i) << i;
+    }
+    PTX_STORE_EACH_LANE(u32, d, leader[i])
+    ptx_set_predicate(w, in, 1, mask, leads);
+    return PTX_OK;
+}
+
 PTX_HANDLER(activemask) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
     PTX_STORE_LANES(u32, d, mask)

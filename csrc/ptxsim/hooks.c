@@ -4,49 +4,53 @@
 #include "executor.h"
 
 /* Calls one hook of every observer that has it. */
-#define TELL(worker, hook, ...)                                                                              \
-    for (unsigned o = 0; o < (worker)->observer_count; o++)                                                  \
-        if ((worker)->observers[o].hooks->hook)                                                              \
-    (worker)->observers[o].hooks->hook((worker)->observers[o].state, __VA_ARGS__)
+#define TELL(block, hook, ...)                                                                               \
+    for (unsigned o = 0; o < (block)->observer_count; o++)                                                   \
+        if ((block)->observers[o].hooks->hook)                                                               \
+    (block)->observers[o].hooks->hook((block)->observers[o].state, __VA_ARGS__)
 
-ptx_status ptx_hooks_attach(ptx_worker *worker, ptx_error *error) {
-    const ptx_launch_config *config = worker->run->config;
+ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error) {
+    const ptx_launch_config *config = block->worker->run->config;
     if (config->observer_count > PTX_OBSERVERS)
         return ptx_fail(error, PTX_ERR_ARGUMENT, "%zu observers; a launch takes up to %d",
                         config->observer_count, PTX_OBSERVERS);
     for (size_t i = 0; i < config->observer_count; i++) {
         ptx_observer *observer = config->observers[i];
-        void *state = observer->hooks->attach(observer, worker);
+        void *state = observer->hooks->attach(observer, block->worker);
         if (!state)
             return ptx_fail(error, PTX_ERR_MEMORY, "out of memory for the observers of a launch");
-        worker->observers[worker->observer_count].hooks = observer->hooks;
-        worker->observers[worker->observer_count++].state = state;
+        block->observers[block->observer_count].hooks = observer->hooks;
+        block->observers[block->observer_count++].state = state;
     }
     return PTX_OK;
 }
 
-void ptx_hooks_detach(ptx_worker *worker) {
-    for (unsigned i = 0; i < worker->observer_count; i++) {
-        ptx_observer *observer = worker->run->config->observers[i];
-        observer->hooks->detach(observer, worker->observers[i].state);
+void ptx_hooks_detach(ptx_block *block) {
+    for (unsigned i = 0; i < block->observer_count; i++) {
+        ptx_observer *observer = block->worker->run->config->observers[i];
+        observer->hooks->detach(observer, block->observers[i].state);
     }
-    worker->observer_count = 0;
+    block->observer_count = 0;
 }
 
-void ptx_hooks_block(const ptx_worker *worker, bool begins) {
+void ptx_hooks_block(const ptx_block *block, bool begins) {
     if (begins) {
-        TELL(worker, block_begin, worker);
+        TELL(block, block_begin, block);
     } else {
-        TELL(worker, block_end, worker);
+        TELL(block, block_end, block);
     }
 }
 
-void ptx_hooks_barrier(const ptx_worker *worker, uint32_t mask) {
-    TELL(worker, barrier, worker, mask);
+void ptx_hooks_barrier(const ptx_block *block, uint32_t mask) {
+    TELL(block, barrier, block, mask);
+}
+
+void ptx_hooks_cluster_barrier(const ptx_block *block) {
+    TELL(block, cluster_barrier, block);
 }
 
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
-    TELL(warp->worker, fault, warp, in, status);
+    TELL(warp->block, fault, warp, in, status);
 }
 
 static void tell_access(const ptx_warp *warp, const ptx_instr *in, ptx_access *access, ptx_space space,
@@ -55,7 +59,7 @@ static void tell_access(const ptx_warp *warp, const ptx_instr *in, ptx_access *a
         return;
     access->space = space;
     access->mask = mask;
-    TELL(warp->worker, access, warp, in, access);
+    TELL(warp->block, access, warp, in, access);
 }
 
 static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
@@ -70,17 +74,22 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
     } else {
         access.packed = ptx_read_addresses(warp, in, access.bytes, access.address);
     }
-    if (in->space != PTX_SPACE_GENERIC) {
+    if (in->space != PTX_SPACE_GENERIC && in->space != PTX_SPACE_CLUSTER) {
         tell_access(warp, in, &access, (ptx_space)in->space, mask);
         return;
     }
-    uint32_t shared = 0;
+    u64 window = in->space == PTX_SPACE_GENERIC ? PTX_SHARED_WINDOW : 0;
+    uint32_t own = 0, others = 0;
+    for (unsigned i = 0; i < PTX_LANES; i++) {
+        u64 offset = access.address[i] - window;
+        own |= (uint32_t)(offset < PTX_SHARED_PART) << i;
+        others |= (uint32_t)(offset >= PTX_SHARED_PART && offset < PTX_SHARED_WINDOW_BYTES) << i;
+    }
+    tell_access(warp, in, &access, PTX_SPACE_GLOBAL, mask & ~own & ~others);
     for (unsigned i = 0; i < PTX_LANES; i++)
-        shared |= (uint32_t)(access.address[i] - PTX_SHARED_WINDOW < PTX_SHARED_WINDOW_BYTES) << i;
-    tell_access(warp, in, &access, PTX_SPACE_GLOBAL, mask & ~shared);
-    for (unsigned i = 0; i < PTX_LANES; i++)
-        access.address[i] -= PTX_SHARED_WINDOW;
-    tell_access(warp, in, &access, PTX_SPACE_SHARED, mask & shared);
+        access.address[i] -= window;
+    tell_access(warp, in, &access, PTX_SPACE_SHARED, mask & own);
+    tell_access(warp, in, &access, PTX_SPACE_CLUSTER, mask & others);
 }
 
 /* Lanes may name different members; each group is told once. */
@@ -88,14 +97,14 @@ static void observe_warp_sync(const ptx_warp *warp, const ptx_instr *in, uint32_
     const ptx_u32 *members = ptx_lanes(warp, in, 0);
     while (mask) {
         uint32_t group = members[__builtin_ctz(mask)];
-        TELL(warp->worker, warp_sync, warp, group);
+        TELL(warp->block, warp_sync, warp, group);
         mask &= mask - 1;
         mask &= ~group;
     }
 }
 
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    TELL(warp->worker, issue, warp, in, mask);
+    TELL(warp->block, issue, warp, in, mask);
     if (!mask || in->effect == PTX_EFFECT_NONE)
         return;
     if (in->effect == PTX_EFFECT_WARP_SYNC)

@@ -1,5 +1,6 @@
 /* Observers: what an executor tells those who watch a launch. With none attached it tells nobody and loses no
-   time. An observer keeps a state for each host thread, so that its hooks need no lock. */
+   time. An observer keeps a state for each place that a block can run in, which sees one block after the
+   other, so that its hooks need no lock. */
 #ifndef PTXSIM_HOOKS_H
 #define PTXSIM_HOOKS_H
 
@@ -9,7 +10,7 @@
    apart by where its lanes point, so that it may be two of these. */
 typedef struct ptx_access {
     ptx_effect effect; /* load, store or atomic */
-    ptx_space space;   /* PTX_SPACE_SHARED or PTX_SPACE_GLOBAL */
+    ptx_space space;   /* PTX_SPACE_SHARED, PTX_SPACE_GLOBAL, or _CLUSTER: another block's shared memory */
     uint32_t mask;     /* never empty */
     unsigned bytes;    /* a lane, the elements of a vector together */
     bool packed;       /* lane i's address is address[0] + i * bytes, in every lane */
@@ -17,13 +18,13 @@ typedef struct ptx_access {
 } ptx_access;
 
 typedef struct ptx_hooks {
-    /* The state for one host thread; NULL when memory ran out. The rest may be NULL where nothing is wanted.
+    /* The state for one place; NULL when memory ran out. The rest may be NULL where nothing is wanted.
      */
     void *(*attach)(ptx_observer *self, const ptx_worker *worker);
     /* Adds the state to the observer's results and frees it. Called by the launching thread alone. */
     void (*detach)(ptx_observer *self, void *state);
-    void (*block_begin)(void *state, const ptx_worker *worker);
-    void (*block_end)(void *state, const ptx_worker *worker);
+    void (*block_begin)(void *state, const ptx_block *block);
+    void (*block_end)(void *state, const ptx_block *block);
     /* An instruction reached by warp->active; `mask` are the lanes whose guard lets them: of a branch, those
        that take it. */
     void (*issue)(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
@@ -31,7 +32,9 @@ typedef struct ptx_hooks {
     /* bar.warp.sync of the lanes that `members` names. */
     void (*warp_sync)(void *state, const ptx_warp *warp, uint32_t members);
     /* A barrier of the block lets the warps of `mask` go on. */
-    void (*barrier)(void *state, const ptx_worker *worker, uint32_t mask);
+    void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
+    /* All threads of the block's cluster have arrived at the barrier of the cluster. */
+    void (*cluster_barrier)(void *state, const ptx_block *block);
     /* The launch is about to fail at this instruction. */
     void (*fault)(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 } ptx_hooks;
@@ -41,11 +44,12 @@ struct ptx_observer {
 };
 
 /* For the executor, which calls them only with observers attached. */
-ptx_status ptx_hooks_attach(ptx_worker *worker, ptx_error *error);
-void ptx_hooks_detach(ptx_worker *worker);
-void ptx_hooks_block(const ptx_worker *worker, bool begins);
+ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error);
+void ptx_hooks_detach(ptx_block *block);
+void ptx_hooks_block(const ptx_block *block, bool begins);
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
-void ptx_hooks_barrier(const ptx_worker *worker, uint32_t mask);
+void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
+void ptx_hooks_cluster_barrier(const ptx_block *block);
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 
 #endif

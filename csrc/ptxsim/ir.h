@@ -9,16 +9,20 @@ enum {
     PTX_OPERANDS = 6,
     PTX_ADDRESS_OPERAND = 5, /* where every memory instruction keeps its address */
     PTX_MAX_SHARED = 232448, /* 227 KiB, the most one block may have on current devices */
+    PTX_MAX_CLUSTER = 16,    /* blocks; more than 8 are not portable */
 };
 
 #define PTX_ALL_LANES UINT32_MAX
 #define PTX_NO_PC UINT32_MAX           /* reconvergence point of lanes that only meet at the exit */
 #define PTX_CONSTANT 0x80000000u       /* operand offset counted from the constant area, until finalised */
 #define PTX_SHARED_WINDOW (1ull << 56) /* generic address of shared byte 0, far above any allocation */
-#define PTX_SHARED_WINDOW_BYTES (1ull << 24)
+/* In shared memory's address space each block of the cluster has a part, which begins with that of the
+   executing block. The blocks' own come after it, in order of their ranks. */
+#define PTX_SHARED_PART (1ull << 24)
+#define PTX_SHARED_WINDOW_BYTES ((1 + PTX_MAX_CLUSTER) * PTX_SHARED_PART)
 
-/* Predicates are 32-bit lane masks in an array of their own; the first three are fixed. */
-enum { PTX_PRED_FALSE, PTX_PRED_TRUE, PTX_PRED_SINK, PTX_PRED_FIRST };
+/* Predicates are 32-bit lane masks in an array of their own; the first ones are fixed. */
+enum { PTX_PRED_FALSE, PTX_PRED_TRUE, PTX_PRED_SINK, PTX_PRED_EXPLICIT_CLUSTER, PTX_PRED_FIRST };
 
 /* A type is its class and its size in bytes, so that both are one mask away. */
 enum {
@@ -28,6 +32,7 @@ enum {
     PTX_CLASS_F = 0x40,
     PTX_TYPE_NONE = 0,
     PTX_TYPE_PRED = 0x50,
+    PTX_TYPE_B128 = 0x60, /* two slots of 64 bits, one behind the other */
     PTX_TYPE_F32 = PTX_CLASS_F | 4,
     PTX_TYPE_F64 = PTX_CLASS_F | 8,
 };
@@ -45,11 +50,20 @@ typedef enum ptx_space {
     PTX_SPACE_GENERIC,
     PTX_SPACE_GLOBAL,
     PTX_SPACE_SHARED,
+    PTX_SPACE_CLUSTER, /* shared::cluster */
     PTX_SPACE_PARAM,
     PTX_SPACE_CONST
 } ptx_space;
 
-typedef enum ptx_kind { PTX_RUN, PTX_BRANCH, PTX_EXIT, PTX_BARRIER, PTX_TRAP } ptx_kind;
+typedef enum ptx_kind {
+    PTX_RUN,
+    PTX_BRANCH,
+    PTX_EXIT,
+    PTX_BARRIER,
+    PTX_CLUSTER_ARRIVE,
+    PTX_CLUSTER_WAIT,
+    PTX_TRAP
+} ptx_kind;
 
 /* What an instruction does that observers want to hear of. */
 typedef enum ptx_effect {
@@ -102,10 +116,12 @@ struct ptx_instr {
     uint8_t effect;
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
     uint8_t wide;         /* bit k: operand k is a 64-bit slot */
-    bool flip;            /* the source predicate is negated */
-    bool ftz, sat;
-    bool target_syncs, next_syncs; /* a branch: that side may reach a collective instruction */
-    bool collective;
+    bool flip : 1;        /* the source predicate is negated */
+    bool ftz : 1, sat : 1;
+    bool strong : 1;  /* volatile, relaxed or acquire: memory that other threads may write meanwhile */
+    bool aligned : 1; /* a barrier that a warp's threads come to together */
+    bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
+    bool collective : 1;
 };
 
 /* Where an instruction came from. */
@@ -142,6 +158,20 @@ typedef enum ptx_special {
     PTX_NCTAID_X,
     PTX_NCTAID_Y,
     PTX_NCTAID_Z,
+    PTX_CLUSTER_CTAID_X,
+    PTX_CLUSTER_CTAID_Y,
+    PTX_CLUSTER_CTAID_Z,
+    PTX_CLUSTER_CTARANK,
+    PTX_CLUSTERID_X,
+    PTX_CLUSTERID_Y,
+    PTX_CLUSTERID_Z,
+    PTX_CLUSTER_NCTAID_X,
+    PTX_CLUSTER_NCTAID_Y,
+    PTX_CLUSTER_NCTAID_Z,
+    PTX_CLUSTER_NCTARANK,
+    PTX_NCLUSTERID_X,
+    PTX_NCLUSTERID_Y,
+    PTX_NCLUSTERID_Z,
     PTX_LANEID,
     PTX_WARPID,
     PTX_NWARPID,
@@ -175,7 +205,10 @@ struct ptx_kernel {
     size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
     uint32_t max_threads; /* product of .maxntid, 0 when not given */
     uint32_t required[3]; /* .reqntid, 0 when not given */
+    uint32_t cluster[3];  /* .reqnctapercluster, 0 when not given */
+    uint32_t max_cluster; /* .maxclusterrank, 0 when not given */
     bool global_atomics;
+    bool watches_global; /* has strong loads from memory that other blocks may write */
 };
 
 typedef struct ptx_source_file {

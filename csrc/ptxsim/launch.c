@@ -56,6 +56,36 @@ static ptx_status check_config(const ptx_kernel *kernel, const ptx_launch_config
     return PTX_OK;
 }
 
+/* The clusters that the launch asks for, or else the kernel; blocks alone where neither does. */
+static ptx_status divide_grid(ptx_run *run, ptx_error *error) {
+    const ptx_kernel *kernel = run->kernel;
+    const uint32_t *asked = run->config->cluster, *required = kernel->cluster, *grid = run->config->grid;
+    bool given = asked[0] > 1 || asked[1] > 1 || asked[2] > 1;
+    run->explicit_cluster = given || required[0];
+    run->cluster_blocks = 1;
+    run->cluster_count = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t size = given ? asked[i] : required[i];
+        run->cluster[i] = size ? size : 1;
+        if (required[0] && run->cluster[i] != required[i])
+            return refuse(kernel, error,
+                          "clusters of %u x %u x %u blocks; the kernel was compiled for %u x %u x %u",
+                          asked[0], asked[1], asked[2], required[0], required[1], required[2]);
+        if (run->cluster[i] > PTX_MAX_CLUSTER || grid[i] % run->cluster[i])
+            return refuse(kernel, error,
+                          "clusters of %u blocks do not divide the grid's %u, or have more than %d",
+                          run->cluster[i], grid[i], PTX_MAX_CLUSTER);
+        run->clusters[i] = grid[i] / run->cluster[i];
+        run->cluster_blocks *= run->cluster[i];
+        run->cluster_count *= run->clusters[i];
+    }
+    uint32_t most = kernel->max_cluster ? kernel->max_cluster : PTX_MAX_CLUSTER;
+    if (run->cluster_blocks > most || run->cluster_blocks > PTX_MAX_CLUSTER)
+        return refuse(kernel, error, "a cluster of %u blocks; the most is %u", run->cluster_blocks,
+                      most < PTX_MAX_CLUSTER ? most : PTX_MAX_CLUSTER);
+    return PTX_OK;
+}
+
 static ptx_status place_shared(ptx_run *run, ptx_error *error) {
     size_t align = run->kernel->dynamic_align, dynamic = run->config->dynamic_shared_bytes;
     run->dynamic_base = (run->kernel->shared_bytes + align - 1) / align * align;
@@ -109,9 +139,9 @@ static void wait_for_helpers(ptx_run *run, uint64_t *polled) {
 
 static unsigned thread_count(const ptx_run *run) {
     unsigned threads = run->config->threads < MAX_THREADS ? run->config->threads : MAX_THREADS;
-    if (run->kernel->global_atomics || threads < 1)
+    if (run->kernel->global_atomics || run->kernel->watches_global || threads < 1)
         return 1;
-    return run->blocks < threads ? (unsigned)run->blocks : threads;
+    return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
 }
 
 /* With fewer threads than hoped for the grid still gets done. */
@@ -168,12 +198,13 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
     ptx_run run = {.kernel = kernel, .memory = memory, .config = config};
     ptx_status status = check_config(kernel, config, error);
     if (status == PTX_OK)
+        status = divide_grid(&run, error);
+    if (status == PTX_OK)
         status = place_shared(&run, error);
     if (status != PTX_OK)
         return status;
     run.block_threads = config->block[0] * config->block[1] * config->block[2];
-    run.blocks = (uint64_t)config->grid[0] * config->grid[1] * config->grid[2];
-    atomic_init(&run.failed_block, UINT64_MAX);
+    atomic_init(&run.failed_cluster, UINT64_MAX);
     if (!init_locks(&run))
         return ptx_fail(error, PTX_ERR_MEMORY, "cannot create a lock");
     status = ptx_view_open(memory, &run.view, error);

@@ -6,7 +6,8 @@
 static const ptx_opcode rows[] = {
 #define OP(pattern, signature, handler) {pattern, signature, ptx_op_##handler, PTX_RUN, false},
 #define COLLECTIVE(pattern, signature, handler) {pattern, signature, ptx_op_##handler, PTX_RUN, true},
-#define CONTROL(pattern, signature, kind) {pattern, signature, NULL, kind, (kind) == PTX_BARRIER},
+#define CONTROL(pattern, signature, kind)                                                                    \
+    {pattern, signature, NULL, kind, (kind) >= PTX_BARRIER && (kind) <= PTX_CLUSTER_WAIT},
 #include "opcodes.def"
 #undef OP
 #undef COLLECTIVE
@@ -117,7 +118,7 @@ ptx_type ptx_type_named(const char *name, size_t length) {
         {"u32", PTX_CLASS_U | 4}, {"u64", PTX_CLASS_U | 8}, {"s8", PTX_CLASS_S | 1},
         {"s16", PTX_CLASS_S | 2}, {"s32", PTX_CLASS_S | 4}, {"s64", PTX_CLASS_S | 8},
         {"f16", PTX_CLASS_F | 2}, {"f32", PTX_TYPE_F32},    {"f64", PTX_TYPE_F64},
-        {"pred", PTX_TYPE_PRED},
+        {"pred", PTX_TYPE_PRED},  {"b128", PTX_TYPE_B128},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
@@ -129,11 +130,12 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
     static const struct {
         const char *name;
         uint8_t space, vector, combine, rounding;
-        bool ftz, sat;
+        bool ftz, sat, aligned, strong, cache_hint;
     } words[] = {
         {"global", .space = PTX_SPACE_GLOBAL},
         {"shared", .space = PTX_SPACE_SHARED},
         {"shared::cta", .space = PTX_SPACE_SHARED},
+        {"shared::cluster", .space = PTX_SPACE_CLUSTER},
         {"param", .space = PTX_SPACE_PARAM},
         {"v2", .vector = 2},
         {"v4", .vector = 4},
@@ -149,11 +151,16 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"rp", .rounding = PTX_ROUND_UP},
         {"ftz", .ftz = true},
         {"sat", .sat = true},
+        {"aligned", .aligned = true},
+        {"volatile", .strong = true},
+        {"relaxed", .strong = true},
+        {"acquire", .strong = true},
+        {"L2::cache_hint", .cache_hint = true},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].name) != length || memcmp(words[i].name, part, length) != 0)
             continue;
-        if (words[i].space)
+        if (words[i].space && parts->space == PTX_SPACE_GENERIC) /* of a copy's two, where it goes */
             parts->space = (ptx_space)words[i].space;
         if (words[i].vector)
             parts->vector = words[i].vector;
@@ -163,6 +170,9 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
             parts->rounding = (ptx_rounding)words[i].rounding;
         parts->ftz = parts->ftz || words[i].ftz;
         parts->sat = parts->sat || words[i].sat;
+        parts->aligned = parts->aligned || words[i].aligned;
+        parts->strong = parts->strong || words[i].strong;
+        parts->cache_hint = parts->cache_hint || words[i].cache_hint;
         return;
     }
 }
@@ -199,6 +209,10 @@ ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
             read_part(&parts, name, part);
         }
         name += part + 1;
+    }
+    if (parts.type == PTX_TYPE_B128) { /* as two of 64 bits */
+        parts.type = PTX_CLASS_B | 8;
+        parts.vector = 2;
     }
     return parts;
 }

@@ -38,7 +38,9 @@ typedef struct ptx_opcode_parts {
     ptx_combine combine;
     ptx_rounding rounding;
     ptx_effect effect;
-    bool ftz, sat;
+    bool ftz, sat, aligned;
+    bool strong;     /* volatile, relaxed or acquire */
+    bool cache_hint; /* a cache policy is the last operand */
 } ptx_opcode_parts;
 
 ptx_opcode_parts ptx_opcode_split(const char *name, size_t length);

@@ -341,6 +341,16 @@ static bool parse_performance_directives(ptx_parser *p) {
         } else if (ptx_accept(p, ".reqntid")) {
             if (!parse_extents(p, p->kernel->required))
                 return false;
+        } else if (ptx_accept(p, ".reqnctapercluster")) {
+            if (!parse_extents(p, p->kernel->cluster))
+                return false;
+        } else if (ptx_accept(p, ".maxclusterrank")) {
+            uint64_t most = 0;
+            if (!ptx_parse_count(p, UINT32_MAX, &most, "the cluster size"))
+                return false;
+            p->kernel->max_cluster = (uint32_t)most;
+        } else if (ptx_accept(p, ".explicitcluster")) {
+            continue; /* that the launch gives the size shows when it does not divide the grid */
         } else if (ptx_accept(p, ".minnctapersm") || ptx_accept(p, ".maxnctapersm") ||
                    ptx_accept(p, ".maxnreg")) {
             if (!ptx_parse_count(p, UINT32_MAX, &ignored, "the directive"))

@@ -17,7 +17,7 @@ typedef enum ptx_status {
     PTX_ERR_ARGUMENT,    /* no such kernel, grid/block/parameter size out of range, bad handle */
     PTX_ERR_ADDRESS,     /* an access outside every allocation, or to a freed one */
     PTX_ERR_ALIGNMENT,   /* an access not aligned to its size */
-    PTX_ERR_BARRIER,     /* deadlock or divergence at a barrier, shfl/vote with missing lanes */
+    PTX_ERR_BARRIER,     /* deadlock, divergence at a barrier, shfl/vote with missing lanes */
     PTX_ERR_TRAP,        /* trap instruction */
     PTX_ERR_BUDGET,      /* the step budget ran out */
     PTX_ERR_INTERRUPTED, /* the interrupt callback said so */
@@ -67,11 +67,13 @@ typedef struct ptx_observer ptx_observer;
 typedef struct ptx_launch_config {
     uint32_t grid[3];
     uint32_t block[3];
+    uint32_t cluster[3]; /* blocks of a cluster; all 0 or 1: as the kernel was compiled, else none */
     size_t dynamic_shared_bytes;
     const void *params; /* ptx_kernel_param_bytes bytes, laid out as PTX does */
     size_t param_bytes;
-    unsigned threads;     /* host threads; more than 1 is used only for kernels without global atomics */
-    uint64_t step_budget; /* warp instructions in the whole launch; 0 means no limit */
+    unsigned threads; /* host threads; kernels with atomics on global memory, or with loads from it that are
+                         volatile, relaxed or acquire, run on one */
+    uint64_t step_budget;           /* warp instructions in the whole launch; 0 means no limit */
     bool (*interrupted)(void *arg); /* called on the launching thread only, about every 10 ms; may be NULL */
     void *interrupted_arg;
     ptx_observer *const *observers; /* may be NULL; each sees one launch at a time */

@@ -37,7 +37,8 @@ struct ptx_racecheck {
     ptx_race_table table;
 };
 
-/* One host thread's share. Times count orderings; `knows` says up to when another's accesses come before. */
+/* One block after the other, of those that share a place. Times count orderings; `knows` says up to when
+ * another's accesses come before. */
 typedef struct checking {
     const ptx_instr *code;
     size_t shared_bytes;
@@ -243,10 +244,10 @@ static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
 }
 
 /* Warps that wait at different instructions: the condition around a barrier was not the same for all. */
-static void check_barrier(checking *c, const ptx_worker *worker, uint32_t mask) {
+static void check_barrier(checking *c, const ptx_block *block, uint32_t mask) {
     unsigned first = (unsigned)__builtin_ctz(mask);
     for (uint32_t left = mask; left; left &= left - 1) {
-        const ptx_warp *one = &worker->warps[first], *other = &worker->warps[__builtin_ctz(left)];
+        const ptx_warp *one = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
         if (one->pc == other->pc)
             continue;
         const ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
@@ -260,17 +261,25 @@ static void check_barrier(checking *c, const ptx_worker *worker, uint32_t mask) 
     }
 }
 
-static void on_barrier(void *state, const ptx_worker *worker, uint32_t mask) {
+static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
     checking *c = state;
     c->now++;
-    check_barrier(c, worker, mask);
+    check_barrier(c, block, mask);
     unsigned warps = 0;
     for (uint32_t left = mask; left; left &= left - 1, warps++)
         c->warp_time[__builtin_ctz(left)] = c->now;
-    if (warps == worker->live_warps)
+    if (warps == block->live_warps)
         c->block_time = c->now;
     else
         share(c->warp_knows, mask, c->now);
+}
+
+/* What any thread did before it arrived comes before what any does after it waited. */
+static void on_cluster_barrier(void *state, const ptx_block *block) {
+    checking *c = state;
+    c->block_time = ++c->now;
+    for (unsigned i = 0; i < block->worker->warp_count; i++)
+        c->warp_time[i] = c->now;
 }
 
 /* Where the lanes of `missing` would have gone on. */
@@ -293,13 +302,13 @@ static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx
                      .second_thread = first,
                      .block = c->block,
                      .count = 1};
-    const ptx_worker *worker = warp->worker;
+    const ptx_block *block = warp->block;
     if (missing) {
         race.second_pc = place_of(warp, missing);
         race.second_thread = first + (unsigned)__builtin_ctz(missing);
     }
-    for (unsigned i = 0; i < worker->warp_count && !missing; i++) {
-        const ptx_warp *other = &worker->warps[i];
+    for (unsigned i = 0; i < warp->worker->warp_count && !missing; i++) {
+        const ptx_warp *other = &block->warps[i];
         if (other->state != PTX_WARP_WAITING || (other->pc == warp->pc && other->barrier == warp->barrier))
             continue;
         race.second_pc = other->pc - 1;
@@ -352,7 +361,7 @@ static void detach(ptx_observer *self, void *state) {
     free(c);
 }
 
-static void block_begin(void *state, const ptx_worker *worker) {
+static void block_begin(void *state, const ptx_block *block) {
     checking *c = state;
     if (c->now > LATEST) {
         c->now = 0;
@@ -362,12 +371,13 @@ static void block_begin(void *state, const ptx_worker *worker) {
         memset(c->part_time, 0, sizeof c->part_time);
     }
     c->begin = c->block_time = ++c->now;
+    const ptx_worker *worker = block->worker;
     for (unsigned i = 0; i < worker->warp_count; i++) {
         c->warp_time[i] = c->now;
-        c->started[i] = worker->warps[i].live;
+        c->started[i] = block->warps[i].live;
     }
-    const uint32_t *grid = worker->run->config->grid, *block = worker->block;
-    c->block = block[0] + grid[0] * (block[1] + (uint64_t)grid[1] * block[2]);
+    const uint32_t *grid = worker->run->config->grid, *index = block->index;
+    c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
 }
 
 static const ptx_hooks hooks = {.attach = attach,
@@ -376,6 +386,7 @@ static const ptx_hooks hooks = {.attach = attach,
                                 .access = on_access,
                                 .warp_sync = on_warp_sync,
                                 .barrier = on_barrier,
+                                .cluster_barrier = on_cluster_barrier,
                                 .fault = on_fault};
 
 ptx_status ptx_racecheck_create(const ptx_kernel *kernel, ptx_racecheck **out, ptx_error *error) {

@@ -40,12 +40,12 @@ static void detach(ptx_observer *self, void *state) {
     CHECK(state == self);
 }
 
-static void block_begin(void *state, const ptx_worker *worker) {
-    note(state, "begin %u\n", worker->block[0]);
+static void block_begin(void *state, const ptx_block *block) {
+    note(state, "begin %u\n", block->index[0]);
 }
 
-static void block_end(void *state, const ptx_worker *worker) {
-    note(state, "end %u\n", worker->block[0]);
+static void block_end(void *state, const ptx_block *block) {
+    note(state, "end %u\n", block->index[0]);
 }
 
 static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
@@ -67,8 +67,8 @@ static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
     note(state, "warp %u sync %08x\n", warp->index, members);
 }
 
-static void on_barrier(void *state, const ptx_worker *worker, uint32_t mask) {
-    (void)worker;
+static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
+    (void)block;
     note(state, "barrier %08x\n", mask);
 }
 

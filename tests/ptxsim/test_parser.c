@@ -82,8 +82,8 @@ static void test_refusals(void) {
     refuse("add.f32 %f1, %f2, 3;", PTX_ERR_SYNTAX, 19, "this kind of constant");
     refuse("frobnicate.sync.b32 %r1, %r2;", PTX_ERR_UNSUPPORTED, 1,
            "the instruction 'frobnicate.sync.b32' is not supported");
-    refuse("add.rz.f32 %f1, %f2, %f3;", PTX_ERR_UNSUPPORTED, 1,
-           "the instruction 'add.rz.f32' is not supported");
+    refuse("add.rna.f32 %f1, %f2, %f3;", PTX_ERR_UNSUPPORTED, 1,
+           "the instruction 'add.rna.f32' is not supported");
     refuse("wgmma.fence.sync.aligned;", PTX_ERR_UNSUPPORTED, 1,
            "'wgmma.fence.sync.aligned' is not supported");
     refuse("mov.u32 %r1, %clock;", PTX_ERR_UNSUPPORTED, 14, "'%clock'");
@@ -92,7 +92,7 @@ static void test_refusals(void) {
     refuse("x: x: ret;", PTX_ERR_SYNTAX, 4, "the label 'x' is declared twice");
     refuse(".reg .b32 a; .reg .b32 a;", PTX_ERR_SYNTAX, 24, "declared twice");
     refuse(".local .b32 a;", PTX_ERR_UNSUPPORTED, 1, "'.local'");
-    refuse(".reg .b128 a;", PTX_ERR_UNSUPPORTED, 6, "'.b128'");
+    refuse(".reg .f16x2 a;", PTX_ERR_UNSUPPORTED, 6, "'.f16x2'");
     refuse("ld.global.v2.f32 %f1, [%rd1];", PTX_ERR_SYNTAX, 18, "expected a vector");
     refuse("ld.global.v4.f32 {%f1, %f2}, [%rd1];", PTX_ERR_SYNTAX, 18, "expected a vector");
     refuse("ld.global.f32 %f1, %rd1;", PTX_ERR_SYNTAX, 20, "expected an address in brackets");
@@ -143,7 +143,7 @@ static void test_module_refusals(void) {
         {SIM_HEADER ".func f() { ret; }", PTX_ERR_UNSUPPORTED, "device functions"},
         {SIM_HEADER ".entry", PTX_ERR_SYNTAX, "expected the name of a kernel"},
         {SIM_HEADER ".entry k(.param .u64)", PTX_ERR_SYNTAX, "expected the type and the name of a parameter"},
-        {SIM_HEADER ".entry k() .reqnctapercluster 2 { ret; }", PTX_ERR_UNSUPPORTED, "'.reqnctapercluster'"},
+        {SIM_HEADER ".entry k() .blocksareclusters { ret; }", PTX_ERR_UNSUPPORTED, "'.blocksareclusters'"},
         {SIM_HEADER ".entry k()", PTX_ERR_SYNTAX, "expected '{' to open the body"},
         {SIM_HEADER ".entry k() { ret;", PTX_ERR_SYNTAX, "never closed"},
         {SIM_HEADER ".alias a, b;", PTX_ERR_UNSUPPORTED, "'.alias'"},
