@@ -2,36 +2,18 @@
 #include <math.h>
 
 #include "exec.h"
+#include "half.h"
 
 PTX_UNARY(cvt_u64_u32, u64, u32, x)
 PTX_UNARY(cvt_s64_s32, u64, s32, (s64)x)
 PTX_UNARY(cvt_u32_u64, u32, u64, x)
 
-/* Half precision: 5 bits of exponent, 10 of fraction. */
-static inline f32 half_to_f32(u32 half) {
-    const u32 sign = (half & 0x8000u) << 16, exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu;
-    if (exponent == 0) /* zero or subnormal: an exact multiple of 2^-24 */
-        return ptx_f32_of(sign | ptx_bits_f32((f32)fraction * 0x1p-24f));
-    if (exponent == 31)
-        return fraction ? ptx_f32_of(PTX_NAN_F32) : ptx_f32_of(sign | 0x7f800000u);
-    return ptx_f32_of(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-/* To nearest even, by an addition that leaves just the bits that stay. */
-static inline u32 f32_to_half(f32 value) {
-    const u32 bits = ptx_bits_f32(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return 0x7fffu;
-    if (magnitude >= 0x477ff000u) /* 65520 and above round to infinity */
-        return sign | 0x7c00u;
-    if (magnitude < 0x38800000u) /* below 2^-14: a multiple of 2^-24 */
-        return sign | (ptx_bits_f32(ptx_f32_of(magnitude) + 0.5f) - ptx_bits_f32(0.5f));
-    const u32 odd = magnitude >> 13 & 1u;
-    return sign | (magnitude - (112u << 23) + 0xfffu + odd) >> 13;
-}
-
-PTX_UNARY(cvt_f32_f16, f32, u32, half_to_f32(x))
-PTX_UNARY(cvt_f16_f32, u32, f32, f32_to_half(x))
+PTX_UNARY(cvt_f32_f16, f32, u32, ptx_f32_of_half(x))
+PTX_UNARY(cvt_f16_f32, u32, f32, ptx_half_of_f32(x))
+PTX_UNARY(cvt_f32_bf16, f32, u32, ptx_f32_of_bfloat(x))
+PTX_UNARY(cvt_bf16_f32, u32, f32, ptx_bfloat_of_f32(x))
+PTX_BINARY(cvt_f16x2_f32, u32, f32, f32, ptx_half_of_f32(x) << 16 | ptx_half_of_f32(y))
+PTX_BINARY(cvt_bf16x2_f32, u32, f32, f32, ptx_bfloat_of_f32(x) << 16 | ptx_bfloat_of_f32(y))
 
 static inline bool is_wide(const ptx_instr *in, unsigned operand) {
     return in->wide >> operand & 1;

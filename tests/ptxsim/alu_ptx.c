@@ -26,7 +26,7 @@ void alu_ptx(char *text, size_t size, const char *op, const char *shape, const c
     char line[200];
     *text = '\0';
     add(text, size,
-        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
         ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n"
         ".reg .pred %p<6>;\n.reg .b16 %h<6>;\n.reg .b32 %w<6>;\n.reg .b64 %l<6>;\n"
         ".reg .b64 %from, %to, %t;\n.reg .b32 %index;\n"
