@@ -21,16 +21,17 @@ LINES = ["-lineinfo"]
 # -fmad=false keeps a * b + c two roundings, as the simulator computes it.
 INCLUDE_FOLDERS = ["cuda_kernels/include", "cuda_kernels", "csrc"]
 PTX_FLAGS = [
-    *("-ptx", "-arch=compute_75", "-fmad=false", "-O3", "-std=c++17"),
+    *("-ptx", "-fmad=false", "-O3", "-std=c++17"),
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
+FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
 # Code for one architecture of each generation; later ones compile the PTX when it is loaded.
-ARCHITECTURES = os.environ.get("GPUREDUCE_CUDA_ARCHITECTURES") or "75,80,90,100,120"
-TARGETS = [*(f"sm_{name.strip()}" for name in ARCHITECTURES.split(",")), "compute_75"]
-FATBIN_FLAGS = [
-    *("-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"),
-    *("-gencode", f"arch=compute_75,code=[{','.join(TARGETS)}]"),
+ARCHITECTURES = [
+    int(name) for name in (os.environ.get("GPUREDUCE_CUDA_ARCHITECTURES") or "75,80,90,100,120").split(",")
 ]
+# What the files of a folder are built as: a suffix of the file name, and the PTX target. The flat kernels are
+# there twice, with and without the instructions of compute capability 9.0.
+BUILDS = {"flat": {"": 90, "_75": 75}}
 
 CUB_SOURCE = Path("cuda_kernels/cub/cub_device_reduce.cu")
 CUB_LIBRARY = "libgpureduce_cub.so"
@@ -54,19 +55,20 @@ def build_kernels(destination: Path) -> None:
     ]
     nvcc = find_nvcc()
     print(f"compiling {len(sources)} kernel files with {nvcc}", flush=True)
-    common = [nvcc_version(nvcc), *PTX_FLAGS, *FATBIN_FLAGS]
+    common = [nvcc_version(nvcc)]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(lambda source: _compile(nvcc, source, common), sources))
+        jobs = [(path, *job) for path in sources for job in BUILDS.get(path.parent.name, {"": 75}).items()]
+        built = list(pool.map(lambda job: _compile(nvcc, *job, common), jobs))
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
     # What the headers include from elsewhere: some kernels are compiled at run time.
     shared = [Path("csrc/dtypes.def"), *Path("csrc").glob("*_params.h")]
     wanted |= {f"src/include/{path.name}": path for path in shared}
     if (asked := os.environ.get("GPUREDUCE_CUB", "0")) not in ("", "0"):
-        wanted[CUB_LIBRARY] = _build_cub(nvcc, ARCHITECTURES if asked == "1" else asked)
-    for source, base in zip(sources, built, strict=True):
-        wanted |= {f"{source.stem}{suffix}": Path(f"{base}{suffix}") for suffix in (".ptx", ".fatbin")}
+        wanted[CUB_LIBRARY] = _build_cub(nvcc, ",".join(map(str, ARCHITECTURES)) if asked == "1" else asked)
+    for (source, name, _), base in zip(jobs, built, strict=True):
+        wanted |= {f"{source.stem}{name}{suffix}": Path(f"{base}{suffix}") for suffix in (".ptx", ".fatbin")}
     for name, path in wanted.items():
         _copy(path, destination / name)
     for path in destination.rglob("*"):
@@ -75,17 +77,22 @@ def build_kernels(destination: Path) -> None:
             path.unlink()
 
 
-def _compile(nvcc: str, source: Path, common: list[str]) -> str:
+def _compile(nvcc: str, source: Path, name: str, target: int, common: list[str]) -> str:
     """Compile one file unless that is done already; return the path of the results less their suffix."""
-    base = _base(source, common)
+    builds = BUILDS.get(source.parent.name, {"": target})
+    above = min([other for other in builds.values() if other > target], default=1000)
+    codes = [f"sm_{number}" for number in ARCHITECTURES if target <= number < above] + [f"compute_{target}"]
+    ptx_flags = [*PTX_FLAGS, f"-arch=compute_{target}"]
+    fatbin_flags = [*FATBIN_FLAGS, "-gencode", f"arch=compute_{target},code=[{','.join(codes)}]"]
+    base = _base(source, [*common, *ptx_flags, *fatbin_flags], name)
     if not os.path.exists(f"{base}.fatbin"):
         os.makedirs("build/kernels", exist_ok=True)
         part = f"{base}.{os.getpid()}"
         lines = LINES if source.parent.name == "cuda_kernels" else []
-        _run([nvcc, *PTX_FLAGS, *lines, str(source), "-o", f"{part}.ptx"])
+        _run([nvcc, *ptx_flags, *lines, str(source), "-o", f"{part}.ptx"])
         ptx = Path(f"{part}.ptx")
         ptx.write_bytes(_without_machine_paths(ptx.read_bytes()))
-        _run([nvcc, *FATBIN_FLAGS, *lines, str(ptx), "-o", f"{part}.fatbin"])
+        _run([nvcc, *fatbin_flags, *lines, str(ptx), "-o", f"{part}.fatbin"])
         for suffix in (".ptx", ".fatbin"):
             os.replace(f"{part}{suffix}", f"{base}{suffix}")
     return base
@@ -108,11 +115,11 @@ def _build_cub(nvcc: str, architectures: str) -> Path:
     return library
 
 
-def _base(source: Path, common: list[str]) -> str:
+def _base(source: Path, common: list[str], name: str = "") -> str:
     """Return the path of what is compiled from a file, less its suffix: it tells all that goes into it."""
     texts = [path.read_text("utf-8") for path in _with_includes(source)]
     digest = hashlib.sha256("\0".join([*common, *texts]).encode()).hexdigest()[:16]
-    return f"build/kernels/{source.stem}-{digest}"
+    return f"build/kernels/{source.stem}{name}-{digest}"
 
 
 def _with_includes(source: Path) -> list[Path]:

@@ -55,6 +55,7 @@ typedef struct gr_launch {
     uint32_t grid[2]; /* blocks along x and y */
     uint32_t block;
     uint32_t shared_bytes; /* dynamic shared memory */
+    bool overlap;          /* may start while the kernel before it ends; it waits by itself where it has to */
     const void *params;    /* laid out as PTX does: each parameter at its natural alignment */
     size_t param_bytes;
 } gr_launch;
@@ -70,6 +71,7 @@ typedef struct gr_backend gr_backend;
 struct gr_backend {
     gr_device_info info;
     const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
+    bool hopper;              /* runs kernels built for compute capability 9.0 */
 
     void (*close)(gr_backend *self);
     gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);

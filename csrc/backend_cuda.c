@@ -260,9 +260,16 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     /* The driver copies the parameters now, and does not write to them. */
     void *params[] = {GR_CU_LAUNCH_PARAM_BUFFER, (void *)(uintptr_t)launch->params, GR_CU_LAUNCH_PARAM_BYTES,
                       &bytes, GR_CU_LAUNCH_PARAM_END};
-    gr_cu_result result =
-        self->driver->launch(launch->kernel->function, launch->grid[0], launch->grid[1], 1, launch->block, 1,
-                             1, launch->shared_bytes, stream, NULL, params);
+    gr_cu_launch_attribute overlap = {.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
+    const gr_cu_launch_config config = {
+        .grid = {launch->grid[0], launch->grid[1], 1},
+        .block = {launch->block, 1, 1},
+        .shared_bytes = launch->shared_bytes,
+        .stream = stream,
+        .attributes = &overlap,
+        .attribute_count = launch->overlap ? 1 : 0,
+    };
+    const gr_cu_result result = self->driver->launch(&config, launch->kernel->function, NULL, params);
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
 }
 
@@ -532,6 +539,7 @@ gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
     self->driver = driver;
     self->device = device;
     status = read_info(driver, device, &self->base.info, error);
+    self->base.hopper = self->base.info.capability_major >= 9;
     if (status == GR_OK)
         status = read_attribute(driver, device, GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN, &shared, error);
     if (status == GR_OK)

@@ -34,6 +34,26 @@ enum { GR_CU_POINTER_DEVICE = 9 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
 enum { GR_CU_STREAM_NON_BLOCKING = 1, GR_CU_CAPTURE_THREAD_LOCAL = 1 };
 
+enum { GR_CU_LAUNCH_CLUSTER = 4, GR_CU_LAUNCH_OVERLAP = 6 };
+
+typedef struct gr_cu_launch_attribute {
+    int id;
+    char padding[8 - sizeof(int)];
+    union {
+        char room[64];
+        unsigned cluster[3];
+        int overlap;
+    } value;
+} gr_cu_launch_attribute;
+
+typedef struct gr_cu_launch_config {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    gr_cu_stream stream;
+    gr_cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} gr_cu_launch_config;
+
 /* Keys of the `extra` list of a launch. */
 #define GR_CU_LAUNCH_PARAM_END ((void *)0)
 #define GR_CU_LAUNCH_PARAM_BUFFER ((void *)(uintptr_t)1)

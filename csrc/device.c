@@ -12,7 +12,7 @@ typedef struct gr_device_image {
 } gr_device_image;
 
 static size_t image_count(void) {
-    return gr_variant_count + GR_OP_COUNT;
+    return gr_variant_count + 2 * (size_t)GR_OP_COUNT;
 }
 
 gr_image_id gr_image_of_variant(const gr_variant *variant) {
@@ -24,6 +24,12 @@ gr_image_id gr_image_of_variant(const gr_variant *variant) {
 gr_image_id gr_image_of_op(gr_op op) {
     gr_image_id id = {.slot = gr_variant_count + (size_t)op, .name = gr_ops[op].name};
     snprintf(id.file, sizeof id.file, "general_%s", gr_ops[op].name);
+    return id;
+}
+
+gr_image_id gr_image_of_flat(gr_op op, bool hopper) {
+    gr_image_id id = {.slot = gr_variant_count + GR_OP_COUNT + (size_t)op, .name = gr_ops[op].name};
+    snprintf(id.file, sizeof id.file, "flat_%s%s", gr_ops[op].name, hopper ? "" : "_75");
     return id;
 }
 
@@ -88,6 +94,41 @@ void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted
     device->backend->free(device->backend, unwanted);
 }
 
+/* Zeroes in device memory. */
+static gr_status clear(gr_device *device, gr_devptr address, size_t bytes, gr_error *error) {
+    void *zeroes = calloc(1, bytes);
+    if (zeroes == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
+    const gr_status status = device->backend->upload(device->backend, address, zeroes, bytes, error);
+    free(zeroes);
+    return status;
+}
+
+gr_status gr_device_slots_take(gr_device *device, gr_devptr *out, gr_error *error) {
+    enum { BYTES = GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES };
+    pthread_mutex_lock(&device->lock);
+    *out = device->slots;
+    device->slots = 0;
+    pthread_mutex_unlock(&device->lock);
+    if (*out != 0)
+        return GR_OK;
+    gr_status status = device->backend->alloc(device->backend, BYTES, out, error);
+    if (status == GR_OK)
+        status = clear(device, *out, BYTES, error);
+    return status;
+}
+
+void gr_device_slots_give(gr_device *device, gr_devptr slots, bool clean) {
+    gr_devptr unwanted = slots;
+    if (slots != 0 && clean) {
+        pthread_mutex_lock(&device->lock);
+        unwanted = device->slots;
+        device->slots = slots;
+        pthread_mutex_unlock(&device->lock);
+    }
+    device->backend->free(device->backend, unwanted);
+}
+
 void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
@@ -99,6 +140,7 @@ void gr_device_close(gr_device *device) {
     free(device->images);
     if (device->backend != NULL) {
         device->backend->free(device->backend, device->scratch);
+        device->backend->free(device->backend, device->slots);
         device->backend->close(device->backend);
     }
     pthread_mutex_destroy(&device->lock);

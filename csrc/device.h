@@ -5,14 +5,16 @@
 #include <pthread.h>
 
 #include "backend.h"
+#include "flat_params.h"
 #include "variant_registry.h"
 
 enum { GR_MAX_CUDA_DEVICES = 64 };
 
 typedef struct gr_device {
     gr_backend *backend;
-    struct gr_device_image *images; /* one for each variant and operator, loaded at first use */
+    struct gr_device_image *images; /* one for each variant, two for each operator, loaded at first use */
     gr_devptr scratch;              /* kept from call to call, 0 while one of them has it */
+    gr_devptr slots;                /* of the flat kernels, likewise */
     pthread_mutex_t lock;
 } gr_device;
 
@@ -21,6 +23,11 @@ typedef struct gr_device {
 gr_status gr_device_scratch_take(gr_device *device, size_t bytes, gr_devptr *out, size_t *granted,
                                  gr_error *error);
 void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted);
+
+/* Where the blocks of a flat kernel meet: zero, as each launch leaves them. Given back unclean after a launch
+   that failed. As with scratch memory, the next call may have them at once. */
+gr_status gr_device_slots_take(gr_device *device, gr_devptr *out, gr_error *error);
+void gr_device_slots_give(gr_device *device, gr_devptr slots, bool clean);
 
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {
@@ -51,6 +58,8 @@ typedef struct gr_image_id {
 
 gr_image_id gr_image_of_variant(const gr_variant *variant);
 gr_image_id gr_image_of_op(gr_op op);
+/* Of the flat kernels there is one for compute capability 9.0 and later, and one for devices before. */
+gr_image_id gr_image_of_flat(gr_op op, bool hopper);
 
 /* The kernel `entry` of an image, which is loaded if need be. Safe to call from many threads. */
 gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_image_id *id, const char *entry,

@@ -4,13 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The parameters of any pass. */
+typedef union pass_params {
+    gr_general_params general;
+    gr_flat_params flat;
+} pass_params;
+
 /* What one call holds on the device: zeroed at first, released at the end. */
 typedef struct job {
-    gr_general_plan plan;
-    gr_kernel *kernels[GR_GENERAL_PASSES];
+    bool flat; /* one pass, of a flat kernel */
+    size_t passes, states_bytes;
+    gr_launch launches[GR_GENERAL_PASSES]; /* but for their parameters */
+    pass_params params[GR_GENERAL_PASSES];
     gr_devptr source, second, scratch; /* scratch: the States between two launches, then the results */
     size_t scratch_bytes;
-    gr_devptr states, results;
+    gr_devptr slots; /* of a flat kernel */
 } job;
 
 gr_status gr_source_upload(gr_backend *backend, const gr_source *source, gr_devptr *owned, uint64_t *first,
@@ -25,78 +33,129 @@ gr_status gr_source_upload(gr_backend *backend, const gr_source *source, gr_devp
     return status;
 }
 
-static gr_status find_kernels(job *self, gr_registry *registry, gr_device *device,
-                              const gr_general_request *request, gr_error *error) {
+static gr_status find_kernel(gr_registry *registry, gr_device *device, const gr_general_request *request,
+                             const gr_image_id *image, const char *family, const char *name, gr_kernel **out,
+                             gr_error *error) {
+    char entry[GR_KERNEL_NAME_BYTES];
+    snprintf(entry, sizeof entry, "%s%s_%s_%s", family, name, gr_ops[request->op].name,
+             gr_dtypes[request->dtype].name);
+    return gr_device_kernel(registry, device, image, entry, out, error);
+}
+
+static gr_status prepare_flat(job *self, gr_registry *registry, gr_device *device,
+                              const gr_general_request *request, const gr_general_plan *plan,
+                              gr_error *error) {
+    const bool hopper = device->backend->hopper;
+    const gr_image_id image = gr_image_of_flat(request->op, hopper);
+    gr_flat_launch planned;
+    gr_flat_plan_make(plan->reduced_count, request->layout.item_bytes, request->layout.pair, hopper,
+                      &planned);
+    self->flat = true;
+    self->passes = 1;
+    self->params[0].flat = planned.params;
+    gr_launch *launch = &self->launches[0];
+    *launch = (gr_launch){
+        .grid = {planned.grid, 1},
+        .block = planned.block,
+        .shared_bytes = planned.shared_bytes,
+        .param_bytes = sizeof planned.params,
+        .overlap = hopper,
+    };
+    gr_kernel *kernel = NULL;
+    gr_status status = find_kernel(registry, device, request, &image, "", planned.kernel, &kernel, error);
+    launch->kernel = kernel;
+    if (status == GR_OK)
+        status = gr_device_slots_take(device, &self->slots, error);
+    self->params[0].flat.slots = self->slots;
+    return status;
+}
+
+static gr_status prepare(job *self, gr_registry *registry, gr_device *device,
+                         const gr_general_request *request, const gr_general_plan *plan, gr_error *error) {
+    self->states_bytes = plan->states_bytes;
+    if (plan->single_pass)
+        return prepare_flat(self, registry, device, request, plan, error);
     const gr_image_id image = gr_image_of_op(request->op);
+    self->passes = plan->count;
     gr_status status = GR_OK;
-    for (size_t pass = 0; status == GR_OK && pass < self->plan.count; ++pass) {
-        char entry[GR_KERNEL_NAME_BYTES];
-        snprintf(entry, sizeof entry, "general_%s_%s_%s", self->plan.launches[pass].kernel,
-                 gr_ops[request->op].name, gr_dtypes[request->dtype].name);
-        status = gr_device_kernel(registry, device, &image, entry, &self->kernels[pass], error);
+    for (size_t pass = 0; status == GR_OK && pass < plan->count; ++pass) {
+        const gr_general_launch *planned = &plan->launches[pass];
+        gr_kernel *kernel = NULL;
+        status = find_kernel(registry, device, request, &image, "general_", planned->kernel, &kernel, error);
+        self->params[pass].general = planned->params;
+        self->launches[pass] = (gr_launch){
+            .kernel = kernel,
+            .grid = {planned->grid_x, planned->grid_y},
+            .block = GR_GENERAL_THREADS,
+            .param_bytes = sizeof planned->params,
+        };
     }
     return status;
 }
 
-/* `params` must live until the launch was enqueued. */
-static gr_launch job_launch(const job *self, size_t pass, const gr_general_params *params) {
-    const gr_general_launch *planned = &self->plan.launches[pass];
-    return (gr_launch){
-        .kernel = self->kernels[pass],
-        .grid = {planned->grid_x, planned->grid_y},
-        .block = GR_GENERAL_THREADS,
-        .params = params,
-        .param_bytes = sizeof *params,
-    };
+/* Where the addresses of the inputs and of the results go. */
+static uint64_t *place_of_in(const job *self, pass_params *first) {
+    return self->flat ? &first->flat.in : &first->general.in;
+}
+static uint64_t *place_of_second(const job *self, pass_params *first) {
+    return self->flat ? &first->flat.second : &first->general.second;
+}
+static uint64_t *place_of_out(const job *self, pass_params *last) {
+    return self->flat ? &last->flat.out : &last->general.out;
 }
 
-/* Fills in what the plan leaves open: addresses, and who finishes the results. */
+/* Fills in what the plan leaves open: who finishes the results, and the addresses of what lies between. */
 static void connect(job *self, const gr_general_request *request) {
-    gr_general_params *first = &self->plan.launches[0].params;
-    gr_general_params *last = &self->plan.launches[self->plan.count - 1].params;
-    if (request->layout.has_second && gr_ops[request->op].takes != GR_TAKES_PAIR)
-        first->flags |= GR_HAS_WHERE;
-    if (last != first) {
-        first->out = self->states;
-        last->in = self->states;
+    pass_params *first = &self->params[0], *last = &self->params[self->passes - 1];
+    const size_t initial_bytes = gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;
+    if (self->flat) {
+        first->flat.flags |= GR_FLAT_FINAL | (request->initial != NULL ? GR_FLAT_HAS_INITIAL : 0u);
+        if (request->initial != NULL)
+            memcpy(first->flat.initial, request->initial, initial_bytes);
+        return;
     }
-    last->out = request->host_out != NULL ? self->results : request->device_out;
-    last->flags |= GR_FINAL;
-    if (request->initial != NULL) {
-        last->flags |= GR_HAS_INITIAL;
-        memcpy(last->initial, request->initial,
-               gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes);
-    }
+    if (request->layout.has_second && !request->layout.pair)
+        first->general.flags |= GR_HAS_WHERE;
+    if (last != first)
+        first->general.out = last->general.in = self->scratch;
+    last->general.flags |= GR_FINAL | (request->initial != NULL ? GR_HAS_INITIAL : 0u);
+    if (request->initial != NULL)
+        memcpy(last->general.initial, request->initial, initial_bytes);
 }
 
 gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_request *request,
                      const gr_general_plan *plan, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
-    if (plan->count == 0)
+    if (plan->results == 0)
         return GR_OK;
-    job work = {.plan = *plan};
+    job work = {.passes = 0};
     const size_t result_bytes =
-        (size_t)work.plan.results * gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;
-    gr_general_params *first = &work.plan.launches[0].params;
+        (size_t)plan->results * gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;
 
-    gr_status status = gr_source_upload(backend, &request->source, &work.source, &first->in, error);
+    gr_status status = prepare(&work, registry, device, request, plan, error);
+    if (status == GR_OK)
+        status = gr_source_upload(backend, &request->source, &work.source,
+                                  place_of_in(&work, &work.params[0]), error);
     if (status == GR_OK && request->layout.has_second)
-        status = gr_source_upload(backend, &request->second, &work.second, &first->second, error);
+        status = gr_source_upload(backend, &request->second, &work.second,
+                                  place_of_second(&work, &work.params[0]), error);
     if (status == GR_OK)
-        status = find_kernels(&work, registry, device, request, error);
-    if (status == GR_OK)
-        status = gr_device_scratch_take(device, work.plan.states_bytes + result_bytes, &work.scratch,
+        status = gr_device_scratch_take(device, work.states_bytes + result_bytes, &work.scratch,
                                         &work.scratch_bytes, error);
-    work.states = work.scratch;
-    work.results = work.scratch + work.plan.states_bytes;
-    if (status == GR_OK)
+    if (status == GR_OK) {
         connect(&work, request);
-    for (size_t pass = 0; status == GR_OK && pass < work.plan.count; ++pass) {
-        const gr_launch now = job_launch(&work, pass, &work.plan.launches[pass].params);
+        *place_of_out(&work, &work.params[work.passes - 1]) =
+            request->host_out != NULL ? work.scratch + work.states_bytes : request->device_out;
+    }
+    for (size_t pass = 0; status == GR_OK && pass < work.passes; ++pass) {
+        gr_launch now = work.launches[pass];
+        now.params = &work.params[pass];
         status = backend->launch(backend, &now, interrupt, error);
     }
+    gr_device_slots_give(device, work.slots, status == GR_OK);
     if (status == GR_OK && request->host_out != NULL)
-        status = backend->download(backend, request->host_out, work.results, result_bytes, error);
+        status = backend->download(backend, request->host_out, work.scratch + work.states_bytes, result_bytes,
+                                   error);
 
     backend->free(backend, work.source);
     backend->free(backend, work.second);
@@ -107,22 +166,25 @@ gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_
 /* Lays out `rounds` turns over all the buffers as one list of launches, and times it. */
 static gr_status time_job(const job *work, gr_backend *backend, const gr_general_timing *timing,
                           double *microseconds, gr_error *error) {
-    const size_t passes = work->plan.count, reductions = timing->buffers * timing->rounds;
+    const size_t passes = work->passes, reductions = timing->buffers * timing->rounds;
     gr_launch *launches = calloc(reductions * passes, sizeof *launches);
-    gr_general_params *params = calloc(reductions * passes, sizeof *params);
+    pass_params *params = calloc(reductions * passes, sizeof *params);
     gr_status status = GR_OK;
     if (launches == NULL || params == NULL) {
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", reductions * passes);
         goto cleanup;
     }
     for (size_t i = 0; i < reductions; ++i) {
-        gr_general_params *own = &params[i * passes];
-        for (size_t pass = 0; pass < passes; ++pass)
-            own[pass] = work->plan.launches[pass].params;
-        own[0].in = timing->sources[i % timing->buffers];
-        own[passes - 1].out = timing->outs[i % timing->buffers];
-        for (size_t pass = 0; pass < passes; ++pass)
-            launches[i * passes + pass] = job_launch(work, pass, &own[pass]);
+        pass_params *own = &params[i * passes];
+        memcpy(own, work->params, passes * sizeof *own);
+        *place_of_in(work, &own[0]) = timing->sources[i % timing->buffers];
+        if (timing->seconds != NULL)
+            *place_of_second(work, &own[0]) = timing->seconds[i % timing->buffers];
+        *place_of_out(work, &own[passes - 1]) = timing->outs[i % timing->buffers];
+        for (size_t pass = 0; pass < passes; ++pass) {
+            launches[i * passes + pass] = work->launches[pass];
+            launches[i * passes + pass].params = &own[pass];
+        }
     }
     status = backend->time(backend, launches, reductions * passes, timing->repeats, microseconds, error);
     for (size_t i = 0; status == GR_OK && i < timing->repeats; ++i)
@@ -141,18 +203,17 @@ gr_status gr_general_time(gr_registry *registry, gr_device *device, const gr_gen
         return gr_fail(error, GR_ERR_VALUE,
                        "device: %s has no clock that means anything; time on a CUDA device",
                        backend->info.name);
-    if (plan->count == 0)
+    if (plan->results == 0)
         return gr_fail(error, GR_ERR_VALUE, "a: there are no results to time");
-    job work = {.plan = *plan};
-    gr_status status = find_kernels(&work, registry, device, request, error);
+    job work = {.passes = 0};
+    gr_status status = prepare(&work, registry, device, request, plan, error);
     if (status == GR_OK)
-        status =
-            gr_device_scratch_take(device, work.plan.states_bytes, &work.scratch, &work.scratch_bytes, error);
-    work.states = work.scratch;
+        status = gr_device_scratch_take(device, work.states_bytes, &work.scratch, &work.scratch_bytes, error);
     if (status == GR_OK) {
         connect(&work, request);
         status = time_job(&work, backend, timing, microseconds, error);
     }
+    gr_device_slots_give(device, work.slots, status == GR_OK);
     gr_device_scratch_give(device, work.scratch, work.scratch_bytes);
     return status;
 }

@@ -4,6 +4,7 @@
 #define GR_GENERAL_H
 
 #include "device.h"
+#include "flat_plan.h"
 #include "general_plan.h"
 
 /* Where the elements of an input lie: `bytes` of host memory to upload, or on the device already. */
@@ -38,6 +39,7 @@ gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_
 typedef struct gr_general_timing {
     size_t buffers;
     const gr_devptr *sources; /* on the device, one a buffer */
+    const gr_devptr *seconds; /* the other vectors of a dot product, or NULL */
     const gr_devptr *outs;    /* room for the results, one a buffer */
     size_t rounds;            /* times round all the buffers in one graph */
     size_t repeats;           /* graph replays, one figure each */

@@ -103,6 +103,13 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     plan->reduced_count = product(&along);
     if (plan->results == 0)
         return GR_OK;
+    const int64_t item = (int64_t)layout->item_bytes;
+    const bool contiguous =
+        plan->results == 1 && along.count <= 1 && (!layout->has_second || layout->pair) &&
+        (along.count == 0 || (along.stride[0] == item && (!layout->pair || along.second[0] == item)));
+    plan->single_pass = layout->single_pass && contiguous;
+    if (plan->single_pass)
+        return GR_OK;
     gr_general_launch *first = &plan->launches[plan->count++];
     gr_general_params *p = &first->params;
     p->results = plan->results;
@@ -110,8 +117,6 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     store(&keep, &p->keep);
     store(&along, &p->along);
 
-    const bool contiguous = plan->results == 1 && !layout->has_second && along.count <= 1 &&
-                            (along.count == 0 || along.stride[0] == (int64_t)layout->item_bytes);
     bool fits = true;
     if (layout->flat && contiguous)
         plan_flat(layout, limits, first);

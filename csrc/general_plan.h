@@ -23,9 +23,11 @@ typedef struct gr_layout {
     int64_t second_stride[GR_MAX_NDIM];
     bool reduced[GR_MAX_NDIM];
     bool has_second;
-    bool in_order; /* positions count (argmin): elements must be numbered in C order */
-    bool flat;   /* there is a kernel for one result from contiguous elements */
-    bool packed; /* and kernels for elements that lie side by side: see axis_plan.c */
+    bool in_order;    /* positions count (argmin): elements must be numbered in C order */
+    bool flat;        /* there is a kernel general_flat for one result from contiguous elements */
+    bool packed;      /* and kernels for elements that lie side by side: see axis_plan.c */
+    bool single_pass; /* one result from contiguous elements is for the flat kernels */
+    bool pair;        /* `second` is another vector rather than a mask */
 } gr_layout;
 
 typedef struct gr_general_launch {
@@ -37,7 +39,8 @@ typedef struct gr_general_launch {
 enum { GR_GENERAL_PASSES = 2 };
 
 typedef struct gr_general_plan {
-    size_t count; /* 0 when there is no result at all, else 1 to GR_GENERAL_PASSES */
+    bool single_pass; /* flat_plan takes over, there are no launches here */
+    size_t count;     /* 0 when there is no result at all, else 1 to GR_GENERAL_PASSES */
     uint64_t results;
     uint64_t reduced_count; /* elements reduced into each result */
     size_t states_bytes;    /* between the two launches */

@@ -118,7 +118,9 @@ static void fill_layout(call *self) {
     layout->origin =
         self->source.source.origin % 256; /* host elements go to memory that begins so, or better */
     layout->in_order = self->request.op == GR_OP_argmin || self->request.op == GR_OP_argmax;
-    layout->flat = layout->packed = gr_ops[self->request.op].takes != GR_TAKES_PAIR;
+    layout->pair = gr_ops[self->request.op].takes == GR_TAKES_PAIR;
+    layout->packed = !layout->pair;
+    layout->single_pass = true;
     memcpy(layout->extent, self->source.extent, sizeof layout->extent);
     memcpy(layout->stride, self->source.stride, sizeof layout->stride);
     memcpy(layout->second_stride, self->second.stride, sizeof layout->second_stride);

@@ -316,6 +316,44 @@ static inline u32 permute(u32 x, u32 y, u32 selector) {
 
 PTX_TERNARY(prmt_b32, u32, u32, u32, u32, permute(x, y, z))
 
+/* Two 16-bit numbers in a word, or four of eight bits. */
+static inline s32 half_of(u32 x, unsigned k) {
+    return (s32)(int16_t)(x >> 16 * k);
+}
+static inline s32 byte_of(u32 x, unsigned k) {
+    return (s32)(int8_t)(x >> 8 * k);
+}
+static inline u32 unsigned_half_of(u32 x, unsigned k) {
+    return x >> 16 * k & 0xffff;
+}
+static inline u32 unsigned_byte_of(u32 x, unsigned k) {
+    return x >> 8 * k & 0xff;
+}
+#define PACKED_PAIR(of, test)                                                                                \
+    (low16((u32)(of(x, 0) test of(y, 0) ? of(x, 0) : of(y, 0))) |                                            \
+     low16((u32)(of(x, 1) test of(y, 1) ? of(x, 1) : of(y, 1))) << 16)
+PTX_BINARY(max_s16x2, u32, u32, u32, PACKED_PAIR(half_of, >))
+PTX_BINARY(min_s16x2, u32, u32, u32, PACKED_PAIR(half_of, <))
+PTX_BINARY(max_u16x2, u32, u32, u32, PACKED_PAIR(unsigned_half_of, >))
+PTX_BINARY(min_u16x2, u32, u32, u32, PACKED_PAIR(unsigned_half_of, <))
+#define DOT_4(of_x, of_y, k) ((u32)of_x(x, k) * (u32)of_y(y, k))
+#define DOT(name, of_x, of_y)                                                                                \
+    PTX_TERNARY(name, u32, u32, u32, u32,                                                                    \
+                z + DOT_4(of_x, of_y, 0) + DOT_4(of_x, of_y, 1) + DOT_4(of_x, of_y, 2) +                     \
+                    DOT_4(of_x, of_y, 3))
+DOT(dp4a_u32_u32, unsigned_byte_of, unsigned_byte_of)
+DOT(dp4a_u32_s32, unsigned_byte_of, byte_of)
+DOT(dp4a_s32_u32, byte_of, unsigned_byte_of)
+DOT(dp4a_s32_s32, byte_of, byte_of)
+#define DOT_2(name, of_x, of_y)                                                                              \
+    PTX_TERNARY(dp2a_lo_##name, u32, u32, u32, u32, z + DOT_4(of_x, of_y, 0) + DOT_4(of_x, of_y, 1))         \
+    PTX_TERNARY(dp2a_hi_##name, u32, u32, u32, u32,                                                          \
+                z + (u32)of_x(x, 0) * (u32)of_y(y, 2) + (u32)of_x(x, 1) * (u32)of_y(y, 3))
+DOT_2(u32_u32, unsigned_half_of, unsigned_byte_of)
+DOT_2(u32_s32, unsigned_half_of, byte_of)
+DOT_2(s32_u32, half_of, unsigned_byte_of)
+DOT_2(s32_s32, half_of, byte_of)
+
 PTX_CLONES PTX_HANDLER(lop3_b32) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2), *c = ptx_lanes(w, in, 3);

@@ -149,8 +149,8 @@ template <> struct Narrow<gr_bool> {
     }
 };
 template <> struct Narrow<gr_c64> {
-    static __device__ gr_c64 from(Pair<float> x) {
-        return {x.re, x.im};
+    template <class T> static __device__ gr_c64 from(Pair<T> x) {
+        return {float(x.re), float(x.im)};
     }
 };
 template <> struct Narrow<gr_c128> {

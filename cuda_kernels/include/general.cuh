@@ -3,42 +3,9 @@
 //   general_flat   16 bytes a load, several loads in flight
 #pragma once
 
+#include "block_state.cuh"
+#include "chunk.cuh"
 #include "general_params.h"
-
-// Shuffles any State, a word at a time.
-template <class State> __device__ State shuffle_down(State x, unsigned offset, unsigned width = 32) {
-    static_assert(sizeof(State) % 4 == 0 && sizeof(State) <= GR_STATE_BYTES, "see GR_STATE_BYTES");
-    union Words {
-        State state;
-        uint32_t word[sizeof(State) / 4];
-        __device__ Words() {
-        }
-    } words;
-    words.state = x;
-#pragma unroll
-    for (unsigned i = 0; i < sizeof(State) / 4; ++i)
-        words.word[i] = __shfl_down_sync(0xffffffffu, words.word[i], offset, width);
-    return words.state;
-}
-
-// Valid in thread 0 of the block; blockDim.x is a multiple of 32.
-template <class F> __device__ typename F::State block_reduce_state(typename F::State x) {
-    using State = typename F::State;
-    __shared__ alignas(16) unsigned char raw[32 * GR_STATE_BYTES];
-    State *slots = reinterpret_cast<State *>(raw);
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    for (unsigned offset = 16; offset > 0; offset /= 2)
-        x = F::combine(x, shuffle_down(x, offset));
-    if (lane == 0)
-        slots[warp] = x;
-    __syncthreads();
-    if (warp == 0) {
-        x = lane < warps ? slots[lane] : F::identity();
-        for (unsigned offset = 16; offset > 0; offset /= 2)
-            x = F::combine(x, shuffle_down(x, offset));
-    }
-    return x;
-}
 
 // The result that a State of all its elements stands for.
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {
@@ -54,11 +21,6 @@ template <class F> __device__ void put(const gr_general_params &p, uint64_t inde
     else
         reinterpret_cast<typename F::State *>(p.out)[index] = s;
 }
-
-template <class In> struct alignas(16) Chunk {
-    static constexpr unsigned length = 16 / sizeof(In);
-    In at[length];
-};
 
 template <class F, class In> __device__ void general_flat(const gr_general_params &p) {
     using State = typename F::State;

@@ -1,12 +1,12 @@
 // The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype it takes. The file that
 // includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
 #include "general_axis.cuh"
-#include "ordering.cuh"
 #include "general_columns.cuh"
 #include "general_last.cuh"
 #include "general_map.cuh"
 #include "general_rows.cuh"
 #include "general_tiles.cuh"
+#include "ordering.cuh"
 
 #define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
 #define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \
@@ -16,7 +16,6 @@
     }
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
-    GR_ENTRY(general_flat_##op##_, dtype, general_flat<F<In>, In>)                                           \
     GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype, reduce_rows<F<In>, In>)            \
     GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \

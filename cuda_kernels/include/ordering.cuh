@@ -35,31 +35,53 @@ template <bool Largest, class T> __device__ bool wins(T a, T b) {
     return Largest ? less(b, a) : less(a, b);
 }
 
-// A value and whether there is one: no dtype needs an identity of its own that way.
-template <class T> struct Candidate {
-    T value;
-    uint32_t present;
-};
+// What every element of T wins over or equals.
+template <bool Largest> __device__ float worst(float) {
+    return Largest ? -INFINITY : INFINITY;
+}
+template <bool Largest> __device__ float worst(gr_f16) {
+    return worst<Largest>(0.0f);
+}
+template <bool Largest> __device__ float worst(gr_bf16) {
+    return worst<Largest>(0.0f);
+}
+template <bool Largest> __device__ double worst(double) {
+    return Largest ? -INFINITY : INFINITY;
+}
+template <bool Largest, class T> __device__ Pair<T> worst(Pair<T>) {
+    return {worst<Largest>(T()), worst<Largest>(T())};
+}
+template <bool Largest> __device__ Pair<float> worst(gr_c64) {
+    return worst<Largest>(Pair<float>());
+}
+template <bool Largest> __device__ Pair<double> worst(gr_c128) {
+    return worst<Largest>(Pair<double>());
+}
+template <bool Largest> __device__ bool worst(gr_bool) {
+    return !Largest;
+}
+template <bool Largest, class T> __device__ T worst(T) {
+    const T lowest = T(-1) < T(0) ? T(T(1) << (8 * sizeof(T) - 1)) : T(0);
+    return Largest ? lowest : T(~lowest);
+}
 
 template <class In, bool Largest> struct Extreme {
-    using State = Candidate<Wide<In>>;
+    using State = Wide<In>;
     using Out = In;
     static __device__ State identity() {
-        return {Zero<Wide<In>>::make(), 0};
+        return worst<Largest>(State());
     }
     static __device__ State load(In x, uint64_t) {
-        return {widen(x), 1};
+        return widen(x);
     }
     static __device__ State combine(State a, State b) {
-        if (!a.present)
-            return b;
-        return b.present && wins<Largest>(b.value, a.value) ? b : a;
+        return wins<Largest>(b, a) ? b : a;
     }
     static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(s.value);
+        return Narrow<Out>::from(s);
     }
     static __device__ State start(Out x) {
-        return load(x, 0);
+        return widen(x);
     }
 };
 template <class In> struct Min : Extreme<In, false> {};
@@ -116,6 +138,10 @@ template <class In> struct Any {
     static __device__ State load(In x, uint64_t) {
         return is_true(widen(x));
     }
+    // Of four elements, from the highest bit of each byte.
+    static __device__ State of_bytes(uint32_t nonzero) {
+        return nonzero != 0;
+    }
     static __device__ State combine(State a, State b) {
         return a | b;
     }
@@ -131,6 +157,9 @@ template <class In> struct All : Any<In> {
     static __device__ uint32_t identity() {
         return 1;
     }
+    static __device__ uint32_t of_bytes(uint32_t nonzero) {
+        return nonzero == 0x80808080u;
+    }
     static __device__ uint32_t combine(uint32_t a, uint32_t b) {
         return a & b;
     }
@@ -144,6 +173,9 @@ template <class In> struct CountNonzero {
     }
     static __device__ State load(In x, uint64_t) {
         return is_true(widen(x));
+    }
+    static __device__ State of_bytes(uint32_t nonzero) {
+        return __popc(nonzero);
     }
     static __device__ State combine(State a, State b) {
         return a + b;

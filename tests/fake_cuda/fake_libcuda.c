@@ -350,29 +350,35 @@ static bool is_default(gr_cu_stream stream) {
     return stream == NULL || stream == GR_CU_STREAM_LEGACY;
 }
 
-gr_cu_result cuLaunchKernel(gr_cu_function handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                            gr_cu_stream stream, void **params, void **extra) {
-    gr_cu_result result = begin(S_cuLaunchKernel, CONTEXT);
+gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function handle, void **params,
+                              void **extra) {
+    gr_cu_result result = begin(S_cuLaunchKernelEx, CONTEXT);
+    gr_cu_stream stream = config->stream;
     if (result != GR_CU_SUCCESS)
         return end(result);
     const object *function = known(FUNCTION, handle);
     object *in_stream = is_default(stream) ? NULL : known(STREAM, stream);
     if (!function || (!is_default(stream) && !in_stream))
         return end(INVALID_HANDLE);
-    if (grid_x == 0 || grid_x > INT32_MAX || grid_y != 1 || grid_z != 1 || block_x == 0 || block_x > 1024 ||
-        block_y != 1 || block_z != 1 || shared_bytes > function->max_dynamic || params)
+    const unsigned *grid = config->grid, *block = config->block;
+    if (grid[0] == 0 || grid[0] > INT32_MAX || grid[1] != 1 || grid[2] != 1 || block[0] == 0 ||
+        block[0] > 1024 || block[1] != 1 || block[2] != 1 || config->shared_bytes > function->max_dynamic ||
+        params)
         return end(INVALID_VALUE);
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        if (config->attributes[i].id != GR_CU_LAUNCH_OVERLAP || config->attributes[i].value.overlap != 1)
+            return end(INVALID_VALUE);
     /* The three parameters of every kernel here, as one packed buffer. */
     if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
         extra[4] != GR_CU_LAUNCH_PARAM_END || *(const size_t *)extra[3] != 24)
         return end(INVALID_VALUE);
     const unsigned char *packed = extra[1];
 
-    fake_cuda_launch launch = {.grid = grid_x,
-                               .block = block_x,
-                               .shared_bytes = shared_bytes,
-                               .shared_limit = function->max_dynamic};
+    fake_cuda_launch launch = {.grid = grid[0],
+                               .block = block[0],
+                               .shared_bytes = config->shared_bytes,
+                               .shared_limit = function->max_dynamic,
+                               .overlap = config->attribute_count == 1};
     memcpy(launch.name, function->name, sizeof launch.name);
     memcpy(&launch.in, packed, sizeof launch.in);
     memcpy(&launch.out, packed + 8, sizeof launch.out);

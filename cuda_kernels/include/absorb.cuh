@@ -1,0 +1,391 @@
+// How the flat kernels take chunks in. Each functor here is one of functors.cuh or ordering.cuh, with
+//   Acc                               what a thread keeps while it walks along
+//   open()                            the Acc of no elements
+//   absorb<N>(acc, x, first, apart)   takes N chunks in; element e of x[k] has position first + k * apart + e
+//   absorb<N>(acc, x, y)              the same for pairs of vectors
+//   close(acc)                        its State
+#pragma once
+
+#include "chunk.cuh"
+#include "ordering.cuh"
+
+// For functors whose Acc is their State.
+template <class State> struct KeepsState {
+    using Acc = State;
+    static __device__ State close(Acc acc) {
+        return acc;
+    }
+};
+
+// One element after the other: right for every functor.
+template <class F, class In> struct ByElement : F, KeepsState<typename F::State> {
+    using State = typename F::State;
+    static __device__ State open() {
+        return F::identity();
+    }
+    template <unsigned N>
+    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+        State s[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            s[k] = F::load(x[k].at[0], first + k * apart);
+#pragma unroll
+            for (unsigned e = 1; e < Chunk<In>::length; ++e)
+                s[k] = F::combine(s[k], F::load(x[k].at[e], first + k * apart + e));
+        }
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k)
+            acc = F::combine(acc, s[k]);
+    }
+};
+
+// ---- sums: what they have in common is SumOf<In>, with a State that `plus` adds ----
+
+template <class S> struct Adds : KeepsState<S> {
+    using State = S;
+    static __device__ State identity() {
+        return Zero<State>::make();
+    }
+    static __device__ State open() {
+        return identity();
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+};
+
+// A balanced tree: its rounding errors grow with the logarithm of Count.
+template <unsigned Count, class T> __device__ T tree_sum(T *x) {
+#pragma unroll
+    for (unsigned width = 1; width < Count; width *= 2)
+#pragma unroll
+        for (unsigned i = 0; i + width < Count; i += 2 * width)
+            x[i] = plus(x[i], x[i + width]);
+    return x[0];
+}
+
+inline __device__ Pair<double> plus(Pair<double> a, Pair<float> b) {
+    return {a.re + double(b.re), a.im + double(b.im)};
+}
+
+// The chunks of one turn are added up by a tree, in float for elements of up to that size; all turns, threads
+// and blocks in S.
+template <class In, class S> struct AddsTurns : Adds<S> {
+    static constexpr bool integers = false;
+    static __device__ S load(In x, uint64_t) {
+        return plus(Zero<S>::make(), widen(x));
+    }
+    template <unsigned N> static __device__ void absorb(S &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Chunk<In>::length;
+        Wide<In> terms[N * length];
+#pragma unroll
+        for (unsigned i = 0; i < N * length; ++i)
+            terms[i] = widen(x[i / length].at[i % length]);
+        acc = plus(acc, tree_sum<N * length>(terms));
+    }
+};
+
+// The products of the bytes of two words, four in one instruction; the same for the shorts of one and 1.
+inline __device__ uint32_t word_dot(int8_t, uint32_t x, uint32_t y, uint32_t acc) {
+    return uint32_t(__dp4a(int32_t(x), int32_t(y), int32_t(acc)));
+}
+inline __device__ uint32_t word_dot(uint8_t, uint32_t x, uint32_t y, uint32_t acc) {
+    return __dp4a(x, y, acc);
+}
+inline __device__ uint32_t word_dot(gr_bool, uint32_t x, uint32_t y, uint32_t acc) {
+    return __dp4a(x, y, acc);
+}
+inline __device__ uint32_t word_sum(int16_t, uint32_t word, uint32_t acc) {
+    return uint32_t(__dp2a_lo(int32_t(word), 0x0101, int32_t(acc)));
+}
+inline __device__ uint32_t word_sum(uint16_t, uint32_t word, uint32_t acc) {
+    return __dp2a_lo(word, 0x0101u, acc);
+}
+template <class In> __device__ uint32_t word_sum(In, uint32_t word, uint32_t acc) {
+    return word_dot(In(), word, 0x01010101u, acc);
+}
+
+template <class In> struct AddsIntegers : Adds<Wide<In>> {
+    using State = Wide<In>;
+    static constexpr bool integers = true;
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        if constexpr (sizeof(In) <= 2) {
+            uint32_t sum = 0; // fits: of at most 128 bytes
+#pragma unroll
+            for (unsigned i = 0; i < 4 * N; ++i)
+                sum = word_sum(In(), x[i / 4].word(i % 4), sum);
+            acc = plus(acc, State(int32_t(sum)));
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < N; ++k)
+#pragma unroll
+                for (unsigned e = 0; e < Chunk<In>::length; ++e)
+                    acc = plus(acc, widen(x[k].at[e]));
+        }
+    }
+};
+
+template <class In> struct SumOf : AddsIntegers<In> {};
+template <> struct SumOf<float> : AddsTurns<float, double> {};
+template <> struct SumOf<double> : AddsTurns<double, double> {};
+template <> struct SumOf<gr_f16> : AddsTurns<gr_f16, float> {};
+template <> struct SumOf<gr_bf16> : AddsTurns<gr_bf16, float> {};
+template <> struct SumOf<gr_c64> : AddsTurns<gr_c64, Pair<double>> {};
+template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, Pair<double>> {};
+
+template <class In> struct FlatSum : SumOf<In> {
+    using State = typename SumOf<In>::State;
+    using Out = typename SumOut<In>::type;
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return plus(Zero<State>::make(), widen(x));
+    }
+};
+
+inline __device__ double divide(int64_t x, uint64_t count) {
+    return double(x) / double(count);
+}
+inline __device__ double divide(uint64_t x, uint64_t count) {
+    return double(x) / double(count);
+}
+
+// The sum of smaller integers is exact, so that only the quotient is rounded.
+template <class In> struct FlatMean : SumOf<In> {
+    using State = typename SumOf<In>::State;
+    using Out = typename Mean<In>::Out;
+    static __device__ Out finish(State s, uint64_t count) {
+        return Narrow<Out>::from(divide(s, count));
+    }
+    static __device__ State start(Out) {
+        return Zero<State>::make(); // NumPy's mean has no initial value
+    }
+};
+template <> struct FlatMean<int64_t> : ByElement<Mean<int64_t>, int64_t> {};
+template <> struct FlatMean<uint64_t> : ByElement<Mean<uint64_t>, uint64_t> {};
+
+// Products are rounded to float, as those of a float loop are. Integers wrap in the dtype of the vectors, so
+// that their lowest 32 bits are enough up to that size.
+template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
+    using State = typename SumOf<In>::State;
+    using Out = In;
+    static __device__ State load(In x, In y) {
+        return plus(Zero<State>::make(), times(widen(x), widen(y)));
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, const Chunk<In> *y) {
+        constexpr unsigned length = Chunk<In>::length;
+        if constexpr (SumOf<In>::integers && sizeof(In) <= 4) {
+            uint32_t sum = 0;
+            if constexpr (sizeof(In) == 1) {
+#pragma unroll
+                for (unsigned i = 0; i < 4 * N; ++i)
+                    sum = word_dot(In(), x[i / 4].word(i % 4), y[i / 4].word(i % 4), sum);
+            } else {
+#pragma unroll
+                for (unsigned i = 0; i < N * length; ++i)
+                    sum += uint32_t(widen(x[i / length].at[i % length])) *
+                           uint32_t(widen(y[i / length].at[i % length]));
+            }
+            acc = plus(acc, State(sum));
+        } else {
+            Wide<In> terms[N * length];
+#pragma unroll
+            for (unsigned i = 0; i < N * length; ++i)
+                terms[i] = times(widen(x[i / length].at[i % length]), widen(y[i / length].at[i % length]));
+            acc = plus(acc, tree_sum<N * length>(terms));
+        }
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out) {
+        return Zero<State>::make();
+    }
+};
+
+template <class In> struct FlatProd : ByElement<Prod<In>, In> {};
+
+// ---- minima and maxima: a thread keeps one for each place of a chunk ----
+
+template <bool Largest, class In> __device__ In better(In a, In b) {
+    return wins<Largest>(widen(b), widen(a)) ? b : a;
+}
+#if __CUDA_ARCH__ >= 800
+template <> __device__ inline float better<true>(float a, float b) {
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+    return a;
+}
+template <> __device__ inline float better<false>(float a, float b) {
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+    return a;
+}
+#endif
+
+// Place by place. From sm_90 on, elements of 16 bits go two at a time; bytes as the upper halves of such:
+// once where they lie, once moved up. What is below them only decides between equals.
+template <bool Largest, class In> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {
+#pragma unroll
+    for (unsigned e = 0; e < Chunk<In>::length; ++e)
+        a.at[e] = better<Largest>(a.at[e], b.at[e]);
+    return a;
+}
+template <bool Largest> __device__ Chunk<gr_bool> better(Chunk<gr_bool> a, Chunk<gr_bool> b) {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+        a.set_word(i, Largest ? a.word(i) | b.word(i) : a.word(i) & b.word(i));
+    return a;
+}
+#if __CUDA_ARCH__ >= 900
+#define GR_BETTER_WORD(In, type)                                                                             \
+    template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \
+        if (Largest)                                                                                         \
+            asm("max." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
+        else                                                                                                 \
+            asm("min." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
+        return a;                                                                                            \
+    }
+#define GR_BETTER_CHUNK(In)                                                                                  \
+    template <bool Largest> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {                          \
+        _Pragma("unroll") for (unsigned i = 0; i < 4; ++i)                                                   \
+            a.set_word(i, better_word<Largest>(In(), a.word(i), b.word(i)));                                 \
+        return a;                                                                                            \
+    }
+GR_BETTER_WORD(gr_f16, "NaN.f16x2")
+GR_BETTER_WORD(gr_bf16, "NaN.bf16x2")
+GR_BETTER_WORD(int16_t, "s16x2")
+GR_BETTER_WORD(uint16_t, "u16x2")
+template <bool Largest, class Short> __device__ uint32_t better_bytes(Short, uint32_t a, uint32_t b) {
+    const uint32_t upper = better_word<Largest>(Short(), a, b);
+    const uint32_t lower = better_word<Largest>(Short(), a << 8, b << 8);
+    return __byte_perm(upper, lower,
+                       0x3715); // bytes, from the lowest: lower's 1, upper's 1, lower's 3, upper's 3
+}
+template <bool Largest> __device__ uint32_t better_word(int8_t, uint32_t a, uint32_t b) {
+    return better_bytes<Largest>(int16_t(), a, b);
+}
+template <bool Largest> __device__ uint32_t better_word(uint8_t, uint32_t a, uint32_t b) {
+    return better_bytes<Largest>(uint16_t(), a, b);
+}
+GR_BETTER_CHUNK(gr_f16)
+GR_BETTER_CHUNK(gr_bf16)
+GR_BETTER_CHUNK(int16_t)
+GR_BETTER_CHUNK(uint16_t)
+GR_BETTER_CHUNK(int8_t)
+GR_BETTER_CHUNK(uint8_t)
+#endif
+
+template <unsigned N, bool Largest, class In> __device__ Chunk<In> best_chunk(const Chunk<In> *x) {
+    Chunk<In> best = x[0];
+#pragma unroll
+    for (unsigned k = 1; k < N; ++k)
+        best = better<Largest>(best, x[k]);
+    return best;
+}
+
+template <bool Largest, class In> __device__ Wide<In> best_element(const Chunk<In> &x) {
+    In best = x.at[0];
+#pragma unroll
+    for (unsigned e = 1; e < Chunk<In>::length; ++e)
+        best = better<Largest>(best, x.at[e]);
+    return widen(best);
+}
+
+template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
+    using Acc = Chunk<In>;
+    static __device__ Acc open() {
+        Acc acc;
+#pragma unroll
+        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+            acc.at[e] = Narrow<In>::from(worst<Largest>(In()));
+        return acc;
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        acc = better<Largest>(acc, best_chunk<N, Largest>(x));
+    }
+    static __device__ Wide<In> close(const Acc &acc) {
+        return best_element<Largest>(acc);
+    }
+};
+template <class In> struct FlatMin : FlatExtreme<In, false> {};
+template <class In> struct FlatMax : FlatExtreme<In, true> {};
+
+// Looks for the place only when a turn holds something better, which is seldom after the first few.
+template <class In, bool Largest>
+struct FlatArgExtreme : ArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>> {
+    using State = Place<Wide<In>>;
+    static __device__ State open() {
+        return ArgExtreme<In, Largest>::identity();
+    }
+    template <unsigned N>
+    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+        const Wide<In> best = best_element<Largest>(best_chunk<N, Largest>(x));
+        if (acc.position >= 0 && !wins<Largest>(best, acc.value))
+            return;
+        uint32_t at = 0;
+#pragma unroll
+        for (unsigned i = N * Chunk<In>::length; i-- > 0;)
+            if (!wins<Largest>(best, widen(x[i / Chunk<In>::length].at[i % Chunk<In>::length])))
+                at = i;
+        acc = {best, int64_t(first + at / Chunk<In>::length * apart + at % Chunk<In>::length)};
+    }
+};
+template <class In> struct FlatArgMin : FlatArgExtreme<In, false> {};
+template <class In> struct FlatArgMax : FlatArgExtreme<In, true> {};
+
+// ---- tests and bits: words of several elements at a time where the dtype allows ----
+
+// A 1 in the highest bit of each byte that is not 0.
+inline __device__ uint32_t nonzero_bytes(uint32_t word) {
+    return ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu | word) & 0x80808080u;
+}
+
+// Bytes are tested four at a time; other elements one by one.
+template <template <class> class F, class In> struct FlatTest : ByElement<F<In>, In> {
+    using State = typename F<In>::State;
+    template <unsigned N>
+    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+        if constexpr (sizeof(In) == 1) {
+#pragma unroll
+            for (unsigned i = 0; i < 4 * N; ++i)
+                acc = F<In>::combine(acc, F<In>::of_bytes(nonzero_bytes(x[i / 4].word(i % 4))));
+        } else {
+            ByElement<F<In>, In>::template absorb<N>(acc, x, first, apart);
+        }
+    }
+};
+template <class In> struct FlatAny : FlatTest<Any, In> {};
+template <class In> struct FlatAll : FlatTest<All, In> {};
+template <class In> struct FlatCountNonzero : FlatTest<CountNonzero, In> {};
+
+// F's combine works bit by bit, so that it takes words of any elements.
+template <template <class> class F, class In> struct FlatBits : F<In> {
+    using State = typename F<In>::State;
+    using Acc = Chunk<In>;
+    using OfWords = F<uint32_t>;
+    static __device__ Acc open() {
+        Acc acc;
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            acc.set_word(i, uint32_t(OfWords::identity()));
+        return acc;
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+#pragma unroll
+        for (unsigned i = 0; i < 4 * N; ++i)
+            acc.set_word(i % 4, uint32_t(OfWords::combine(acc.word(i % 4), x[i / 4].word(i % 4))));
+    }
+    static __device__ State close(const Acc &acc) {
+        State s = F<In>::identity();
+#pragma unroll
+        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+            s = F<In>::combine(s, widen(acc.at[e]));
+        return s;
+    }
+};
+template <class In> struct FlatBitwiseAnd : FlatBits<BitwiseAnd, In> {};
+template <class In> struct FlatBitwiseOr : FlatBits<BitwiseOr, In> {};
+template <class In> struct FlatBitwiseXor : FlatBits<BitwiseXor, In> {};

@@ -1,0 +1,83 @@
+// Handing States on: between the lanes of a warp, the warps of a block, and the blocks of a grid.
+#pragma once
+
+#include <cstdint>
+
+#include "flat_params.h"
+
+enum { GR_STATE_WORDS = GR_FLAT_SLOT_BYTES / 8 };
+
+// A State as 32-bit words.
+template <class State> union Words {
+    static constexpr unsigned count = sizeof(State) / 4;
+    static_assert(sizeof(State) % 4 == 0 && count <= GR_STATE_WORDS, "see GR_FLAT_SLOT_BYTES");
+    State state;
+    uint32_t word[count];
+    __device__ Words() {
+    }
+};
+
+template <class State> __device__ State shuffle_down(State x, unsigned offset, unsigned width = 32) {
+    Words<State> words;
+    words.state = x;
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; ++i)
+        words.word[i] = __shfl_down_sync(0xffffffffu, words.word[i], offset, width);
+    return words.state;
+}
+
+// Valid in thread 0 of the block, whose size is a multiple of 32. Between two calls there must be a barrier.
+template <class F> __device__ typename F::State block_reduce_state(typename F::State x) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[32 * sizeof(State)];
+    State *states = reinterpret_cast<State *>(raw);
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x = F::combine(x, shuffle_down(x, offset));
+    if (lane == 0)
+        states[warp] = x;
+    __syncthreads();
+    if (warp == 0) {
+        x = lane < warps ? states[lane] : F::identity();
+#pragma unroll
+        for (unsigned offset = 16; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset));
+    }
+    return x;
+}
+
+// A slot of global memory through which a block hands a State to another: four bytes in the lower half of
+// each word of eight, and a 1 in the upper half that says they are there. Words of eight bytes arrive whole,
+// so that no fence is needed; the reader sets them back to zero for the next launch.
+template <class State> __device__ void slot_put(uint64_t slot, State x) {
+    Words<State> words;
+    words.state = x;
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; i += 2) {
+        const uint64_t low = 1ull << 32 | words.word[i];
+        const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
+        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(slot + 8 * i), "l"(low), "l"(high)
+                     : "memory");
+    }
+}
+
+template <class State> __device__ State slot_take(uint64_t slot) {
+    Words<State> words;
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; i += 2) {
+        uint64_t low, high;
+        do {
+            asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
+                         : "=l"(low), "=l"(high)
+                         : "l"(slot + 8 * i)
+                         : "memory");
+        } while ((low & high) >> 32 == 0);
+        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(slot + 8 * i), "l"(0ull)
+                     : "memory");
+        words.word[i] = uint32_t(low);
+        if (i + 1 < Words<State>::count)
+            words.word[i + 1] = uint32_t(high);
+    }
+    return words.state;
+}

@@ -1,0 +1,157 @@
+// The kernels for contiguous elements and one result, in a single launch.
+//   flat   each thread has GR_FLAT_CHUNKS loads of 16 bytes in flight
+//   ring   sm_90 on: the copy engine keeps GR_RING_STAGES pieces of each block on their way to shared memory
+// Each block leaves its State in a slot; the first block waits for all of them and combines them in the order
+// of the blocks. The result depends on the number of elements, the address modulo 16 and nothing else.
+#pragma once
+
+#include "block_state.cuh"
+#include "chunk.cuh"
+
+#if __CUDA_ARCH__ >= 900
+#define GR_HOPPER 1
+#endif
+
+// What lies before the first 16-byte boundary, on it, and behind the last one.
+struct Parts {
+    uint64_t head, chunks, tail;
+};
+
+template <class In> __device__ Parts parts_of(const gr_flat_params &p) {
+    const uint64_t skew = (16 - p.in % 16) % 16 / sizeof(In);
+    const uint64_t head = skew < p.count ? skew : p.count;
+    const uint64_t chunks = (p.count - head) / Chunk<In>::length;
+    return {head, chunks, head + chunks * Chunk<In>::length};
+}
+
+template <class F, class In, bool Pair>
+__device__ typename F::State one(const gr_flat_params &p, uint64_t i) {
+    const In x = reinterpret_cast<const In *>(p.in)[i];
+    if constexpr (Pair)
+        return F::load(x, reinterpret_cast<const In *>(p.second)[i]);
+    else
+        return F::load(x, p.first + i);
+}
+
+// The few elements that no chunk holds, taken by the first block.
+template <class F, class In, bool Pair>
+__device__ typename F::State ends(const gr_flat_params &p, const Parts &parts, typename F::State s) {
+    if (blockIdx.x != 0)
+        return s;
+    if (threadIdx.x < parts.head)
+        s = F::combine(one<F, In, Pair>(p, threadIdx.x), s);
+    if (parts.tail + threadIdx.x < p.count)
+        s = F::combine(s, one<F, In, Pair>(p, parts.tail + threadIdx.x));
+    return s;
+}
+
+// From the States of all threads of the grid to the result.
+template <class F> __device__ void hand_over(const gr_flat_params &p, typename F::State s) {
+    using State = typename F::State;
+    using Out = typename F::Out;
+    s = block_reduce_state<F>(s);
+    if (gridDim.x > 1) {
+        if (blockIdx.x != 0) {
+            if (threadIdx.x == 0)
+                slot_put(p.slots + uint64_t(blockIdx.x) * GR_FLAT_SLOT_BYTES, s);
+            return;
+        }
+        if (threadIdx.x != 0)
+            s = F::identity();
+        for (unsigned block = threadIdx.x ? threadIdx.x : blockDim.x; block < gridDim.x; block += blockDim.x)
+            s = F::combine(s, slot_take<State>(p.slots + uint64_t(block) * GR_FLAT_SLOT_BYTES));
+        // Also makes the warps whole again after the loop: shuffles of split ones cost 0.6 us on an H200.
+        __syncthreads();
+        s = block_reduce_state<F>(s);
+    }
+    if (threadIdx.x != 0)
+        return;
+    if (p.flags & GR_FLAT_HAS_CARRY)
+        s = F::combine(*reinterpret_cast<const State *>(p.carry), s);
+    if (!(p.flags & GR_FLAT_FINAL)) {
+        *reinterpret_cast<State *>(p.out) = s;
+        return;
+    }
+    if (p.flags & GR_FLAT_HAS_INITIAL)
+        s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
+    *reinterpret_cast<Out *>(p.out) = F::finish(s, p.divisor);
+}
+
+// Lets the next kernel of the stream in; it waits by itself until this one has ended.
+inline __device__ void let_next_in() {
+#ifdef GR_HOPPER
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Returns when the kernel before this one has ended and what it wrote can be seen.
+inline __device__ void wait_for_previous() {
+#ifdef GR_HOPPER
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Brings the line into the L2 cache. That is harmless before wait_for_previous(): all writes pass by there.
+inline __device__ void prefetch(const void *at) {
+#ifdef GR_HOPPER
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
+
+template <class F, class In, bool Pair> __device__ void flat(const gr_flat_params &p) {
+    constexpr unsigned turns = GR_FLAT_CHUNKS, length = Chunk<In>::length;
+    const unsigned threads = blockDim.x;
+    const Parts parts = parts_of<In>(p);
+    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(p.in + parts.head * sizeof(In));
+    const Source<In> other(p.second + parts.head * sizeof(In));
+    const uint64_t step = uint64_t(gridDim.x) * (threads * turns);
+    uint64_t tile = uint64_t(blockIdx.x) * (threads * turns); // a block's chunks of one turn lie side by side
+    const uint64_t position = p.first + parts.head;
+
+#pragma unroll
+    for (unsigned k = 0; k < turns; ++k) { // a line has 128 bytes, so that one thread in eight asks for it
+        const uint64_t at = tile + k * threads + threadIdx.x;
+        if (threadIdx.x % 8 == 0 && at < parts.chunks)
+            prefetch(chunk + at);
+    }
+    if (p.flags & GR_FLAT_EARLY)
+        let_next_in();
+    wait_for_previous();
+
+    typename F::Acc acc = F::open();
+    Chunk<In> x[turns], y[Pair ? turns : 1];
+    for (; tile + threads * turns <= parts.chunks; tile += step) {
+        const uint64_t at = tile + threadIdx.x;
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) {
+            x[k] = load_chunk(chunk + at + k * threads);
+            if constexpr (Pair)
+                y[k] = other.chunk_at(at + k * threads);
+        }
+        if constexpr (Pair)
+            F::template absorb<turns>(acc, x, y);
+        else
+            F::template absorb<turns>(acc, x, position + at * length, threads * length);
+    }
+    if (tile < parts.chunks) { // the last turn, of which not every thread has all
+        const uint64_t at = tile + threadIdx.x;
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k)
+            if (at + k * threads < parts.chunks) {
+                x[k] = load_chunk(chunk + at + k * threads);
+                if constexpr (Pair)
+                    y[k] = other.chunk_at(at + k * threads);
+            }
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k)
+            if (at + k * threads < parts.chunks) {
+                if constexpr (Pair)
+                    F::template absorb<1>(acc, x + k, y + k);
+                else
+                    F::template absorb<1>(acc, x + k, position + (at + k * threads) * length, 0);
+            }
+    }
+    if (!(p.flags & GR_FLAT_EARLY))
+        let_next_in();
+    hand_over<F>(p, ends<F, In, Pair>(p, parts, F::close(acc)));
+}
