@@ -44,10 +44,12 @@ def test_the_tables_of_the_readme_are_current():
 
 def test_compute_sanitizer_saw_every_variant():
     record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_h200.json").read_text())
-    clean = {variant.name for variant in gpureduce.variants() if variant.role != "study"}
+    own = [variant for variant in gpureduce.variants() if variant.block_sizes]  # not a library's kernels
+    clean = {variant.name for variant in own if variant.role != "study"}
     for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
-        (row,) = (row for row in record["rows"] if row["tool"] == tool and clean <= set(row["variants"]))
-        assert row["findings"] == 0 and row["wrong_sums"] == 0
+        rows = [row for row in record["rows"] if row["tool"] == tool and clean & set(row["variants"])]
+        assert clean == {name for row in rows for name in row["variants"]}
+        assert not any(row["findings"] or row["wrong_sums"] for row in rows)
     for variant in gpureduce.variants():
         if variant.role == "study":
             (row,) = (row for row in record["rows"] if row["variants"] == [variant.name])

@@ -1,10 +1,10 @@
 // cub: cub::DeviceReduce, the reduction of NVIDIA's CUB, beside the ladder.
 //
 // What a program gets that calls the library and writes no kernel. CUB launches its own: one for up to a tile
-// of elements, else two; a thread takes 16 elements a tile, by loads of four. Its host code is needed too, so
-// this file becomes a shared library (GPUREDUCE_CUB=1 in the environment of the installation) with a function
-// for each operator and dtype. Temporary memory is the caller's: with a null address a function only says how
-// many bytes.
+// of elements, else two; a thread takes 16 elements of 4 bytes a tile, by loads of four. Its host code is
+// needed too, so this file becomes a shared library (GPUREDUCE_CUB=1 in the environment of the installation)
+// with a function for each operator and dtype. Temporary memory is the caller's: with a null address a
+// function only says how many bytes.
 //
 // The answers are NumPy's. CUB's own minimum and maximum pass over NaNs, so they get an operator of ours, and
 // its ArgMin and ArgMax see elements that compare as in NumPy. Sums are CUB's as they are, those of int32 in
