@@ -41,14 +41,19 @@ typedef struct ptx_cluster ptx_cluster;
 /* What a handler returns when its warp should let others go on: the instruction is done. */
 #define PTX_PAUSED ((ptx_status)0x100)
 
+/* What a handler returns where lanes that it needs are elsewhere, before it is sure that they won't come. */
+#define PTX_APART ((ptx_status)0x101)
+
 /* Lanes that wait for others: they go on at `pc` until they reach `meeting`. */
 typedef struct ptx_stack_entry {
     uint32_t pc, meeting, mask;
+    bool held; /* by an instruction that needs lanes that are elsewhere */
 } ptx_stack_entry;
 
 /* What an instruction that waits for others saw the last time. */
 typedef struct ptx_poll {
     const ptx_instr *in;
+    uint32_t mask;
     uint64_t seen;
 } ptx_poll;
 
@@ -80,6 +85,7 @@ struct ptx_warp {
     bool moved;   /* in this turn it found something new */
     bool stalled; /* its last turn ended because it found nothing new */
     uint64_t digest;
+    bool alone; /* lanes that an instruction misses will not come */
     uint32_t depth;
     ptx_stack_entry stack[PTX_STACK];
 };
@@ -152,7 +158,7 @@ struct ptx_worker {
 
 /* To be called by an instruction that may be waiting for others, with a digest of what it found. When that is
    what it found the last time, the warp gives up its turn. */
-ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint64_t seen);
+ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen);
 
 /* Records an error at this instruction (lane -1 when it concerns the warp) and returns `status`. */
 ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,

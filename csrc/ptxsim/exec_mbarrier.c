@@ -171,7 +171,7 @@ MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes =
 static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool parity) {
     uint8_t *place[PTX_LANES];
     uint32_t over = 0;
-    u64 seen = mask;
+    u64 seen = 0;
     unsigned last = 0;
     mbarrier b, late = {0};
     ptx_status status = locate_barriers(w, in, mask, place);
@@ -191,7 +191,7 @@ static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask
     ptx_set_predicate(w, in, 0, mask, over);
     if (over == mask)
         return PTX_OK;
-    status = ptx_poll_watch(w, in, seen);
+    status = ptx_poll_watch(w, in, mask, seen);
     if (status == PTX_OK || status == PTX_PAUSED)
         return status;
     return ptx_fault(w, in, (int)last, PTX_ERR_BARRIER,

@@ -178,7 +178,7 @@ static inline uint8_t *place_of(const places *at, unsigned lane, size_t size) {
 /* A load that other threads' stores may concern: the same bytes from the same places as the last time mean
    that it waits for one of them. */
 static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const places *at, unsigned size) {
-    u64 seen = mask;
+    u64 seen = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         const uint8_t *place = place_of(at, (unsigned)__builtin_ctz(left), size);
         seen = mix(seen, (uintptr_t)place);
@@ -188,7 +188,7 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
             seen = mix(seen, bytes);
         }
     }
-    return ptx_poll_watch(w, in, seen);
+    return ptx_poll_watch(w, in, mask, seen);
 }
 
 /* ---- loads ---- */
@@ -313,7 +313,7 @@ STORE(b32_wide, uint32_t, u64)
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_##T *b = ptx_lanes(w, in, first);                                                          \
         const ptx_##T *c = ptx_lanes(w, in, (first) + 1);                                                    \
-        u64 seen = mask;                                                                                     \
+        u64 seen = 0;                                                                                        \
         bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
@@ -327,7 +327,7 @@ STORE(b32_wide, uint32_t, u64)
             if (returns)                                                                                     \
                 d[i] = old;                                                                                  \
         }                                                                                                    \
-        return changed ? PTX_OK : ptx_poll_watch(w, in, seen);                                               \
+        return changed ? PTX_OK : ptx_poll_watch(w, in, mask, seen);                                         \
     }
 
 #define ATOM(name, T, value)                                                                                 \

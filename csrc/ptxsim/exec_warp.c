@@ -10,6 +10,8 @@ static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER, "the lane is not in its own membermask 0x%08x",
                              members[i]);
         uint32_t missing = members[i] & w->live & ~mask;
+        if (missing && !w->alone)
+            return PTX_APART;
         if (missing)
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER,
                              "the membermask 0x%08x names lanes that are elsewhere (0x%08x)", members[i],

@@ -88,6 +88,63 @@ static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
     warp->meeting = meeting;
 }
 
+/* Lanes may have come to one place by ways that the stack keeps apart: two copies of a branch, say, that the
+   compiler made of one. So where an instruction needs lanes that wait beside the active ones, those go on
+   first, until they come to it too. */
+
+/* Where all that would meet the active lanes later are among them, they need not meet. */
+static void skip_meetings(ptx_warp *warp) {
+    while (warp->depth) {
+        const ptx_stack_entry *top = &warp->stack[warp->depth - 1];
+        uint32_t lanes = top->mask & warp->live;
+        if (lanes && lanes != warp->active)
+            return;
+        if (lanes)
+            warp->meeting = top->meeting;
+        warp->depth--;
+    }
+}
+
+static bool is_beside(const ptx_warp *warp, const ptx_stack_entry *entry) {
+    return entry->meeting == warp->meeting && !(entry->mask & warp->active);
+}
+
+static void trade_places(ptx_warp *warp, ptx_stack_entry *entry, bool held) {
+    const ptx_stack_entry other = *entry;
+    *entry = (ptx_stack_entry){.pc = warp->pc, .meeting = warp->meeting, .mask = warp->active, .held = held};
+    warp->pc = other.pc;
+    warp->active = other.mask & warp->live;
+}
+
+/* Joins the active lanes with others that are at the same instruction, or lets others go on; false when there
+   are none that could. */
+static bool regroup(ptx_warp *warp) {
+    skip_meetings(warp);
+    ptx_stack_entry *free_one = NULL;
+    for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);) {
+        ptx_stack_entry *entry = &warp->stack[k];
+        if (entry->pc == warp->pc) {
+            warp->active |= entry->mask & warp->live;
+            memmove(entry, entry + 1, (--warp->depth - k) * sizeof *entry);
+            return true;
+        }
+        if (!free_one && !entry->held && (entry->mask & warp->live))
+            free_one = entry;
+    }
+    if (free_one)
+        trade_places(warp, free_one, true);
+    return free_one != NULL;
+}
+
+/* A warp that waits for memory may wait for its own lanes. */
+static void let_others_go_on(ptx_warp *warp) {
+    for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);)
+        if (!warp->stack[k].held && (warp->stack[k].mask & warp->live)) {
+            trade_places(warp, &warp->stack[k], false);
+            return;
+        }
+}
+
 /* ---- barriers ---- */
 
 static void release(ptx_block *block, uint32_t barrier) {
@@ -111,10 +168,6 @@ static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t exp
 }
 
 static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    if (mask != warp->live)
-        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
-                         "a divergent barrier: lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere",
-                         mask, warp->live & ~mask);
     unsigned lane = (unsigned)__builtin_ctz(mask);
     uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, 0))[lane];
     uint32_t threads = ((const ptx_u32 *)ptx_lanes(warp, in, 1))[lane];
@@ -172,14 +225,6 @@ static void complete_cluster_barrier(ptx_cluster *cluster) {
         if (warp->state == PTX_WARP_AT_CLUSTER)
             warp->state = PTX_WARP_READY;
     }
-}
-
-static ptx_status check_aligned(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    if (!in->aligned || mask == warp->live)
-        return PTX_OK;
-    return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
-                     "a divergent barrier: lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere",
-                     mask, warp->live & ~mask);
 }
 
 static ptx_status arrive_at_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
@@ -244,14 +289,14 @@ ptx_status ptx_deadlock(ptx_cluster *cluster) {
                      "deadlock: every warp left waits at a barrier that cannot complete: %s", waits);
 }
 
-ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint64_t seen) {
+ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
     unsigned i = 0;
-    while (i < PTX_POLLS && warp->polls[i].in != in)
+    while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
         i++;
     bool known = i < PTX_POLLS;
     ptx_poll *poll = &warp->polls[known ? i : warp->next_poll++ % PTX_POLLS];
     if (!known || poll->seen != seen) {
-        *poll = (ptx_poll){.in = in, .seen = seen};
+        *poll = (ptx_poll){.in = in, .mask = mask, .seen = seen};
         warp->moved = true;
         return PTX_OK;
     }
@@ -281,6 +326,27 @@ static ptx_status leave(ptx_warp *warp, uint32_t mask) {
     return status;
 }
 
+/* A barrier that lanes have come to; those of the warp that are elsewhere are waited for if need be. */
+static ptx_status meet_at_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    bool together = in->kind == PTX_BARRIER || in->aligned;
+    if (mask == 0) {
+        warp->pc++;
+        return PTX_OK;
+    }
+    if (together && mask == warp->active && mask != warp->live && regroup(warp))
+        return PTX_OK;
+    if (together && mask != warp->live)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "a divergent barrier: lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere",
+                         mask, warp->live & ~mask);
+    if (in->kind == PTX_CLUSTER_ARRIVE)
+        return arrive_at_cluster(warp, in, mask);
+    if (in->kind == PTX_CLUSTER_WAIT)
+        return wait_for_cluster(warp, in, mask);
+    warp->pc++;
+    return arrive(warp, in, mask);
+}
+
 /* A branch, a barrier, an exit or a trap: everything that is not one handler call. */
 static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     switch ((ptx_kind)in->kind) {
@@ -298,23 +364,22 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
         warp->pc++;
         return PTX_OK;
     case PTX_BARRIER:
-        warp->pc++;
-        return mask ? arrive(warp, in, mask) : PTX_OK;
     case PTX_CLUSTER_ARRIVE:
     case PTX_CLUSTER_WAIT:
-        if (mask == 0) {
-            warp->pc++;
-            return PTX_OK;
-        }
-        if (check_aligned(warp, in, mask) != PTX_OK)
-            return PTX_ERR_BARRIER;
-        return in->kind == PTX_CLUSTER_ARRIVE ? arrive_at_cluster(warp, in, mask)
-                                              : wait_for_cluster(warp, in, mask);
+        return meet_at_barrier(warp, in, mask);
     default:
         warp->pc++;
         return mask ? ptx_fault(warp, in, __builtin_ctz(mask), PTX_ERR_TRAP, "the kernel executed a trap")
                     : PTX_OK;
     }
+}
+
+/* For an instruction that misses lanes: PTX_OK when others go on first, and it is executed again later. */
+static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    if (mask == warp->active && regroup(warp))
+        return PTX_OK;
+    warp->alone = true;
+    return in->run(warp, in, mask);
 }
 
 /* Compiled with and without observers. */
@@ -348,9 +413,12 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
             pop(warp);
         if (status == PTX_PAUSED) {
             warp->pc++;
+            let_others_go_on(warp);
             status = PTX_OK;
             break;
         }
+        if (status == PTX_APART)
+            status = bring_together(warp, in, mask);
     }
     warp->worker->steps += PTX_QUANTUM - left;
     return status;

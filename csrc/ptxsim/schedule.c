@@ -191,6 +191,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->active = warp->live = left < PTX_LANES ? (1u << left) - 1 : PTX_ALL_LANES;
     warp->state = PTX_WARP_READY;
     warp->arrived = warp->passing = 0;
+    warp->alone = false;
     warp->depth = 0;
     memset(warp->polls, 0, sizeof warp->polls);
     warp->digest = 0;

@@ -47,6 +47,24 @@ ptx_status sim_run(sim *s, const char *name, unsigned grid, unsigned block, uint
     return status;
 }
 
+char *sim_read(const char *folder, const char *name, const char *arch) {
+    char path[1000];
+    snprintf(path, sizeof path, "%s/%s.%s.ptx", folder, name, arch);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        fprintf(stderr, "cannot open %s\n", path);
+        exit(2);
+    }
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    char *text = calloc(size + 1, 1);
+    if (!text || fread(text, 1, size, file) != size)
+        exit(2);
+    fclose(file);
+    return text;
+}
+
 ptx_status sim_parse(const char *ptx, ptx_error *error) {
     ptx_module *module;
     ptx_status status = ptx_module_parse(ptx, strlen(ptx), &module, error);

@@ -24,6 +24,9 @@ void sim_close(sim *s);
 /* Launches kernel `name` and reads the output back into `out` when it went well. */
 ptx_status sim_run(sim *s, const char *name, unsigned grid, unsigned block, uint64_t n, void *out);
 
+/* The text of <folder>/<name>.<arch>.ptx, to be freed. Exits the test program when it cannot be read. */
+char *sim_read(const char *folder, const char *name, const char *arch);
+
 /* Parses only; the module is freed. */
 ptx_status sim_parse(const char *ptx, ptx_error *error);
 

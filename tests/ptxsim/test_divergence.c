@@ -171,6 +171,67 @@ static const char long_loop_ptx[] =
     "bra skip;\n"
     "mov.u32 %r4, %r1; skip: setp.lt.u32 %p1, %r1, %r2; @%p1 bra head; st.global.u32 [%rd28], %r1;";
 
+/* A compiler may give lanes a way of their own into the same code, past which they part company for good:
+   lane 0's leads past "on" to "end" when n is not 0, which it is. So the branches only meet at "end", and yet
+   the barrier and the shuffle between need all lanes. */
+static uint32_t two_ways_in(uint32_t t) {
+    uint32_t last = t < 64 ? t / 32 * 32 + 31 : THREADS - 1;
+    return 3 * 7 * last + (t % 32 == 0 && t < 64 ? 1000 : 0);
+}
+
+static const char two_ways_in_ptx[] =
+    ".shared .b32 s[128]; and.b32 %r9, %r31, 31; setp.ne.u32 %p1, %r9, 0; setp.lt.u32 %p4, %r31, 64;\n"
+    "mul.lo.u32 %r1, %r31, 7; mov.u32 %r2, s; mad.lo.u32 %r2, %r31, 4, %r2; mov.u32 %r5, 0; @%p1 bra on;\n"
+    "add.u32 %r1, %r1, 1; setp.ne.u64 %p2, %rd29, 0; @%p4 mov.u32 %r5, 1000; @%p2 bra end;\n"
+    "on: st.shared.u32 [%r2], %r1; bar.sync 0; or.b32 %r3, %r31, 31; min.u32 %r3, %r3, 69; mov.u32 %r4, s;\n"
+    "mad.lo.u32 %r4, %r3, 4, %r4; ld.shared.u32 %r1, [%r4]; shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\n"
+    "bar.sync 0; vote.sync.all.pred %p3, %p4, -1; shl.b32 %r3, %r3, 1; add.u32 %r1, %r1, %r3;\n"
+    "add.u32 %r1, %r1, %r5;\nend: st.global.u32 [%rd28], %r1;";
+
+/* The same twice over, the second way in from within the first: three groups come to the barrier. */
+static uint32_t three_ways_in(uint32_t t) {
+    return t % 32 + (t % 32 < 20 ? t % 32 < 10 ? 300 : 200 : 100);
+}
+
+static const char three_ways_in_ptx[] =
+    "and.b32 %r9, %r31, 31; setp.ge.u32 %p1, %r9, 20; setp.ge.u32 %p2, %r9, 10; setp.ne.u64 %p3, %rd29, 0;\n"
+    "mov.u32 %r1, 100; @%p1 bra on; mov.u32 %r1, 200; @%p3 bra end; @%p2 bra on; mov.u32 %r1, 300; @%p3 bra "
+    "end;\n"
+    "on: shfl.sync.idx.b32 %r2, %r9, %r9, 31, -1; bar.sync 0; add.u32 %r1, %r1, %r2; bar.warp.sync -1;\n"
+    "end: st.global.u32 [%rd28], %r1;";
+
+/* Lanes that wait for lanes of their own warp, by an atomic on the word that the input is. */
+static uint32_t own_lanes(uint32_t t) {
+    return t % 32 ? t + 1 : t;
+}
+
+static const char own_lanes_ptx[] =
+    "and.b32 %r9, %r31, 31; shr.u32 %r8, %r31, 5; add.u32 %r8, %r8, 1; mov.u32 %r1, %r31; setp.eq.u32 %p1, "
+    "%r9, 0;\n"
+    "@%p1 bra raise; wait: ld.acquire.gpu.global.u32 %r2, [%rd30]; setp.lt.u32 %p2, %r2, %r8; @%p2 bra "
+    "wait;\n"
+    "add.u32 %r1, %r1, 1; bra end; raise: red.release.gpu.global.max.u32 [%rd30], %r8;\n"
+    "end: st.global.u32 [%rd28], %r1;";
+
+static void test_lanes_apart(void) {
+    static const char *const texts[] = {
+        "setp.lt.u32 %p1, %r31, 8; @%p1 bra one; bar.sync 0; bra end; one: bar.sync 0; end:",
+        "setp.lt.u32 %p1, %r31, 8; @%p1 bra one; bar.sync 0; bra end; one: shfl.sync.down.b32 %r1, %r31, 1, "
+        "31, -1; end:",
+        "setp.lt.u32 %p1, %r31, 8; @%p1 bra end; bar.sync 0; end:",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        uint32_t in = 0, out[THREADS];
+        char *text = sim_kernel(texts[i]);
+        sim s;
+        sim_open(&s, text, &in, sizeof in, sizeof out);
+        CHECK_EQUAL_AS(sim_run(&s, "k", 1, 32, 0, out), PTX_ERR_BARRIER, texts[i]);
+        CHECK_CONTAINS(s.error.message, "elsewhere");
+        sim_close(&s);
+        free(text);
+    }
+}
+
 int main(void) {
     compare(nested_ifs_ptx, nested_ifs);
     compare(loop_ptx, loop);
@@ -178,6 +239,10 @@ int main(void) {
     compare(early_return_ptx, early_return);
     compare(predicated_ptx, predicated);
     compare(long_loop_ptx, long_loop);
+    compare(two_ways_in_ptx, two_ways_in);
+    compare(three_ways_in_ptx, three_ways_in);
+    compare(own_lanes_ptx, own_lanes);
+    test_lanes_apart();
     test_ladder();
     test_reconvergence();
     return finish_checks("test_divergence");

@@ -11,24 +11,6 @@ enum { THREADS = 256 };
 static uint64_t source[THREADS], result[THREADS];
 static const char *dialect;
 
-static char *read_text(const char *folder, const char *name, const char *arch) {
-    char path[1000];
-    snprintf(path, sizeof path, "%s/%s.%s.ptx", folder, name, arch);
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        fprintf(stderr, "cannot open %s\n", path);
-        exit(2);
-    }
-    fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    char *text = calloc(size + 1, 1);
-    if (!text || fread(text, 1, size, file) != size)
-        exit(2);
-    fclose(file);
-    return text;
-}
-
 static void compare(const char *text, const char *kernel, const uint64_t *want) {
     sim s;
     sim_open(&s, text, source, sizeof source, sizeof result);
@@ -206,8 +188,7 @@ int main(int count, char **arguments) {
     }
     for (int i = 2; i < count; i++) {
         dialect = arguments[i];
-        char *warp = read_text(arguments[1], "warp", dialect),
-             *sums = read_text(arguments[1], "sums", dialect);
+        char *warp = sim_read(arguments[1], "warp", dialect), *sums = sim_read(arguments[1], "sums", dialect);
         test_shuffles(warp);
         test_votes(warp);
         test_divergence(warp);
