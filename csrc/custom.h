@@ -6,7 +6,8 @@
 #include "custom_params.h"
 #include "general.h"
 
-/* The kernels <name>_flat (perhaps), <name>_axis and <name>_last, loaded on a device that outlives them. */
+/* The kernels <name>_axis and <name>_last, and perhaps those for elements that lie side by side, loaded on a
+   device that outlives them. */
 typedef struct gr_custom gr_custom;
 
 gr_status gr_custom_load(gr_device *device, const char *name, const char *ptx, size_t ptx_bytes,

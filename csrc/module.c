@@ -229,7 +229,7 @@ static PyMethodDef methods[] = {
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
      "custom_run"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
-     "custom_run(kernels, inputs, by_position, axes, out)"},
+     "custom_run(kernels, inputs, by_position, packed, axes, out)"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block)"
      " -> (result, launches, None) or (None, launches, why the simulator stopped)"},

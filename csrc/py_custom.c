@@ -50,7 +50,7 @@ typedef struct custom_call {
     size_t arrays;
     py_operand operands[GR_MAX_INPUTS]; /* the arrays among the inputs */
     size_t input[GR_MAX_INPUTS];        /* which input each of them is */
-    bool by_position;
+    bool by_position, packed;
     bool reduced[GR_MAX_NDIM];
     gr_custom_request request;
     gr_general_plan plan;
@@ -132,7 +132,10 @@ static void describe_arrays(const custom_call *self, gr_layout *layout) {
     const py_operand *first = &self->operands[0], *second = &self->operands[1];
     layout->item_bytes = gr_dtypes[first->dtype].item_bytes;
     layout->has_second = self->arrays == 2;
+    layout->result_bytes = self->request.result_bytes;
     layout->flat = self->request.count == 1;
+    layout->packed = self->packed;
+    layout->origin = first->source.origin % 256;
     memcpy(layout->stride, first->stride, sizeof layout->stride);
     memcpy(layout->second_stride, second->stride, sizeof layout->second_stride);
 }
@@ -183,11 +186,13 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
 
 static int take_call(py_state *state, PyObject *const *args, custom_call *self) {
     self->custom = PyCapsule_GetPointer(args[0], CAPSULE);
-    const int by_position = self->custom == NULL ? -1 : PyObject_IsTrue(args[2]);
-    self->by_position = by_position == 1;
-    if (by_position < 0 || take_inputs(state, args[1], self) < 0 ||
-        py_take_axes(args[3], self->operands[0].ndim, self->reduced) < 0 ||
-        take_out(state, args[4], self) < 0)
+    if (self->custom == NULL)
+        return -1;
+    self->by_position = args[2] == Py_True;
+    self->packed = args[3] == Py_True;
+    if (take_inputs(state, args[1], self) < 0 ||
+        py_take_axes(args[4], self->operands[0].ndim, self->reduced) < 0 ||
+        take_out(state, args[5], self) < 0)
         return -1;
     gr_error error = {GR_OK, ""};
     if (make_plan(self, &error) == GR_OK)
@@ -205,8 +210,8 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
 
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 5) {
-        PyErr_Format(PyExc_TypeError, "expected 5 arguments, got %zd", count);
+    if (count != 6) {
+        PyErr_Format(PyExc_TypeError, "expected 6 arguments, got %zd", count);
         return NULL;
     }
     custom_call now = {.custom = NULL};

@@ -8,9 +8,10 @@
  */
 PyObject *py_custom_load(PyObject *module, PyObject *args);
 
-/* args: (capsule, inputs, by_position, axes, out). Inputs are arrays or views of one shape, and bytes for the
-   value of a scalar, in the order and of the dtypes that the kernels were compiled for; `by_position` and
-   what it means are as in custom_params.h. `out` is a view or a C-contiguous array. */
+/* args: (capsule, inputs, by_position, packed, axes, out). Inputs are arrays or views of one shape, and
+   bytes for the value of a scalar, in the order and of the dtypes that the kernels were compiled for;
+   `by_position` and what it means are as in custom_params.h, `packed` as in general_plan.h. `out` is a
+   view or a C-contiguous array. */
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 #endif

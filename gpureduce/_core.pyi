@@ -92,6 +92,7 @@ def custom_run(
     kernels: object,
     inputs: tuple[np.ndarray | DeviceView | bytes, ...],
     by_position: bool,
+    packed: bool,
     axes: tuple[int, ...],
     out: np.ndarray | DeviceView,
     /,

@@ -252,11 +252,12 @@ def run_custom(
     kernels: object,
     inputs: tuple,
     by_position: bool,
+    packed: bool,
     axes: tuple[int, ...],
     out: np.ndarray | tuple,
 ) -> None:
     """Have the core reduce inputs by kernels that were compiled at run time."""
-    _core.custom_run(kernels, inputs, by_position, axes, out)
+    _core.custom_run(kernels, inputs, by_position, packed, axes, out)
     _counts.runs = core_runs() + 1
 
 

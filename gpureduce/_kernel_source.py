@@ -73,6 +73,12 @@ class Types:
     inputs: tuple[str, ...]
     scalars: tuple[bool, ...]
     out: str
+    packed: bool  # whether there are kernels for elements that lie side by side
+
+    @property
+    def one_array(self) -> bool:
+        """Whether an array is the only input."""
+        return self.scalars == (False,)
 
     @property
     def by_position(self) -> bool:
@@ -117,7 +123,7 @@ def _reads(types: Types) -> str:
 def source(
     name: str, inputs: tuple[Parameter, ...], out: Parameter, written: Expressions, types: Types
 ) -> str:
-    """Return a program of the kernels <name>_flat (for one input), <name>_axis and <name>_last."""
+    """Return a program of the kernels <name>_axis, <name>_last and so on."""
     declared = [*zip(inputs, types.inputs, strict=True), (out, types.out)]
     letters = {parameter.type: dtype for parameter, dtype in declared if parameter.is_letter}
     reduce_type = written.reduce_type or types.out
@@ -149,7 +155,7 @@ struct User {{
         return gr_map({_reads(types)});
     }}
     static __device__ Value map_one(First::Value x) {{
-        return {"gr_map(x)" if len(inputs) == 1 else "Value()"};
+        return {"gr_map(x)" if types.one_array else "Value()"};
     }}
     static __device__ Value reduce(Value a, Value b) {{
         return gr_reduce(a, b);
@@ -163,8 +169,9 @@ struct User {{
 }};
 """,
     ]
-    if len(inputs) == 1:
-        parts.append(f"GR_CUSTOM_ENTRY({name}_flat, general_flat<Custom<User>, User::First::Stored>)\n")
-    parts.append(f"GR_CUSTOM_ENTRY({name}_axis, custom_axis<User>)\n")
-    parts.append(f"GR_CUSTOM_ENTRY({name}_last, reduce_last<Custom<User>>)\n")
+    parts.append(f"GR_CUSTOM_ANY({name})\n")
+    if types.one_array:
+        parts.append(f"GR_CUSTOM_FLAT({name})\n")
+    if types.packed:
+        parts.append(f"GR_CUSTOM_PACKED({name})\n")
     return "".join(parts)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from gpureduce._variants import KERNELS
 
-# As the shipped kernels are compiled: build_support/kernels.py.
-_FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17")
+# As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
+_FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")
 _COMPILATION = 6  # NVRTC_ERROR_COMPILATION
 _INVALID_OPTION = 5  # NVRTC_ERROR_INVALID_OPTION
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gpureduce._devices import Device
 
 _LONGEST_NAME = 200
+_SMALL_VALUES = frozenset(rules.SUPPORTED) - {"complex128"}  # of up to 8 bytes
+_LARGE_ELEMENT = 4  # bytes
 _MOST_ELEMENTS = 2**63 - 1
 # A scalar is converted within its kind, and to the kinds after it.
 _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}  # bfloat16 is of kind V
@@ -260,12 +262,12 @@ class ReductionKernel:
             for p, value, dtype in zip(self._inputs, inputs, dtypes, strict=True)
         )
         scalars = tuple(isinstance(handle, bytes) for handle in handles)
-        types = Types(tuple(dtype.name for dtype in dtypes), scalars, out_dtype.name)
+        types = self._types(dtypes, scalars, out_dtype)
         kernels = self._kernels(types, arrays[0].kind, arrays[0].index)
         target.set_dtype(out_dtype)
         result = None if target.on_device else np.empty(kept, out_dtype)
         place = target.core_out(out_dtype) if result is None else result
-        run_custom(kernels, handles, types.by_position, axes, place)
+        run_custom(kernels, handles, types.by_position, types.packed, axes, place)
         return target.store(result)
 
     def _split(self, args: tuple, out: Any) -> tuple[tuple, Any]:
@@ -302,6 +304,15 @@ class ReductionKernel:
         if self._out.is_letter and self._out.type not in letters:
             raise TypeError(f"{self.name}: no argument says what {self._out.type} is, the type of the output")
         return [letters.get(p.type) or _dtype_named(p.type) for p in (*self._inputs, self._out)]
+
+    def _types(self, dtypes: list[np.dtype], scalars: tuple[bool, ...], out: np.dtype) -> Types:
+        names = tuple(dtype.name for dtype in dtypes)
+        letters = dict(zip([p.type for p in (*self._inputs, self._out)], (*names, out.name), strict=True))
+        reduced = self._expressions.reduce_type or out.name
+        # A block that reduces columns of small elements has no shared memory for eight large values a thread.
+        small = letters.get(reduced, reduced) in _SMALL_VALUES
+        fits = small or dtypes[0].itemsize >= _LARGE_ELEMENT
+        return Types(names, scalars, out.name, packed=scalars == (False,) and fits)
 
     def _kernels(self, types: Types, kind: int, index: int) -> object:
         """Return the kernels for these types, loaded on a device."""

@@ -200,14 +200,17 @@ def test_mathematical_functions(device, dtype):
     x = np.linspace(1e-3, 0.999, 97).astype(dtype)
     y = np.roll(x, 11) - np.dtype(dtype).type(0.3)
     eps = float(np.finfo(dtype).eps)
-    calls = [f"{name}(x)" for name in FUNCTIONS] + [f"{name}(x, w)" for name in TWO]
-    chosen = " : ".join(f"k == {number} ? {call}" for number, call in enumerate(calls))
-    function = total("T x, T w, int32 k", map_expr=f"{chosen} : 0")
     wide = x.astype(float), y.astype(float)
-    wanted = [f(wide[0]) for f in FUNCTIONS.values()] + [f(*wide) for f in TWO.values()]
-    for number, (call, right) in enumerate(zip(calls, wanted, strict=True)):
-        got = function(x[:, None], y[:, None], number, axis=1, device=device)
-        np.testing.assert_allclose(got, right, rtol=8 * eps, atol=eps / 4, err_msg=call)
+    wanted = {f"{name}(x)": function(wide[0]) for name, function in FUNCTIONS.items()}
+    wanted |= {f"{name}(x, w)": function(*wide) for name, function in TWO.items()}
+    calls = list(wanted)
+    for first in range(0, len(calls), 6):  # all at once would need more registers than there are
+        some = calls[first : first + 6]
+        chosen = " : ".join(f"k == {number} ? {call}" for number, call in enumerate(some))
+        function = total("T x, T w, int32 k", map_expr=f"{chosen} : 0")
+        for number, call in enumerate(some):
+            got = function(x[:, None], y[:, None], number, axis=1, device=device)
+            np.testing.assert_allclose(got, wanted[call], rtol=8 * eps, atol=eps / 4, err_msg=call)
 
 
 def test_powers_of_float(device):
@@ -266,6 +269,51 @@ def test_several_inputs_over_all_axes(device, layout, inputs):
     assert kernel(*arrays, device=device) == exact.sum()
     got = kernel(*arrays, axis=(-1, 0), keepdims=True, device=device)
     assert np.array_equal(got, exact.sum(axis=(-1, 0), keepdims=True))
+
+
+SHAPES = (
+    ((70001,), None), ((40, 3000), 1), ((3, 5000), 1), ((700, 64), 0), ((5000, 3), 0), ((9001, 7), 1),
+    ((33, 100, 65), 1), ((33, 100, 65), (0, 2)), ((3, 5, 2001), (0, 2)), ((65, 17, 9), 0), ((2, 70000), 0),
+    ((64, 5, 7, 3), (0, 2)), ((3001, 1), 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("identity", ["0", None])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+def test_every_kernel_of_the_plan(device, dtype, identity):
+    plain = total(out_params="complex128 y" if dtype == "complex128" else "float64 y", identity=identity)
+    squares = largest(identity) if dtype == "float32" else None
+    for shape, axis in SHAPES:
+        x = whole_numbers(shape, dtype)
+        wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+        assert np.array_equal(plain(x, axis=axis, device=device), wide.sum(axis=axis)), (shape, axis)
+        if squares is not None:
+            assert np.array_equal(squares(x, axis=axis, device=device), abs(x).max(axis=axis))
+
+
+def test_the_shapes_reach_every_kernel():
+    planned = set()
+    for shape, axis in SHAPES:
+        axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        planned |= {
+            kernel for kernel, *_ in _core.plan_general(np.empty(shape, np.float32), "sum", axes, None)
+        }
+    assert planned >= {"rows", "columns", "tiles", "map", "axis", "last"}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_structs_of_any_shape(device, dtype):
+    """The mean and the variance at once, by values of 24 bytes and of 32."""
+    for members, identity in (("s, q, n", "{0, 0, 0}"), ("s, q, n, unused = 0", "{0, 0, 0}")):
+        moments = ReductionKernel(
+            "T x", "float64 y", "Moments{double(x), double(x) * x, 1}",
+            "Moments{a.s + b.s, a.q + b.q, a.n + b.n}", "y = a.q / a.n - (a.s / a.n) * (a.s / a.n)",
+            f"Moments{identity}", "variance", reduce_type="Moments",
+            preamble=f"struct Moments {{ double {members}; }};",
+        )  # fmt: skip
+        for shape, axis in SHAPES:
+            x = whole_numbers(shape, dtype)
+            np.testing.assert_allclose(moments(x, axis=axis, device=device), x.var(axis=axis), rtol=1e-13)
 
 
 def test_weighted_sum_of_many_elements(device):
@@ -762,36 +810,36 @@ def test_the_core_checks_what_it_is_handed():
     ptx, _ = _nvrtc.compiled("total", *program())
     kernels = _core.custom_load("total", ptx, _core.SIM, 0)
     x, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.empty(2, np.float32)
-    _core.custom_run(kernels, (x,), False, (1,), out)
+    _core.custom_run(kernels, (x,), False, True, (1,), out)
     assert out.tolist() == [3, 12]
     for arguments, error in (
-        ((object(), (x,), False, (1,), out), ValueError),
-        ((kernels, [x], False, (1,), out), TypeError),
-        ((kernels, (x,) * 9, True, (1,), out), TypeError),
-        ((kernels, (), False, (), out), ValueError),
-        ((kernels, (b"1234",), False, (), out), ValueError),
-        ((kernels, (x, b"1" * 17), False, (1,), out), ValueError),
-        ((kernels, (x, x, x), False, (1,), out), ValueError),
-        ((kernels, (x, x[0]), False, (1,), out), ValueError),
-        ((kernels, (x, "x"), False, (1,), out), TypeError),
-        ((kernels, (x,), False, [1], out), TypeError),
-        ((kernels, (x,), False, (2,), out), ValueError),
-        ((kernels, (x,), False, (1,), out[:1]), ValueError),
-        ((kernels, (x,), False, (1,), None), TypeError),
-        ((kernels, (x,), False, (1,), np.empty(4, np.float32)[::2]), ValueError),
-        ((kernels, (x,), False, (1,)), TypeError),
+        ((object(), (x,), False, True, (1,), out), ValueError),
+        ((kernels, [x], False, True, (1,), out), TypeError),
+        ((kernels, (x,) * 9, True, False, (1,), out), TypeError),
+        ((kernels, (), False, True, (), out), ValueError),
+        ((kernels, (b"1234",), False, True, (), out), ValueError),
+        ((kernels, (x, b"1" * 17), False, False, (1,), out), ValueError),
+        ((kernels, (x, x, x), False, False, (1,), out), ValueError),
+        ((kernels, (x, x[0]), False, False, (1,), out), ValueError),
+        ((kernels, (x, "x"), False, False, (1,), out), TypeError),
+        ((kernels, (x,), False, True, [1], out), TypeError),
+        ((kernels, (x,), False, True, (2,), out), ValueError),
+        ((kernels, (x,), False, True, (1,), out[:1]), ValueError),
+        ((kernels, (x,), False, True, (1,), None), TypeError),
+        ((kernels, (x,), False, True, (1,), np.empty(4, np.float32)[::2]), ValueError),
+        ((kernels, (x,), False, True, (1,)), TypeError),
     ):
         with pytest.raises(error):
             _core.custom_run(*arguments)
     with pytest.raises(gpureduce.SimulationError):
         _core.custom_load("total", "no PTX", _core.SIM, 0)
-    with pytest.raises(gpureduce.SimulationError, match="no kernel other_axis"):
-        _core.custom_run(_core.custom_load("other", ptx, _core.SIM, 0), (x,), False, (1,), out)
+    with pytest.raises(gpureduce.SimulationError, match="no kernel other_tiles"):
+        _core.custom_run(_core.custom_load("other", ptx, _core.SIM, 0), (x,), False, True, (1,), out)
 
 
 def program():
     kernel = total()
-    types = _reduction_kernel.Types(("float32",), (False,), "float32")
+    types = _reduction_kernel.Types(("float32",), (False,), "float32", True)
     return (_reduction_kernel.source("total", kernel._inputs, kernel._out, kernel._expressions, types),)
 
 

@@ -5,7 +5,11 @@
 #include "complex.cuh"
 #include "custom_params.h"
 #include "general_axis.cuh"
+#include "general_columns.cuh"
 #include "general_last.cuh"
+#include "general_map.cuh"
+#include "general_rows.cuh"
+#include "general_tiles.cuh"
 
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
@@ -170,7 +174,24 @@ template <class User> __device__ void custom_axis(const gr_general_params &p) {
     reduce_axis<Custom<User>, FromInputs<User, true>>(p);
 }
 
-#define GR_CUSTOM_ENTRY(name, ...)                                                                           \
-    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS) name(const gr_custom_params p) {        \
+#define GR_CUSTOM_ENTRY(blocks, name, ...)                                                                   \
+    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \
+        name(const gr_custom_params p) {                                                                     \
         __VA_ARGS__(p.general);                                                                              \
     }
+
+// The kernels of a struct User: for any layout; for contiguous elements of one input; and for those that lie
+// side by side otherwise.
+#define GR_CUSTOM_ANY(name)                                                                                  \
+    GR_CUSTOM_ENTRY(1, name##_axis, custom_axis<User>)                                                       \
+    GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
+
+#define GR_CUSTOM_FLAT(name) GR_CUSTOM_ENTRY(1, name##_flat, general_flat<Custom<User>, User::First::Stored>)
+
+#define GR_CUSTOM_PACKED(name)                                                                               \
+    using F = Custom<User>;                                                                                  \
+    using In = User::First::Stored;                                                                          \
+    GR_CUSTOM_ENTRY((rows_blocks<F, In>), name##_rows, reduce_rows<F, In>)                                   \
+    GR_CUSTOM_ENTRY((columns_blocks<F, In>), name##_columns, reduce_columns<F, In>)                          \
+    GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<F, In>)                                                    \
+    GR_CUSTOM_ENTRY(1, name##_map, map_elements<F, In>)
