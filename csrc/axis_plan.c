@@ -10,7 +10,7 @@ enum {
     LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
     RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
     THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
-    PART_ROWS = 8,      /* a part with fewer rows for each thread is not worth a second launch */
+    PART_ROWS = 16,     /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
     RAGGED_ROWS = 16, /* periods that outweigh the States of one */
 };

@@ -221,7 +221,7 @@ static PyMethodDef methods[] = {
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
      "general(source, op, axes, second, initial, out, device_kind, device_index) -> array, or None with out"},
     {"plan_general", py_plan_general, METH_VARARGS,
-     "plan_general(source, op, axes, second) -> (kernel, blocks along x, along y) of each launch"},
+     "plan_general(source, op, axes, second) -> (kernel, its way, blocks along x, along y) of each launch"},
     {"time_general", py_time_general, METH_VARARGS,
      "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats) -> microseconds a "
      "repeat"},

@@ -186,6 +186,11 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     return now.out_array != NULL ? now.out_array : Py_NewRef(Py_None);
 }
 
+/* Which of a kernel's ways of working a launch takes. */
+static const char *way_of(uint32_t flags) {
+    return flags & GR_WHOLE ? "whole" : flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
+}
+
 PyObject *py_plan_general(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *source, *op, *axes, *second;
@@ -201,7 +206,8 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < now.plan.count; ++i) {
         const gr_general_launch *launch = &now.plan.launches[i];
-        PyObject *row = Py_BuildValue("(sII)", launch->kernel, launch->grid_x, launch->grid_y);
+        PyObject *row = Py_BuildValue("(ssII)", launch->kernel, way_of(launch->params.flags), launch->grid_x,
+                                      launch->grid_y);
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);

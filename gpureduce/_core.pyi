@@ -75,7 +75,7 @@ def plan_general(
     axes: tuple[int, ...],
     second: np.ndarray | DeviceView | None,
     /,
-) -> list[tuple[str, int, int]]: ...
+) -> list[tuple[str, str, int, int]]: ...
 def time_general(
     sources: tuple[DeviceView, ...],
     op: str,

@@ -71,7 +71,7 @@ class Buffers:
     def kernels(self, case: Case, op: str) -> list[str]:
         """Return the names of the kernels that reduce it, with their grids."""
         plan = _core.plan_general(self.sources(case[0])[0], op, case[1], None)
-        return [f"{kernel}[{x}x{y}]" for kernel, x, y in plan]
+        return [f"{kernel}[{x}x{y}]" for kernel, _, x, y in plan]
 
     def time(self, case: Case, op: str, repeats: int) -> list[float]:
         """Return the microseconds of a reduction, a figure a repeat."""
