@@ -1,5 +1,6 @@
-"""Each kernel for reductions along axes, at the limits where the plan turns from one to the next; the elements
-are integers of which none is zero, so that one lost or doubled changes a result. See csrc/axis_plan.c."""
+"""Each kernel for reductions along axes, at the limits where the plan turns from one to the next; the
+elements are integers of which none is zero, so that one lost or doubled changes a result. See
+csrc/axis_plan.c."""
 
 import itertools
 
@@ -52,6 +53,10 @@ def data(shape, dtype, low=-60):
     values = np.random.default_rng(sum(shape)).integers(low, 60, shape)
     return (values + (values >= 0)).astype(dtype)
 
+
+FEW_AXES = [
+    (70_001, 2, 2), (7, 40, 8), (7, 40, 9), (40, 3, 130), (5, 129, 66), (2, 3, 4, 5), (9, 5, 33, 4),
+]  # fmt: skip
 
 DTYPES = ["int8", "float32", "float64", "complex128"]
 
@@ -116,7 +121,7 @@ def test_longer_rows_and_columns(shape, skip, reductions):
 
 
 @pytest.mark.parametrize("skip", [0, 1])
-@pytest.mark.parametrize("shape", [(70_001, 2, 2), (7, 40, 8), (7, 40, 9), (40, 3, 130), (5, 129, 66), (2, 3, 4, 5), (9, 5, 33, 4)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("shape", FEW_AXES, ids=str)
 def test_every_choice_of_axes(shape, skip, reductions):
     for count in range(1, len(shape)):
         for axes in itertools.combinations(range(len(shape)), count):

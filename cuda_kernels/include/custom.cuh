@@ -156,6 +156,7 @@ template <class User> struct Custom {
 };
 
 template <class User, bool Even> struct FromInputs {
+    static constexpr unsigned at_once = 1; // an expression may be long
     static __device__ typename Custom<User>::State at(const gr_general_params &p, int64_t in, int64_t second,
                                                       uint64_t) {
         const gr_custom_params &whole = reinterpret_cast<const gr_custom_params &>(p);

@@ -5,8 +5,11 @@
 #include "general.cuh"
 #include "general_offsets.cuh"
 
-// How general_axis gets at one State: from an element or a pair of them.
+// How general_axis gets at one State: from an element or a pair of them. A thread that takes whole results
+// loads `at_once` elements of each together.
+template <class State> constexpr unsigned whole_at_once = sizeof(State) > 8 ? 2 : 4;
 template <class F, class In> struct FromElement {
+    static constexpr unsigned at_once = whole_at_once<typename F::State>;
     static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second,
                                            uint64_t k) {
         if ((p.flags & GR_HAS_WHERE) && *reinterpret_cast<const uint8_t *>(p.second + second) == 0)
@@ -15,6 +18,7 @@ template <class F, class In> struct FromElement {
     }
 };
 template <class F, class In> struct FromPair {
+    static constexpr unsigned at_once = whole_at_once<typename F::State>;
     static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second, uint64_t) {
         return F::load(*reinterpret_cast<const In *>(p.in + in),
                        *reinterpret_cast<const In *>(p.second + second));
@@ -54,7 +58,7 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
 // of each at a time, or it would wait for one load after the other.
 template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
     using State = typename F::State;
-    constexpr unsigned at_once = sizeof(State) > 8 ? 2 : 4;
+    constexpr unsigned at_once = From::at_once;
     const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_TOGETHER) + threadIdx.x;
     State s[GR_TOGETHER];
     Offsets base[GR_TOGETHER];

@@ -1,9 +1,9 @@
 """Times reductions along axes on a CUDA device: ``python -m gpureduce.bench.axis --out FILE``.
 
-Sums of arrays of one size in every shape, beside the sum of all their elements (the flat reduction) and, where
-PyTorch is there, beside `torch.sum` over the same memory. Launches are replayed as a graph that rotates over
-copies of the input, and over places for the results, together larger than the L2 cache. The figure is the
-median over the replays, in microseconds a reduction with all its passes.
+Sums of arrays of one size in every shape, beside the sum of all their elements (the flat reduction) and,
+where PyTorch is there, beside `torch.sum` over the same memory. Launches are replayed as a graph that rotates
+over copies of the input, and over places for the results, together larger than the L2 cache. The figure is
+the median over the replays, in microseconds a reduction with all its passes.
 """
 
 from __future__ import annotations
