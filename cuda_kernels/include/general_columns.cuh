@@ -9,6 +9,18 @@
 template <class In>
 constexpr unsigned column_width = 16 / sizeof(In) < GR_MOST_COLUMNS ? 16 / sizeof(In) : GR_MOST_COLUMNS;
 
+// The State after one more element that lies behind all those of `s`.
+template <class F, class In, class = void> struct Append {
+    static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {
+        return F::combine(s, F::load(x, position));
+    }
+};
+template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
+    static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {
+        return F::append(s, x, position);
+    }
+};
+
 // The slot of a thread. In a ragged batch the first `head` elements come before the first whole vector, and
 // its slots have `rows` vectors or one less.
 template <class In> struct Slot {
@@ -58,26 +70,27 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
                          typename F::State (&s)[column_width<In>]) {
     constexpr unsigned width = column_width<In>;
     using Loaded = Vector<In, width>;
+    constexpr unsigned in_flight = 4;
     Walk walk(p.along, k, step);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
     uint64_t row[width] = {};
     if (p.flags & GR_RAGGED)
         slot.rows_of(p, slot.head + slot.at * width, row);
-    for (; k < slot.rows; k += 4 * step) {
-        Loaded loaded[4];
+    for (; k < slot.rows; k += in_flight * step) {
+        Loaded loaded[in_flight];
 #pragma unroll
-        for (unsigned j = 0; j < 4; ++j) {
+        for (unsigned j = 0; j < in_flight; ++j) {
             if (k + j * step < slot.rows)
                 loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
             walk.next();
         }
 #pragma unroll
-        for (unsigned j = 0; j < 4; ++j)
+        for (unsigned j = 0; j < in_flight; ++j)
             if (k + j * step < slot.rows) {
 #pragma unroll
                 for (unsigned e = 0; e < width; ++e)
-                    s[e] = F::combine(s[e], F::load(loaded[j].at[e], (k + j * step) * replicas + row[e]));
+                    s[e] = Append<F, In>::to(s[e], loaded[j].at[e], (k + j * step) * replicas + row[e]);
             }
     }
 }

@@ -16,7 +16,8 @@
     }
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
-    GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype, reduce_rows<F<In>, In>)            \
+    GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype,                                    \
+                   reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
     GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \

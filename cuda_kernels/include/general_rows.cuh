@@ -2,37 +2,49 @@
 // of threads takes a run, 16 bytes a load; several groups share a result that has many runs or long ones.
 #pragma once
 
+#include <type_traits>
+
+#include "absorb.cuh"
 #include "general.cuh"
 #include "general_offsets.cuh"
 
+// What takes chunks in: a functor of absorb.cuh where that has the State of F, so that `general_last` and the
+// other kernels can go on with it.
+template <class F, class Flat, class In>
+using Absorber = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value, Flat,
+                                           ByElement<F, In>>::type;
+
 // A group's share of a segment. Elements before the first 16-byte boundary and behind the last one are taken
 // one by one.
-template <class F, class In>
+template <class F, class A, class In>
 __device__ void add_segment(const In *in, unsigned length, uint64_t position, unsigned lane, unsigned lanes,
-                            typename F::State (&s)[4]) {
-    constexpr unsigned width = Chunk<In>::length;
+                            typename A::Acc &acc, typename F::State &s) {
+    constexpr unsigned width = Chunk<In>::length, in_flight = 4;
     const unsigned skew = unsigned((16 - uint64_t(in) % 16) % 16 / sizeof(In));
     const unsigned head = skew < length ? skew : length;
     const unsigned chunks = (length - head) / width, single = length - chunks * width;
     const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + lane;
     const uint64_t first = position + head;
-    for (unsigned i = lane; i < chunks; i += 4 * lanes, chunk += 4 * lanes) {
-        Chunk<In> loaded[4];
+    unsigned i = lane;
+    for (; i + (in_flight - 1) * lanes < chunks; i += in_flight * lanes, chunk += in_flight * lanes) {
+        Chunk<In> loaded[in_flight];
 #pragma unroll
-        for (unsigned k = 0; k < 4; ++k)
-            if (i + k * lanes < chunks)
-                loaded[k] = chunk[k * lanes];
-#pragma unroll
-        for (unsigned k = 0; k < 4; ++k)
-            if (i + k * lanes < chunks) {
-#pragma unroll
-                for (unsigned e = 0; e < width; ++e)
-                    s[k] = F::combine(s[k], F::load(loaded[k].at[e], first + (i + k * lanes) * width + e));
-            }
+        for (unsigned k = 0; k < in_flight; ++k)
+            loaded[k] = chunk[k * lanes];
+        A::template absorb<in_flight>(acc, loaded, first + uint64_t(i) * width, uint64_t(lanes) * width);
     }
-    for (unsigned i = lane; i < single; i += lanes) {
+    Chunk<In> loaded[in_flight - 1];
+#pragma unroll
+    for (unsigned k = 0; k < in_flight - 1; ++k)
+        if (i + k * lanes < chunks)
+            loaded[k] = chunk[k * lanes];
+#pragma unroll
+    for (unsigned k = 0; k < in_flight - 1; ++k)
+        if (i + k * lanes < chunks)
+            A::template absorb<1>(acc, loaded + k, first + uint64_t(i + k * lanes) * width, 0);
+    for (i = lane; i < single; i += lanes) {
         const unsigned at = i < head ? i : i + chunks * width;
-        s[0] = F::combine(s[0], F::load(in[at], position + at));
+        s = F::combine(s, F::load(in[at], position + at));
     }
 }
 
@@ -59,13 +71,14 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
 template <class F, class In>
 constexpr unsigned rows_blocks = 4 - (sizeof(typename F::State) > 8) - (sizeof(In) == 1);
 
-template <class F, class In> __device__ void reduce_rows(const gr_general_params &p) {
+template <class F, class A, class In> __device__ void reduce_rows(const gr_general_params &p) {
     using State = typename F::State;
     const gr_rows &r = p.rows;
     const unsigned at = threadIdx.x % p.threads_along, groups = p.threads_along / r.lanes;
     const uint64_t result =
         uint64_t(blockIdx.x) * (GR_GENERAL_THREADS / p.threads_along) + threadIdx.x / p.threads_along;
-    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    typename A::Acc acc = A::open();
+    State s = F::identity();
     if (result < p.results) {
         const uint64_t base = p.in + offsets(p.keep, result).in;
         uint64_t piece = at / r.lanes + uint64_t(groups) * blockIdx.y;
@@ -77,11 +90,10 @@ template <class F, class In> __device__ void reduce_rows(const gr_general_params
                 length = r.run - begin < r.segment ? r.run - begin : r.segment;
             }
             const In *in = reinterpret_cast<const In *>(base + int64_t(run) * p.along.stride[1]) + begin;
-            add_segment<F>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, s);
+            add_segment<F, A>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, acc, s);
         }
     }
-    const State whole =
-        combine_neighbours<F>(F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3])), p.threads_along);
+    const State whole = combine_neighbours<F>(F::combine(A::close(acc), s), p.threads_along);
     if (at == 0 && result < p.results)
         put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);
 }

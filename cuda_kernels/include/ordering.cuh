@@ -101,6 +101,11 @@ template <class In, bool Largest> struct ArgExtreme {
     static __device__ State load(In x, uint64_t position) {
         return {widen(x), int64_t(position)};
     }
+    // `x` lies behind those of `s`.
+    static __device__ State append(State s, In x, uint64_t position) {
+        const Wide<In> value = widen(x);
+        return s.position < 0 || wins<Largest>(value, s.value) ? State{value, int64_t(position)} : s;
+    }
     // The first of equals wins, whatever the order in which the parts meet.
     static __device__ State combine(State a, State b) {
         if (a.position < 0 || b.position < 0)

@@ -1,13 +1,14 @@
-"""Writes the measured tables of the README from the committed results.
+"""Writes the measured tables of the README and of docs/ from the committed results.
 
 ``python -m gpureduce.bench.tables`` rewrites what stands between the markers; with ``--check`` it only
-compares, and exits with 1 when the README is not current.
+compares, and exits with 1 when a document is not current.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 
 import gpureduce
@@ -62,11 +63,66 @@ def accuracy_table(results: dict) -> str:
     return "\n".join(lines)
 
 
-def tables() -> dict[str, str]:
-    """Return each table under the marker that it stands behind in the README."""
+def _power(n: int) -> str:
+    """Return a power of two as 2^k, and another number as it is."""
+    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"
+
+
+def _axis_cells(row: dict) -> str:
+    torch = f"{row['torch_us']:.1f}" if "torch_us" in row else ""
+    return f"{row['us']['median']:.1f} | {row['gb_per_s']:,.0f} | {row['ratio']:.2f} | {torch}"
+
+
+def axis_table(results: dict) -> str:
+    """Return the sweep over axes as Markdown: matrices of powers of two by dtype and size, then the rest."""
+    sweeps: dict[tuple[str, int], dict] = {}
+    others = []
+    for row in results["rows"]:
+        n = math.prod(row["shape"])
+        if n & (n - 1) == 0 and len(row["shape"]) == 2:
+            sweep = sweeps.setdefault((row["dtype"], n), {})
+            sweep.setdefault(tuple(row["shape"]), {})[row["axes"][0]] = row
+        else:
+            others.append(row)
+    columns = "us | GB/s | ratio | torch us"
+    lines = [
+        f"{results['device']}, CUDA {results['toolkit']}, driver for CUDA {results['driver_cuda']}, PyTorch"
+        f" {results['torch']}, {results['date']}: {results['method']}.",
+    ]
+    for (dtype, n), shapes in sweeps.items():
+        flat = next(iter(next(iter(shapes.values())).values()))["flat_us"]
+        lines += [
+            "",
+            f"### {dtype}, {_power(n)} elements; all of them into one sum: {flat:.1f} us",
+            "",
+            f"| shape | axis 0: {columns} | axis 1: {columns} |",
+            "|---|" + "--:|" * 8,
+        ]
+        for shape, axes in shapes.items():
+            name = " x ".join(map(_power, shape))
+            lines.append(f"| {name} | {_axis_cells(axes[0])} | {_axis_cells(axes[1])} |")
+    lines += [
+        "",
+        "### Other shapes",
+        "",
+        f"| dtype | shape | axes | {columns} |",
+        "|---|---|---|" + "--:|" * 4,
+    ]
+    for row in others:
+        name = " x ".join(map(_power, row["shape"]))
+        axes = ", ".join(map(str, row["axes"]))
+        lines.append(f"| {row['dtype']} | {name} | {axes} | {_axis_cells(row)} |")
+    return "\n".join(lines)
+
+
+def tables() -> dict[str, dict[str, str]]:
+    """Return the tables of each document, each under the marker that it stands behind."""
     return {
-        "<!-- ladder-table -->": ladder_table(load("ladder_h200.json")),
-        "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
+        "README.md": {
+            "<!-- ladder-table -->": ladder_table(load("ladder_h200.json")),
+            "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
+        },
+        "docs/axis.md": {"<!-- axis-table -->": axis_table(load("axis_h200.json"))},
     }
 
 
@@ -75,7 +131,7 @@ def replace_between(text: str, begin: str, end: str, middle: str) -> str:
     head, found, rest = text.partition(begin)
     _, closed, tail = rest.partition(end)
     if not found or not closed:
-        raise SystemExit(f"README has no {begin} ... {end}")
+        raise SystemExit(f"a document has no {begin} ... {end}")
     return f"{head}{begin}\n{middle}\n{end}{tail}"
 
 
@@ -84,20 +140,22 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m gpureduce.bench.tables", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--readme", default="README.md")
+    parser.add_argument("--root", default=".", help="folder of the README (default: this one)")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(argv)
-    path = Path(options.readme)
-    old = path.read_text(encoding="utf-8")
-    new = old
-    for begin, table in tables().items():
-        new = replace_between(new, begin, END, table)
-    if options.check:
-        if new != old:
+    stale = 0
+    for document, parts in tables().items():
+        path = Path(options.root, document)
+        old = path.read_text(encoding="utf-8")
+        new = old
+        for begin, table in parts.items():
+            new = replace_between(new, begin, END, table)
+        if not options.check:
+            path.write_text(new, encoding="utf-8")
+        elif new != old:
             print(f"{path} is not current; run python -m gpureduce.bench.tables")
-        return int(new != old)
-    path.write_text(new, encoding="utf-8")
-    return 0
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":
