@@ -6,8 +6,8 @@
 #include "custom_params.h"
 #include "general.h"
 
-/* The kernels <name>_axis and <name>_last, and perhaps those for elements that lie side by side, loaded on a
-   device that outlives them. */
+/* The kernels <name>_axis, <name>_last and, perhaps, those for one input, loaded on a device that outlives
+   them. */
 typedef struct gr_custom gr_custom;
 
 gr_status gr_custom_load(gr_device *device, const char *name, const char *ptx, size_t ptx_bytes,
@@ -25,6 +25,7 @@ typedef struct gr_custom_request {
     size_t count;
     gr_custom_operand operands[GR_MAX_INPUTS];
     bool even;           /* as in custom_params.h */
+    size_t item_bytes;   /* of an element of the only input, if it is the only one */
     size_t result_bytes; /* of one result */
     void *host_out;      /* room for the results in host memory; NULL: they go to device_out */
     gr_devptr device_out;

@@ -133,7 +133,7 @@ static void describe_arrays(const custom_call *self, gr_layout *layout) {
     layout->item_bytes = gr_dtypes[first->dtype].item_bytes;
     layout->has_second = self->arrays == 2;
     layout->result_bytes = self->request.result_bytes;
-    layout->flat = self->request.count == 1;
+    layout->single_pass = self->request.count == 1;
     layout->packed = self->packed;
     layout->origin = first->source.origin % 256;
     memcpy(layout->stride, first->stride, sizeof layout->stride);
@@ -165,6 +165,7 @@ static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_erro
 
 static gr_status make_plan(custom_call *self, gr_error *error) {
     gr_layout layout = {.ndim = self->operands[0].ndim};
+    self->request.item_bytes = gr_dtypes[self->operands[0].dtype].item_bytes;
     memcpy(layout.extent, self->operands[0].extent, sizeof layout.extent);
     memcpy(layout.reduced, self->reduced, sizeof layout.reduced);
     if (self->by_position)

@@ -4,6 +4,7 @@
 
 #include "complex.cuh"
 #include "custom_params.h"
+#include "flat.cuh"
 #include "general_axis.cuh"
 #include "general_columns.cuh"
 #include "general_last.cuh"
@@ -155,6 +156,32 @@ template <class User> struct Custom {
     }
 };
 
+// With what the flat kernel asks for: see absorb.cuh.
+template <class User> struct FlatCustom : Custom<User> {
+    using F = Custom<User>;
+    using Acc = typename F::State;
+    using In = typename User::First::Stored;
+    static __device__ Acc open() {
+        return F::identity();
+    }
+    static __device__ Acc close(Acc acc) {
+        return acc;
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        Acc s[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            s[k] = F::load(x[k].at[0], 0);
+#pragma unroll
+            for (unsigned e = 1; e < Chunk<In>::length; ++e)
+                s[k] = F::combine(s[k], F::load(x[k].at[e], 0));
+        }
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k)
+            acc = F::combine(acc, s[k]);
+    }
+};
+
 template <class User, bool Even> struct FromInputs {
     static constexpr unsigned at_once = 1; // an expression may be long
     static __device__ typename Custom<User>::State at(const gr_general_params &p, int64_t in, int64_t second,
@@ -187,7 +214,10 @@ template <class User> __device__ void custom_axis(const gr_general_params &p) {
     GR_CUSTOM_ENTRY(1, name##_axis, custom_axis<User>)                                                       \
     GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
 
-#define GR_CUSTOM_FLAT(name) GR_CUSTOM_ENTRY(1, name##_flat, general_flat<Custom<User>, User::First::Stored>)
+#define GR_CUSTOM_FLAT(name)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(GR_FLAT_MOST_THREADS) name##_flat(const gr_flat_params p) { \
+        flat<FlatCustom<User>, User::First::Stored, false>(p);                                               \
+    }
 
 #define GR_CUSTOM_PACKED(name)                                                                               \
     using F = Custom<User>;                                                                                  \
