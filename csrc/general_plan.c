@@ -77,18 +77,6 @@ static bool plan_last(gr_general_plan *plan, uint64_t parts) {
     return gr_last_plan(last);
 }
 
-static void plan_flat(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
-    gr_general_params *p = &launch->params;
-    const uint64_t per_block = (uint64_t)GR_GENERAL_THREADS * (GR_VECTOR_BYTES / layout->item_bytes);
-    const uint64_t whole = gr_ceil_div(p->count, per_block);
-    const uint64_t most = (uint64_t)limits->multiprocessors *
-                          (limits->threads_per_multiprocessor / GR_GENERAL_THREADS) * limits->waves;
-    p->parts = whole < 1 ? 1 : whole < most ? whole : most;
-    launch->kernel = "flat";
-    launch->grid_x = (uint32_t)p->parts;
-    launch->grid_y = 1;
-}
-
 gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
                                gr_error *error) {
     dims_list keep, along;
@@ -117,11 +105,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     store(&keep, &p->keep);
     store(&along, &p->along);
 
-    bool fits = true;
-    if (layout->flat && contiguous)
-        plan_flat(layout, limits, first);
-    else
-        fits = gr_axis_plan(layout, limits, first);
+    bool fits = gr_axis_plan(layout, limits, first);
     if (fits && p->parts > 1)
         fits = plan_last(plan, p->parts);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");

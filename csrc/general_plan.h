@@ -24,14 +24,13 @@ typedef struct gr_layout {
     bool reduced[GR_MAX_NDIM];
     bool has_second;
     bool in_order;    /* positions count (argmin): elements must be numbered in C order */
-    bool flat;        /* there is a kernel general_flat for one result from contiguous elements */
-    bool packed;      /* and kernels for elements that lie side by side: see axis_plan.c */
+    bool packed;      /* there are kernels for elements that lie side by side: see axis_plan.c */
     bool single_pass; /* one result from contiguous elements is for the flat kernels */
     bool pair;        /* `second` is another vector rather than a mask */
 } gr_layout;
 
 typedef struct gr_general_launch {
-    const char *kernel; /* the middle of the name: "flat", "rows", "columns", "tiles", "axis" or "last" */
+    const char *kernel; /* the middle of the name: "rows", "columns", "tiles", "map", "axis" or "last" */
     uint32_t grid_x, grid_y;
     gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
 } gr_general_launch;
