@@ -51,3 +51,27 @@ def patterns(width: int) -> list[list[int | None]]:
         if any(address is not None for address in row):
             found.append(row)
     return found
+
+
+_PTX = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry load(.param .u64 offsets)
+{{
+    .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .f32 %f<4>;
+    .shared .align 16 .b8 memory[16384];
+    ld.param.u64 %rd1, [offsets]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r2, [%rd3]; setp.ge.s32 %p, %r2, 0; mov.u32 %r3, memory; add.u32 %r4, %r3, %r2;
+    @%p {access};
+    ret;
+}}
+"""
+_VECTORS = {4: ".f32 %f0", 8: ".v2.f32 {%f0, %f1}", 16: ".v4.f32 {%f0, %f1, %f2, %f3}"}
+
+
+def ptx(width: int, store: bool) -> str:
+    """A kernel `load` that accesses shared memory at the 32 offsets it is given, -1 for none."""
+    types, _, values = _VECTORS[width].partition(" ")
+    access = f"st.shared{types} [%r4], {values}" if store else f"ld.shared{types} {values}, [%r4]"
+    return _PTX.format(access=access)

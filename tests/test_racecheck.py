@@ -1,5 +1,6 @@
 """The race detector: every rung but the racy one is clean, and each deliberately broken kernel is flagged."""
 
+import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_a_barrier_that_lanes_miss_stops_the_kernel(broken_ptx):
     assert not arguments[1].any()  # nothing came back
 
 
-@pytest.mark.parametrize("variant", [variant.name for variant in gpureduce.variants()])
+@pytest.mark.parametrize("variant", [v.name for v in gpureduce.variants() if "sim" in v.backends])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_every_rung_but_the_racy_one_is_clean(variant, dtype):
     record = {each.name: each for each in gpureduce.variants()}[variant]
@@ -108,3 +109,42 @@ def test_the_racy_rung_is_flagged_where_it_races():
 
 def test_races_can_be_left_out():
     assert gpureduce.profile(4096, "v4_published", races=False).races == ()
+
+
+# compute-sanitizer on an H200, recorded by tests/gpu/sanitize_broken.py
+
+SANITIZER = json.loads((ROOT / "tests" / "data" / "sanitizer_agreement_h200.json").read_text())["rows"]
+DIFFERENCES = {
+    "early_result": "racecheck does not hold a plain read against atomics",
+    "race_before_exit": "racecheck is silent about what follows the last barrier",
+    "barrier_of_odd_lanes": "the simulator stops at the barrier, before the race that racecheck sees",
+}
+
+
+def test_every_broken_kernel_was_given_to_compute_sanitizer():
+    assert {row["kernel"] for row in SANITIZER if row["broken"]} == set(broken.names())
+    agreeing = [row for row in SANITIZER if row["broken"] and row["racecheck"]["findings"]]
+    assert len({row["kernel"] for row in agreeing} - DIFFERENCES.keys()) >= 12
+
+
+@pytest.mark.parametrize("name", broken.names())
+def test_racecheck_agrees(name):
+    """What the file announces is what the detector finds: see above."""
+    (row,) = (row for row in SANITIZER if row["kernel"] == name)
+    ours, theirs = "race" in broken.expected(name), row["racecheck"]["findings"] > 0
+    assert (ours != theirs) == (name in DIFFERENCES)
+    # Shared memory that nobody has written is no business of any of its tools.
+    assert row["initcheck"]["findings"] == 0
+    if row["synccheck"]["findings"]:
+        assert "barrier" in broken.expected(name)
+
+
+def test_racecheck_agrees_on_the_rungs():
+    rows = {row["kernel"]: row for row in SANITIZER if not row["broken"]}
+    for variant in gpureduce.variants():
+        if not variant.installed or variant.name not in rows:
+            continue
+        racy = variant.role == "study"
+        assert (rows[variant.name]["racecheck"]["findings"] > 0) == racy
+        assert rows[variant.name]["synccheck"]["findings"] == 0
+    assert {f"v{i}" for i in range(9)} <= rows.keys() and "v4_published" in rows

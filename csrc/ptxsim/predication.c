@@ -1,5 +1,9 @@
 #include "predication.h"
 
+static bool unconditional(const ptx_instr *in) {
+    return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
+}
+
 static bool body_is_straight(const ptx_kernel *kernel, uint32_t branch, uint32_t end) {
     for (uint32_t pc = branch + 1; pc < end; pc++)
         if (kernel->code[pc].kind != PTX_RUN || kernel->code[pc].collective)
@@ -12,10 +16,11 @@ void ptx_find_predicated(const ptx_kernel *kernel, uint32_t *branch_of) {
         branch_of[pc] = PTX_NO_PC;
     for (uint32_t pc = 0; pc < kernel->count; pc++) {
         const ptx_instr *in = &kernel->code[pc];
-        bool guarded = in->guard != PTX_PRED_TRUE || in->guard_flip != 0;
         uint32_t end = in->op[0];
-        if (in->kind != PTX_BRANCH || !guarded || end <= pc + 1 || end - pc - 1 > PTX_PREDICATED ||
+        if (in->kind != PTX_BRANCH || unconditional(in) || end <= pc + 1 || end - pc - 1 > PTX_PREDICATED ||
             !body_is_straight(kernel, pc, end))
+            continue;
+        if (kernel->code[end].kind == PTX_EXIT && unconditional(&kernel->code[end]))
             continue;
         for (uint32_t body = pc + 1; body < end; body++)
             branch_of[body] = pc;

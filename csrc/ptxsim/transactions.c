@@ -1,6 +1,6 @@
 #include "transactions.h"
 
-enum { MAX_WORDS = PTX_LANES, NONE = 0xff };
+enum { MAX_WORDS = 2 * PTX_LANES, NONE = 0xff };
 
 /* The distinct words that one wavefront's lanes want, chained by bank. */
 typedef struct bank_words {
@@ -44,18 +44,38 @@ static unsigned serve(const ptx_access *access, uint32_t mask, uint32_t *conflic
     return most;
 }
 
+/* Whether each lane wants what the lane `distance` away wants, if both take part. */
+static bool pairs_agree(const ptx_access *access, unsigned distance) {
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left), partner = lane ^ distance;
+        if (access->mask >> partner & 1 && access->address[partner] != access->address[lane])
+            return false;
+    }
+    return true;
+}
+
+/* Loads of 8 and 16 bytes take half the parts if all neighbours, or all next but one, want the same: read off
+   the counters of an H200. Stores do not. */
+static bool parts_merge(const ptx_access *access) {
+    if (access->effect != PTX_EFFECT_LOAD || access->bytes <= 4 ||
+        (access->packed && access->mask == PTX_ALL_LANES))
+        return false;
+    return pairs_agree(access, 1) || pairs_agree(access, 2);
+}
+
 unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint32_t *conflicting) {
-    unsigned parts = access->bytes > 4 ? access->bytes / 4 : 1, width = PTX_LANES / parts;
+    bool merged = parts_merge(access);
+    unsigned parts = (access->bytes > 4 ? access->bytes / 4 : 1) >> merged, width = PTX_LANES / parts;
     unsigned wavefronts = 0;
-    *ideal = 0;
+    unsigned bytes = ptx_count_lanes(access->mask) * access->bytes;
     *conflicting = 0;
     for (unsigned part = 0; part < parts; part++) {
         uint32_t mask = access->mask & PTX_ALL_LANES >> (PTX_LANES - width) << part * width;
-        if (!mask)
-            continue;
-        wavefronts += access->packed ? 1 : serve(access, mask, conflicting);
-        *ideal += 1;
+        if (mask)
+            wavefronts += access->packed && !merged ? 1 : serve(access, mask, conflicting);
     }
+    *ideal = (bytes + PTX_BANKS * 4 - 1) / (PTX_BANKS * 4);
+    *ideal = *ideal < wavefronts ? *ideal : wavefronts;
     return wavefronts;
 }
 

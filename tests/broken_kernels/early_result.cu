@@ -1,5 +1,5 @@
 // expect: race
-// Thread 0 reads the sum while other threads may still add to it.
+// The sum is read before the barrier, while other threads may still add to it.
 extern "C" __global__ void early_result(const float *in, float *out, unsigned n) {
     __shared__ float sum;
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -8,6 +8,8 @@ extern "C" __global__ void early_result(const float *in, float *out, unsigned n)
     __syncthreads();
     if (i < n)
         atomicAdd(&sum, in[i]);
+    const float result = sum;
+    __syncthreads();
     if (threadIdx.x == 0)
-        out[blockIdx.x] = sum;
+        out[blockIdx.x] = result;
 }

@@ -1,5 +1,5 @@
 // expect: race
-// A thread of another warp fetches the sum without waiting for the last round.
+// The result is fetched before the barrier that ends the last round, not after it.
 extern "C" __global__ void missing_barrier_before_result(const float *in, float *out, unsigned n) {
     __shared__ float slots[128];
     const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
@@ -9,6 +9,8 @@ extern "C" __global__ void missing_barrier_before_result(const float *in, float 
         if (t < stride)
             slots[t] += slots[t + stride];
     }
+    const float sum = slots[0];
+    __syncthreads();
     if (t == 64)
-        out[blockIdx.x] = slots[0];
+        out[blockIdx.x] = sum;
 }

@@ -3,7 +3,8 @@
 On a GPU machine ``python tests/gpu/ncu_compare.py measure FOLDER`` runs the rungs and the patterns of
 tests/shared_patterns.py under ncu and writes FOLDER/ncu_raw.json. Anywhere,
 ``python tests/gpu/ncu_compare.py simulate ncu_raw.json --out tests/data/ncu_h200.json --patterns
-tests/data/shared_wavefronts_h200.json`` adds the simulator's column.
+tests/data/shared_wavefronts_h200.json`` adds the simulator's column, and
+``python tests/gpu/ncu_compare.py table tests/data/ncu_h200.json`` prints the table of docs/instrument.md.
 """
 
 import argparse
@@ -41,6 +42,7 @@ KERNEL_METRICS = [
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
 ]
+AGAIN_METRICS = [f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum" for op in ("ld", "st")]
 # Of each machine instruction, in the section SourceCounters.
 SOURCE_METRICS = [
     "inst_executed",
@@ -51,6 +53,19 @@ SOURCE_METRICS = [
     "memory_l1_tag_requests_global",
     "memory_l2_theoretical_sectors_global",
     "memory_l2_theoretical_sectors_global_ideal",
+]
+
+# What the two sides are held against each other for.
+COMPARED = [
+    "shared wavefronts",
+    "ideal shared wavefronts",
+    "global load requests",
+    "global store requests",
+    "global load sectors",
+    "global store sectors",
+    "ideal global sectors",
+    "barriers",
+    "shared loads",
 ]
 
 # ---- on the GPU ----
@@ -124,7 +139,7 @@ def read(report: Path) -> list[dict]:
     return kernels
 
 
-def measure(folder: Path) -> None:
+def measure(folder: Path, patterns_only: bool) -> None:
     """Run everything under ncu; each part is written as soon as it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     version = (
@@ -153,12 +168,7 @@ def measure(folder: Path) -> None:
         check=True,
     )
     source = ["--section", "SourceCounters", "--metrics", ",".join(known(KERNEL_METRICS))]
-    again = [
-        "--kernel-name",
-        "load_again",
-        "--metrics",
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    ]
+    again = ["--kernel-name", "regex:_again$", "--metrics", ",".join(AGAIN_METRICS)]
     patterns = [str(program), str(folder / "patterns.bin")]
     parts = [
         ("patterns", patterns, ["--kernel-name", "regex:^(loads|stores)$", *source]),
@@ -168,7 +178,7 @@ def measure(folder: Path) -> None:
             for log in SIZES
         ),
     ]
-    for name, command, options in parts:
+    for name, command, options in parts[: 2 if patterns_only else None]:
         try:
             raw["log"][name] = collect(folder / name, command, *options)
             raw["kernels"][name] = read(folder / f"{name}.ncu-rep")
@@ -251,32 +261,24 @@ def launches_of(kernels: list[dict]) -> dict[tuple[str, str], list[dict]]:
 
 
 def wavefront_rows(raw: dict) -> list[dict]:
-    """Return the wavefronts of every pattern: of the load and the store as ncu attributes them to the
-    instruction, and of the load by the hardware's counter."""
-    rows = []
+    """Return the wavefronts of every pattern: counted, as ncu computes them, and ideal, of load and store."""
     again = iter(raw["kernels"]["again"])
-    by_width = {4: {}, 8: {}, 16: {}}
+    by_width = {width: {} for width in shared_patterns.WIDTHS}
     for kernel in raw["kernels"]["patterns"]:
         opcode = "LDS" if kernel["name"].startswith("loads") else "STS"
         of_patterns = [row for row in kernel["sass"] if opcode in row[0]]
         width = next(w for w, tag in ((16, ".128"), (8, ".64"), (4, "")) if tag in of_patterns[0][0])
         by_width[width][opcode] = of_patterns
     actual, ideal = (1 + SOURCE_METRICS.index(f"memory_l1_wavefronts_shared{end}") for end in ("", "_ideal"))
+    rows = []
     for width in shared_patterns.WIDTHS:
         for k in range(64):
-            counted = next(again)["metrics"]["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"]
-            load, store = by_width[width]["LDS"][k], by_width[width]["STS"][k]
-            rows.append(
-                {
-                    "width": width,
-                    "pattern": k,
-                    "load": load[actual],
-                    "load_ideal": load[ideal],
-                    "store": store[actual],
-                    "store_ideal": store[ideal],
-                    "counter": counted / 256,
-                }
-            )
+            row = {"width": width, "pattern": k}
+            for name, opcode, metric in zip(("load", "store"), ("LDS", "STS"), AGAIN_METRICS, strict=True):
+                of_pattern = by_width[width][opcode][k]
+                row[name] = next(again)["metrics"][metric] / 256
+                row[f"{name}_ncu"], row[f"{name}_ideal"] = of_pattern[actual], of_pattern[ideal]
+            rows.append(row)
     return rows
 
 
@@ -285,6 +287,23 @@ def write(path: str, head: dict, rows: list[dict]) -> None:
     lines = ",\n".join("    " + json.dumps(row) for row in rows)
     text = json.dumps({**head, "rows": []}, indent=2).replace('"rows": []', '"rows": [\n' + lines + "\n  ]")
     Path(path).write_text(text + "\n")
+
+
+def table(results: dict) -> str:
+    """Return the figures as a table: one where both sides agree exactly, else hardware / simulator."""
+
+    def cell(row: dict, name: str) -> str:
+        both = row["hardware"][name], row["simulator"][name]
+        return f"{both[0]:,}" if both[0] == both[1] else f"{both[0]:,} / {both[1]:,}"
+
+    lines = [
+        f"| rung | dtype | n | {' | '.join(COMPARED)} |",
+        f"|---|---|--:|{'--:|' * len(COMPARED)}",
+    ]
+    for row in results["rows"]:
+        cells = " | ".join(cell(row, name) for name in COMPARED)
+        lines.append(f"| {row['variant']} | {row['dtype']} | 2^{row['n'].bit_length() - 1} | {cells} |")
+    return "\n".join(lines)
 
 
 def simulate(raw: dict, out: str, patterns: str) -> None:
@@ -305,13 +324,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=["measure", "simulate"])
+    parser.add_argument("mode", choices=["measure", "simulate", "table"])
     parser.add_argument("path")
+    parser.add_argument("--patterns-only", action="store_true", help="with measure: leave the rungs out")
     parser.add_argument("--out")
     parser.add_argument("--patterns")
     options = parser.parse_args()
     if options.mode == "measure":
-        measure(Path(options.path))
+        measure(Path(options.path), options.patterns_only)
+    elif options.mode == "table":
+        print(table(json.loads(Path(options.path).read_text())))
     else:
         simulate(json.loads(Path(options.path).read_text()), options.out, options.patterns)
 

@@ -1,5 +1,5 @@
-// Launches one of tests/broken_kernels once: nvcc -DKERNEL=<name> -DFILE='"<path>"' run_broken.cu
-#include FILE
+// Launches one of tests/broken_kernels once: nvcc -DKERNEL=<name> -DKERNEL_FILE='"<path>"' run_broken.cu
+#include KERNEL_FILE
 
 #include <vector>
 

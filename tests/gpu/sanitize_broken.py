@@ -21,7 +21,7 @@ import broken  # noqa: E402
 TOOLS = ["racecheck", "initcheck", "synccheck"]
 OPTIONS = {
     "racecheck": ["--racecheck-report", "all"],
-    "initcheck": ["--initcheck-address-space", "all"],
+    "initcheck": [],
     "synccheck": [],
 }
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
@@ -54,7 +54,7 @@ def build(name: str, folder: Path) -> Path:
     """Compile one broken kernel into a program."""
     program = folder / name
     source = broken.FOLDER / f"{name}.cu"
-    flags = ["-O3", "-arch=sm_90", "-lineinfo", f"-DKERNEL={name}", f'-DFILE="{source}"']
+    flags = ["-O3", "-arch=sm_90", "-lineinfo", f"-DKERNEL={name}", f'-DKERNEL_FILE="{source}"']
     subprocess.run(["nvcc", *flags, str(HERE / "run_broken.cu"), "-o", str(program)], check=True)
     return program
 

@@ -1,5 +1,6 @@
 // Accesses shared memory in the patterns of tests/shared_patterns.py, to be run under ncu: every pattern as
-// an instruction of its own in `loads` and `stores`, and each alone, over and over, in `load_again`.
+// an instruction of its own in `loads` and `stores`, and each alone, over and over, in `load_again` and
+// `store_again`.
 //
 // Usage: shared_patterns <file>: for widths 4, 8, 16 each 64 patterns of 32 int32 byte addresses, -1 for a
 // lane that takes no part.
@@ -76,11 +77,19 @@ template <int Width> __global__ void load_again(const int *offsets, float *out) 
     out[threadIdx.x] = sum;
 }
 
+template <int Width> __global__ void store_again(const int *offsets) {
+    const int offset = offsets[threadIdx.x];
+    for (int k = 0; k < TIMES; k++)
+        store<Width>(base() + unsigned(offset), offset >= 0);
+}
+
 template <int Width> void run(const int *offsets, float *out) {
     loads<Width><<<1, 32, 16384>>>(offsets, out);
     stores<Width><<<1, 32, 16384>>>(offsets);
-    for (int k = 0; k < PATTERNS; k++)
+    for (int k = 0; k < PATTERNS; k++) {
         load_again<Width><<<1, 32, 16384>>>(offsets + 32 * k, out);
+        store_again<Width><<<1, 32, 16384>>>(offsets + 32 * k);
+    }
 }
 
 int main(int count, char **arguments) {

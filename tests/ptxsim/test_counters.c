@@ -3,11 +3,13 @@
 
 #include "check.h"
 #include "counters.h"
+#include "predication.h"
 #include "sim.h"
 #include "transactions.h"
 
-static ptx_access pattern(unsigned bytes, uint32_t mask, uint64_t (*address)(unsigned lane)) {
-    ptx_access access = {.bytes = bytes, .mask = mask, .packed = true};
+static ptx_access pattern(ptx_effect effect, unsigned bytes, uint32_t mask,
+                          uint64_t (*address)(unsigned lane)) {
+    ptx_access access = {.effect = effect, .bytes = bytes, .mask = mask, .packed = true};
     for (unsigned i = 0; i < PTX_LANES; i++) {
         access.address[i] = address(i);
         access.packed = access.packed && access.address[i] == access.address[0] + (uint64_t)i * bytes;
@@ -43,6 +45,9 @@ static uint64_t one_word(unsigned i) {
     (void)i;
     return 36;
 }
+static uint64_t zero(unsigned i) {
+    return 0 * i;
+}
 static uint64_t two_words_of_a_bank(unsigned i) {
     return 128 * (i & 1);
 }
@@ -56,9 +61,9 @@ static uint64_t shifted(unsigned i) {
     return 4 * i + 4;
 }
 
-static void expect_shared(unsigned bytes, uint32_t mask, uint64_t (*address)(unsigned), unsigned wavefronts,
-                          unsigned ideal, uint32_t conflicting, const char *name) {
-    ptx_access access = pattern(bytes, mask, address);
+static void expect_shared(ptx_effect effect, unsigned bytes, uint32_t mask, uint64_t (*address)(unsigned),
+                          unsigned wavefronts, unsigned ideal, uint32_t conflicting, const char *name) {
+    ptx_access access = pattern(effect, bytes, mask, address);
     unsigned got_ideal;
     uint32_t got_conflicting;
     CHECK_EQUAL_AS(ptx_shared_wavefronts(&access, &got_ideal, &got_conflicting), wavefronts, name);
@@ -66,39 +71,56 @@ static void expect_shared(unsigned bytes, uint32_t mask, uint64_t (*address)(uns
     CHECK_EQUAL_AS(got_conflicting, conflicting, name);
 }
 
-#define SHARED(bytes, mask, address, wavefronts, ideal, conflicting)                                         \
-    expect_shared(bytes, mask, address, wavefronts, ideal, conflicting, #bytes " " #mask " " #address)
+#define LOAD(bytes, mask, address, wavefronts, ideal, conflicting)                                           \
+    expect_shared(PTX_EFFECT_LOAD, bytes, mask, address, wavefronts, ideal, conflicting,                     \
+                  "load " #bytes " " #mask " " #address)
+#define STORE(bytes, mask, address, wavefronts, ideal, conflicting)                                          \
+    expect_shared(PTX_EFFECT_STORE, bytes, mask, address, wavefronts, ideal, conflicting,                    \
+                  "store " #bytes " " #mask " " #address)
 
 static void test_wavefronts(void) {
-    SHARED(4, PTX_ALL_LANES, stride_1, 1, 1, 0);
-    SHARED(4, PTX_ALL_LANES, stride_2, 2, 1, PTX_ALL_LANES);
-    SHARED(4, PTX_ALL_LANES, stride_3, 1, 1, 0);
-    SHARED(4, PTX_ALL_LANES, stride_4, 4, 1, PTX_ALL_LANES);
-    SHARED(4, PTX_ALL_LANES, stride_8, 8, 1, PTX_ALL_LANES);
-    SHARED(4, PTX_ALL_LANES, stride_32, 32, 1, PTX_ALL_LANES);
-    SHARED(4, PTX_ALL_LANES, stride_33, 1, 1, 0);
-    SHARED(4, PTX_ALL_LANES, reversed, 1, 1, 0);
-    SHARED(4, PTX_ALL_LANES, one_word, 1, 1, 0);
-    SHARED(4, PTX_ALL_LANES, pairs, 1, 1, 0);
-    SHARED(4, PTX_ALL_LANES, two_words_of_a_bank, 2, 1, PTX_ALL_LANES);
-    SHARED(4, 0x0000ffffu, stride_2, 1, 1, 0);
-    SHARED(4, 0x0001ffffu, stride_2, 2, 1, 0x00010001u);
-    SHARED(4, 0x80000000u, stride_32, 1, 1, 0);
-    SHARED(1, PTX_ALL_LANES, bytes_in_turn, 1, 1, 0);
-    SHARED(2, PTX_ALL_LANES, stride_32, 32, 1, PTX_ALL_LANES);
-    SHARED(8, PTX_ALL_LANES, stride_2, 2, 2, 0);
-    SHARED(8, 0x0000ffffu, stride_2, 1, 1, 0);
-    SHARED(8, PTX_ALL_LANES, stride_4, 4, 2, PTX_ALL_LANES);
-    SHARED(8, 0x0f0f0f0fu, stride_4, 4, 2, 0x0f0f0f0fu);
-    SHARED(8, 0x00ff00ffu, stride_4, 2, 2, 0);
-    SHARED(16, PTX_ALL_LANES, stride_4, 4, 4, 0);
-    SHARED(16, PTX_ALL_LANES, stride_8, 8, 4, PTX_ALL_LANES);
-    SHARED(16, 0x000000ffu, stride_4, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, stride_1, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, stride_2, 2, 1, PTX_ALL_LANES);
+    LOAD(4, PTX_ALL_LANES, stride_3, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, stride_4, 4, 1, PTX_ALL_LANES);
+    LOAD(4, PTX_ALL_LANES, stride_8, 8, 1, PTX_ALL_LANES);
+    LOAD(4, PTX_ALL_LANES, stride_32, 32, 1, PTX_ALL_LANES);
+    STORE(4, PTX_ALL_LANES, stride_32, 32, 1, PTX_ALL_LANES);
+    LOAD(4, PTX_ALL_LANES, stride_33, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, reversed, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, one_word, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, pairs, 1, 1, 0);
+    LOAD(4, PTX_ALL_LANES, two_words_of_a_bank, 2, 1, PTX_ALL_LANES);
+    LOAD(4, 0x0000ffffu, stride_2, 1, 1, 0);
+    LOAD(4, 0x0001ffffu, stride_2, 2, 1, 0x00010001u);
+    LOAD(4, 0x80000000u, stride_32, 1, 1, 0);
+    LOAD(1, PTX_ALL_LANES, bytes_in_turn, 1, 1, 0);
+    LOAD(2, PTX_ALL_LANES, stride_32, 32, 1, PTX_ALL_LANES);
+}
+
+/* 8 bytes a lane by half warps, 16 by quarters. */
+static void test_wide_wavefronts(void) {
+    LOAD(8, PTX_ALL_LANES, stride_2, 2, 2, 0);
+    LOAD(8, 0x0000ffffu, stride_2, 1, 1, 0);
+    LOAD(8, PTX_ALL_LANES, stride_4, 4, 2, PTX_ALL_LANES);
+    LOAD(8, 0x0f0f0f0fu, stride_4, 4, 1, 0x0f0f0f0fu);
+    LOAD(8, 0x00ff00ffu, stride_4, 2, 1, 0);
+    LOAD(16, PTX_ALL_LANES, stride_4, 4, 4, 0);
+    LOAD(16, PTX_ALL_LANES, stride_8, 8, 4, PTX_ALL_LANES);
+    LOAD(16, 0x000000ffu, stride_4, 1, 1, 0);
+    /* where neighbours want the same, a load goes by twice as many lanes and a store does not */
+    LOAD(8, PTX_ALL_LANES, zero, 1, 1, 0);
+    STORE(8, PTX_ALL_LANES, zero, 2, 2, 0);
+    LOAD(16, PTX_ALL_LANES, zero, 2, 2, 0);
+    STORE(16, PTX_ALL_LANES, zero, 4, 4, 0);
+    LOAD(8, 0x80000001u, stride_2, 1, 1, 0);
+    STORE(8, 0x80000001u, stride_2, 2, 1, 0);
+    LOAD(8, 0x00010001u, stride_2, 2, 1, 0x00010001u);
 }
 
 static void expect_global(unsigned bytes, uint32_t mask, uint64_t (*address)(unsigned), unsigned sectors,
                           unsigned ideal, const char *name) {
-    ptx_access access = pattern(bytes, mask, address);
+    ptx_access access = pattern(PTX_EFFECT_LOAD, bytes, mask, address);
     unsigned got_ideal;
     CHECK_EQUAL_AS(ptx_global_sectors(&access, &got_ideal), sectors, name);
     CHECK_EQUAL_AS(got_ideal, ideal, name);
@@ -275,8 +297,47 @@ static void test_kinds_of_work(void) {
     release(&c);
 }
 
+/* Which statements become predicated, a letter each: the body of its short forward branch, or not. */
+static void expect_predicated(const char *statements, const char *predicated) {
+    char *text = sim_kernel(statements);
+    ptx_module *module;
+    ptx_error error;
+    CHECK_EQUAL_AS(ptx_module_parse(text, strlen(text), &module, &error), PTX_OK, statements);
+    const ptx_kernel *kernel = ptx_module_find(module, "k");
+    uint32_t *branch_of = malloc(kernel->count * sizeof *branch_of);
+    enum { FRAME = 6 };
+    ptx_find_predicated(kernel, branch_of);
+    for (size_t i = 0; predicated[i]; i++)
+        CHECK_EQUAL_AS(branch_of[FRAME + i] != PTX_NO_PC, predicated[i] == 'p', statements);
+    free(branch_of);
+    ptx_module_free(module);
+    free(text);
+}
+
+#define FIVE                                                                                                 \
+    "add.u32 %r1, %r1, 1; add.u32 %r1, %r1, 2; add.u32 %r1, %r1, 3; add.u32 %r1, %r1, 4; add.u32 %r1, %r1, " \
+    "5;\n"
+
+static void test_predication(void) {
+    expect_predicated("@%p1 bra a; mov.u32 %r1, 1; mov.u32 %r2, 2; a: mov.u32 %r3, 3;", "-pp-");
+    expect_predicated("@!%p1 bra a; mov.u32 %r1, 1; a: mov.u32 %r3, 3;", "-p-");
+    expect_predicated("bra a; mov.u32 %r1, 1; a: mov.u32 %r3, 3;", "---");        /* always taken */
+    expect_predicated("@%p1 bra a; mov.u32 %r1, 1; a: ret;", "--");               /* its lanes exit */
+    expect_predicated("a: mov.u32 %r1, 1; @%p1 bra a; mov.u32 %r2, 2;", "---");   /* backwards */
+    expect_predicated("@%p1 bra a; bar.sync 0; a: mov.u32 %r3, 3;", "---");       /* a barrier */
+    expect_predicated("@%p1 bra a; bar.warp.sync -1; a: mov.u32 %r3, 3;", "---"); /* lanes together */
+    expect_predicated("@%p1 bra a; mov.u32 %r1, 1; b: mov.u32 %r2, 2; a: mov.u32 %r3, 3; @%p2 bra b;",
+                      "-----"); /* entered from elsewhere */
+    expect_predicated("@%p1 bra a;" FIVE FIVE FIVE "mov.u32 %r1, 1; a: mov.u32 %r3, 3;",
+                      "-pppppppppppppppp-");
+    expect_predicated("@%p1 bra a;" FIVE FIVE FIVE "mov.u32 %r1, 1; mov.u32 %r1, 1; a: mov.u32 %r3, 3;",
+                      "-------------------"); /* too long */
+}
+
 int main(void) {
     test_wavefronts();
+    test_wide_wavefronts();
+    test_predication();
     test_sectors();
     test_lanes_and_divergence();
     test_rounds();

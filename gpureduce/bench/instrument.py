@@ -1,0 +1,66 @@
+"""What counters and the race check cost the simulator: ``python -m gpureduce.bench.instrument``.
+
+Plain runs and profiles take turns, on one CPU thread, and the fastest of each counts. CPU time of the process
+is measured, so that other work on the machine disturbs little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+
+import numpy as np
+
+import gpureduce
+
+
+def seconds(function) -> float:
+    """Return the CPU time of one call."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def slow_down(variant: str, data: np.ndarray, repeats: int) -> dict:
+    """Return the best times of a plain sum, of counters alone and of counters with the race check."""
+    runs = {
+        "plain": lambda: gpureduce.sum(data, variant=variant, device="sim"),
+        "counters": lambda: gpureduce.profile(data, variant, races=False),
+        "counters and races": lambda: gpureduce.profile(data, variant),
+    }
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(repeats):
+        for name, run in runs.items():
+            best[name] = min(best[name], seconds(run))
+    return best
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpureduce.bench.instrument", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--n", type=int, default=1 << 20, help="elements (default 2^20)")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--variants", nargs="+", default=["v2", "v7"])
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    options = parser.parse_args(argv)
+    os.environ["GPUREDUCE_SIM_THREADS"] = "1"
+    data = np.random.default_rng(1).random(options.n).astype(np.float32)
+    for variant in options.variants:
+        best = slow_down(variant, data, options.repeats)
+        ratios = {name: round(best[name] / best["plain"], 2) for name in best}
+        if options.json:
+            print(json.dumps({"variant": variant, "n": options.n, "seconds": best, "ratios": ratios}))
+        else:
+            print(
+                f"{variant:13} plain {best['plain'] * 1e3:8.1f} ms; counters {ratios['counters']:.2f}x; "
+                f"with race check {ratios['counters and races']:.2f}x"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
