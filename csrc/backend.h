@@ -55,6 +55,7 @@ typedef struct gr_launch {
     uint32_t grid[2]; /* blocks along x and y */
     uint32_t block;
     uint32_t shared_bytes; /* dynamic shared memory */
+    uint32_t cluster;      /* blocks of a cluster, along x; 0 or 1: no clusters */
     bool overlap;          /* may start while the kernel before it ends; it waits by itself where it has to */
     const void *params;    /* laid out as PTX does: each parameter at its natural alignment */
     size_t param_bytes;

@@ -9,8 +9,9 @@
 #include "backend.h"
 #include "cuda_driver.h"
 
-/* More dynamic shared memory than this has to be asked for by an attribute of the kernel. */
-enum { DEFAULT_SHARED_BYTES = 48 * 1024 };
+/* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
+   a cluster. */
+enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
 
 typedef struct cuda_backend {
     gr_backend base; /* first, so that a gr_backend is one of these */
@@ -242,6 +243,27 @@ static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_e
         "allowing %s %u bytes of shared memory", kernel->name, most);
 }
 
+static gr_status permit_cluster(cuda_backend *self, const gr_launch *launch, gr_error *error) {
+    const gr_kernel *kernel = launch->kernel;
+    const gr_device_info *info = &self->base.info;
+    if (launch->library || launch->cluster <= 1)
+        return GR_OK;
+    if (!self->base.hopper)
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "launching %s: clusters of blocks need compute capability 9.0, cuda:%d has %d.%d",
+                       kernel->name, info->index, info->capability_major, info->capability_minor);
+    if (launch->cluster <= DEFAULT_CLUSTER)
+        return GR_OK;
+    return gr_cuda_check(self->driver,
+                         self->driver->function_set(kernel->function, GR_CU_FUNCTION_ANY_CLUSTER, 1), error,
+                         "allowing %s clusters of %u blocks", kernel->name, launch->cluster);
+}
+
+static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *error) {
+    gr_status status = permit_shared(self, launch, error);
+    return status == GR_OK ? permit_cluster(self, launch, error) : status;
+}
+
 static const char *name_of(const gr_launch *launch) {
     return launch->library ? launch->library->name : launch->kernel->name;
 }
@@ -260,14 +282,20 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     /* The driver copies the parameters now, and does not write to them. */
     void *params[] = {GR_CU_LAUNCH_PARAM_BUFFER, (void *)(uintptr_t)launch->params, GR_CU_LAUNCH_PARAM_BYTES,
                       &bytes, GR_CU_LAUNCH_PARAM_END};
-    gr_cu_launch_attribute overlap = {.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
+    gr_cu_launch_attribute attributes[2];
+    unsigned count = 0;
+    if (launch->overlap)
+        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
+    if (launch->cluster > 1)
+        attributes[count++] =
+            (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_CLUSTER, .value.cluster = {launch->cluster, 1, 1}};
     const gr_cu_launch_config config = {
         .grid = {launch->grid[0], launch->grid[1], 1},
         .block = {launch->block, 1, 1},
         .shared_bytes = launch->shared_bytes,
         .stream = stream,
-        .attributes = &overlap,
-        .attribute_count = launch->overlap ? 1 : 0,
+        .attributes = attributes,
+        .attribute_count = count,
     };
     const gr_cu_result result = self->driver->launch(&config, launch->kernel->function, NULL, params);
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
@@ -281,7 +309,7 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
     gr_status status = enter(self, error);
     if (status != GR_OK)
         return status;
-    status = permit_shared(self, launch, error);
+    status = permit(self, launch, error);
     if (status == GR_OK)
         status = enqueue(self, launch, GR_CU_STREAM_LEGACY, error);
     return leave(self, status, error);
@@ -342,7 +370,7 @@ static gr_status make_timing(cuda_backend *self, timing *t, const gr_launch *lau
     const gr_cuda_driver *driver = t->driver;
     gr_status status = GR_OK;
     for (size_t i = 0; i < count && status == GR_OK; i++)
-        status = permit_shared(self, &launches[i], error);
+        status = permit(self, &launches[i], error);
     if (status == GR_OK)
         status = timing_check(t, driver->event_create(&t->start, 0), "making an event", error);
     if (status == GR_OK)

@@ -97,6 +97,7 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
     ptx_launch_config config = {
         .grid = {launch->grid[0], launch->grid[1], 1},
         .block = {launch->block, 1, 1},
+        .cluster = {launch->cluster, 1, 1},
         .dynamic_shared_bytes = launch->shared_bytes,
         .params = launch->params,
         .param_bytes = launch->param_bytes,

@@ -22,6 +22,7 @@ typedef struct fake_cuda_launch {
     unsigned grid, block, shared_bytes;
     uint64_t in, out, n;
     unsigned shared_limit; /* what the kernel was allowed then */
+    unsigned cluster;      /* blocks along x, 0 when not given */
     bool overlap;          /* may start before the kernel before it ends */
     bool default_stream;   /* else it came from a graph */
 } fake_cuda_launch;

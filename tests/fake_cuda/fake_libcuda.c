@@ -26,6 +26,7 @@ static const struct {
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "fake: invalid handle"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "fake: no such symbol"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "fake: a kernel left its memory"},
+    {INVALID_CLUSTER, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "fake: invalid cluster size"},
     {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "fake: a kernel failed"},
     {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "fake: not allowed while capturing"},
     {CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "fake: the capture has failed"},
@@ -339,6 +340,10 @@ gr_cu_result cuFuncSetAttribute(gr_cu_function handle, int attribute, int value)
     object *function = known(FUNCTION, handle);
     if (!function)
         return end(INVALID_HANDLE);
+    if (attribute == GR_CU_FUNCTION_ANY_CLUSTER && value == 1) {
+        function->any_cluster = true;
+        return end(GR_CU_SUCCESS);
+    }
     if (attribute != GR_CU_FUNCTION_MAX_DYNAMIC_SHARED || value < 0 ||
         value > FAKE_CUDA_SHARED_OPTIN - FAKE_CUDA_STATIC_SHARED)
         return end(INVALID_VALUE);
@@ -365,9 +370,21 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
         block[0] > 1024 || block[1] != 1 || block[2] != 1 || config->shared_bytes > function->max_dynamic ||
         params)
         return end(INVALID_VALUE);
-    for (unsigned i = 0; i < config->attribute_count; i++)
-        if (config->attributes[i].id != GR_CU_LAUNCH_OVERLAP || config->attributes[i].value.overlap != 1)
+    bool overlap = false;
+    unsigned cluster = 0;
+    for (unsigned i = 0; i < config->attribute_count; i++) {
+        const gr_cu_launch_attribute *attribute = &config->attributes[i];
+        if (attribute->id == GR_CU_LAUNCH_OVERLAP && attribute->value.overlap == 1)
+            overlap = true;
+        else if (attribute->id == GR_CU_LAUNCH_CLUSTER && attribute->value.cluster[1] == 1 &&
+                 attribute->value.cluster[2] == 1)
+            cluster = attribute->value.cluster[0];
+        else
             return end(INVALID_VALUE);
+    }
+    if (cluster && (state.capability_major < 9 || grid[0] % cluster || cluster > 16 ||
+                    (cluster > 8 && !function->any_cluster)))
+        return end(INVALID_CLUSTER);
     /* The three parameters of every kernel here, as one packed buffer. */
     if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
         extra[4] != GR_CU_LAUNCH_PARAM_END || *(const size_t *)extra[3] != 24)
@@ -378,7 +395,8 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
                                .block = block[0],
                                .shared_bytes = config->shared_bytes,
                                .shared_limit = function->max_dynamic,
-                               .overlap = config->attribute_count == 1};
+                               .cluster = cluster,
+                               .overlap = overlap};
     memcpy(launch.name, function->name, sizeof launch.name);
     memcpy(&launch.in, packed, sizeof launch.in);
     memcpy(&launch.out, packed + 8, sizeof launch.out);

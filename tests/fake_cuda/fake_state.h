@@ -30,6 +30,7 @@ enum {
     LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
+    INVALID_CLUSTER = 912,
     UNKNOWN = 999,
 };
 
@@ -55,6 +56,7 @@ typedef struct object {
     struct object *module; /* FUNCTION */
     char name[64];
     unsigned max_dynamic;
+    bool any_cluster;
     struct object *graph; /* STREAM: what it captures into */
     bool invalidated;
     fake_cuda_launch *nodes; /* GRAPH, GRAPH_EXEC */

@@ -374,6 +374,72 @@ static void test_shared_memory(void) {
     check_nothing_left();
 }
 
+static void test_clusters(void) {
+    int32_t data[N];
+    int64_t expected = fill(data, N), result[32], sum = 0;
+    gr_backend *b = open_device(0);
+    gr_devptr in = 0, out = 0;
+    gr_module *module = NULL;
+    gr_kernel *kernel = NULL;
+    CHECK_OK(b->alloc(b, sizeof data, &in, error));
+    CHECK_OK(b->alloc(b, sizeof result, &out, error));
+    CHECK_OK(b->upload(b, in, data, sizeof data, error));
+    CHECK_OK(b->load(b, &image, &module, error));
+    CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
+    gr_launch launch = LAUNCH(kernel, 32, 256, 0, in, out, N);
+    const uint32_t sizes[] = {0, 1, 2, 8, 16};
+    double microseconds;
+    for (int i = 0; i < 5; i++) {
+        launch.cluster = sizes[i];
+        launch.overlap = i % 2;
+        CHECK_OK(b->launch(b, &launch, NULL, error));
+        CHECK(fake->calls("cuFuncSetAttribute") == (sizes[i] > 8));
+    }
+    CHECK_OK(b->time(b, &launch, 1, 1, &microseconds, error));
+    fake_cuda_launch log[7];
+    CHECK(fake->launches(log, 7) == 7);
+    for (int i = 0; i < 7; i++) {
+        const uint32_t wanted = sizes[i < 5 ? i : 4];
+        CHECK(log[i].cluster == (wanted > 1 ? wanted : 0) && log[i].default_stream == (i < 5));
+        CHECK(log[i].overlap == (i == 1 || i == 3));
+    }
+    CHECK_OK(b->download(b, result, out, sizeof result, error));
+    for (int i = 0; i < 32; i++)
+        sum += result[i];
+    CHECK(sum == expected);
+    launch.cluster = 5;
+    CHECK_FAILS(GR_ERR_DEVICE, "launching v0_sum_i32: CUDA_ERROR_INVALID_CLUSTER_SIZE",
+                b->launch(b, &launch, NULL, error));
+    b->unload(b, module);
+    b->free(b, in);
+    b->free(b, out);
+    b->close(b);
+    check_nothing_left();
+}
+
+static void test_clusters_before_hopper(void) {
+    setenv("FAKE_CUDA_CAPABILITY", "8.6", 1);
+    gr_backend *b = open_device(0);
+    gr_devptr data = 0;
+    gr_module *module = NULL;
+    gr_kernel *kernel = NULL;
+    double microseconds;
+    CHECK_OK(b->alloc(b, 4096, &data, error));
+    CHECK_OK(b->load(b, &image, &module, error));
+    CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
+    gr_launch launch = LAUNCH(kernel, 8, 64, 0, data, data + 2048, 512);
+    launch.cluster = 8;
+    const char *const text =
+        "launching v0_sum_i32: clusters of blocks need compute capability 9.0, cuda:0 has 8.6";
+    CHECK_FAILS(GR_ERR_DEVICE, text, b->launch(b, &launch, NULL, error));
+    CHECK_FAILS(GR_ERR_DEVICE, text, b->time(b, &launch, 1, 1, &microseconds, error));
+    CHECK(fake->launches(NULL, 0) == 0);
+    b->unload(b, module);
+    b->free(b, data);
+    b->close(b);
+    check_nothing_left();
+}
+
 /* A kernel that leaves its memory: what comes after it fails, closing works, and so does a fresh start. */
 static void test_sticky_error(void) {
     int32_t data[N];
@@ -749,6 +815,8 @@ static const struct {
     {"unnamed_error", test_unnamed_error},
     {"bad_image", test_bad_image},
     {"shared_memory", test_shared_memory},
+    {"clusters", test_clusters},
+    {"clusters_before_hopper", test_clusters_before_hopper},
     {"sticky_error", test_sticky_error},
     {"library_call", test_library_call},
     {"fork", test_fork},
