@@ -2,6 +2,7 @@
 // struct User around the expressions, and this file, which is compiled at run time only, makes kernels of it.
 #pragma once
 
+#include "by_element.cuh"
 #include "complex.cuh"
 #include "custom_params.h"
 #include "flat.cuh"
@@ -222,7 +223,7 @@ template <class User> __device__ void custom_axis(const gr_general_params &p) {
 #define GR_CUSTOM_PACKED(name)                                                                               \
     using F = Custom<User>;                                                                                  \
     using In = User::First::Stored;                                                                          \
-    GR_CUSTOM_ENTRY((rows_blocks<F, In>), name##_rows, reduce_rows<F, In>)                                   \
+    GR_CUSTOM_ENTRY((rows_blocks<F, In>), name##_rows, reduce_rows<F, ByElement<F, In>, In>)                 \
     GR_CUSTOM_ENTRY((columns_blocks<F, In>), name##_columns, reduce_columns<F, In>)                          \
     GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<F, In>)                                                    \
     GR_CUSTOM_ENTRY(1, name##_map, map_elements<F, In>)

@@ -1,12 +1,20 @@
 // The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype it takes. The file that
 // includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
+#include <type_traits>
+
+#include "absorb.cuh"
 #include "general_axis.cuh"
 #include "general_columns.cuh"
 #include "general_last.cuh"
 #include "general_map.cuh"
 #include "general_rows.cuh"
 #include "general_tiles.cuh"
-#include "ordering.cuh"
+
+// What takes chunks in: a functor of absorb.cuh where that has the State of F, so that `general_last` and the
+// other kernels can go on with it.
+template <class F, class Flat, class In>
+using Absorber = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value, Flat,
+                                           ByElement<F, In>>::type;
 
 #define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
 #define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \

@@ -2,20 +2,11 @@
 // of threads takes a run, 16 bytes a load; several groups share a result that has many runs or long ones.
 #pragma once
 
-#include <type_traits>
-
-#include "absorb.cuh"
 #include "general.cuh"
 #include "general_offsets.cuh"
 
-// What takes chunks in: a functor of absorb.cuh where that has the State of F, so that `general_last` and the
-// other kernels can go on with it.
-template <class F, class Flat, class In>
-using Absorber = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value, Flat,
-                                           ByElement<F, In>>::type;
-
-// A group's share of a segment. Elements before the first 16-byte boundary and behind the last one are taken
-// one by one.
+// A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
+// boundary and behind the last one are taken one by one.
 template <class F, class A, class In>
 __device__ void add_segment(const In *in, unsigned length, uint64_t position, unsigned lane, unsigned lanes,
                             typename A::Acc &acc, typename F::State &s) {
