@@ -83,7 +83,8 @@ class ReductionKernel:
     reduce_dims : bool
         Without effect, and there for CuPy's sake: dimensions are always merged where they can be.
     preamble : str
-        C++ in front of the kernel, where the letters of the parameters are types already.
+        C++ in front of the kernel. The letters of the parameters are types there already, and functions need
+        no ``__device__``.
     options : tuple of str
         More options for NVRTC, such as ``"-I/usr/local/cuda/include"``.
 

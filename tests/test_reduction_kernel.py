@@ -165,7 +165,7 @@ def test_structs_and_a_preamble(device):
             T top, sum;
             __device__ Scaled(T top = 0, T sum = 0) : top(top), sum(sum) {}
         };
-        __device__ Scaled merge(Scaled a, Scaled b) {
+        Scaled merge(Scaled a, Scaled b) {
             const T top = max(a.top, b.top);
             if (top == -INFINITY)
                 return a;
