@@ -27,6 +27,7 @@ PUBLIC = {
     "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
     "min", "prod", "ReductionKernel", "CompileError",
+    "Profile", "profile", "simulate",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

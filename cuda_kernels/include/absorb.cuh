@@ -55,6 +55,50 @@ template <class In, class S> struct AddsTurns : Adds<S> {
     }
 };
 
+// Knuth's two-sum: returns a + b, and adds what its rounding lost to `lost`.
+inline __device__ float two_sum(float a, float b, float &lost) {
+    const float sum = a + b, b_part = sum - a, a_part = sum - b_part;
+    lost += (a - a_part) + (b - b_part);
+    return sum;
+}
+inline __device__ Pair<float> two_sum(Pair<float> a, Pair<float> b, Pair<float> &lost) {
+    return {two_sum(a.re, b.re, lost.re), two_sum(a.im, b.im, lost.im)};
+}
+// What was lost is meaningless once the sum is infinite or NaN.
+inline __device__ double settle(double sum, float lost) {
+    return isfinite(sum) ? sum + double(lost) : sum;
+}
+inline __device__ Pair<double> settle(Pair<double> sum, Pair<float> lost) {
+    return {settle(sum.re, lost.re), settle(sum.im, lost.im)};
+}
+
+// As above, and what the roundings in the trees lose is kept.
+template <class In, class S> struct AddsFloats : AddsTurns<In, S> {
+    struct Acc {
+        S sum;
+        Wide<In> lost;
+    };
+    static __device__ Acc open() {
+        return {Zero<S>::make(), Zero<Wide<In>>::make()};
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Chunk<In>::length, count = N * length;
+        Wide<In> terms[count];
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            terms[i] = widen(x[i / length].at[i % length]);
+#pragma unroll
+        for (unsigned width = 1; width < count; width *= 2)
+#pragma unroll
+            for (unsigned i = 0; i + width < count; i += 2 * width)
+                terms[i] = two_sum(terms[i], terms[i + width], acc.lost);
+        acc.sum = plus(acc.sum, terms[0]);
+    }
+    static __device__ S close(const Acc &acc) {
+        return settle(acc.sum, acc.lost);
+    }
+};
+
 // The products of the bytes of two words, four in one instruction; the same for the shorts of one and 1.
 inline __device__ uint32_t word_dot(int8_t, uint32_t x, uint32_t y, uint32_t acc) {
     return uint32_t(__dp4a(int32_t(x), int32_t(y), int32_t(acc)));
@@ -99,11 +143,11 @@ template <class In> struct AddsIntegers : Adds<Wide<In>> {
 };
 
 template <class In> struct SumOf : AddsIntegers<In> {};
-template <> struct SumOf<float> : AddsTurns<float, double> {};
+template <> struct SumOf<float> : AddsFloats<float, double> {};
 template <> struct SumOf<double> : AddsTurns<double, double> {};
 template <> struct SumOf<gr_f16> : AddsTurns<gr_f16, float> {};
 template <> struct SumOf<gr_bf16> : AddsTurns<gr_bf16, float> {};
-template <> struct SumOf<gr_c64> : AddsTurns<gr_c64, Pair<double>> {};
+template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, Pair<double>> {};
 template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, Pair<double>> {};
 
 template <class In> struct FlatSum : SumOf<In> {
