@@ -35,7 +35,9 @@ def test_the_hardware_counts_the_same(row):
         assert simulator[name] == pytest.approx(hardware[name], rel=0.02), name
     excess = [side["shared wavefronts"] - side["ideal shared wavefronts"] for side in (simulator, hardware)]
     assert excess[0] == pytest.approx(excess[1], rel=0.02)
-    assert (excess[0] > 0) == (row["variant"] == "v1")
+    # v0's working lanes lie two slots apart, which 8-byte slots make a conflict, too.
+    conflicts = row["variant"] == "v1" or (row["variant"], row["dtype"]) == ("v0", "float64")
+    assert (excess[0] > 0) == conflicts
 
 
 @pytest.mark.parametrize("variant", ncu_compare.RUNGS)
