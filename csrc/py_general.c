@@ -258,32 +258,40 @@ static PyObject *time_call(py_state *state, const call *now, const gr_general_ti
 PyObject *py_time_general(PyObject *module, PyObject *args) {
     enum { MOST = 100000 };
     py_state *state = PyModule_GetState(module);
-    PyObject *sources, *op, *axes, *outs, *kind, *index, *result = NULL;
+    PyObject *sources, *op, *axes, *outs, *kind, *index, *seconds = NULL, *result = NULL;
     Py_ssize_t rounds, repeats;
-    if (!PyArg_ParseTuple(args, "O!OOO!OOnn", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
-                          &kind, &index, &rounds, &repeats))
+    if (!PyArg_ParseTuple(args, "O!OOO!OOnn|O!", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
+                          &kind, &index, &rounds, &repeats, &PyTuple_Type, &seconds))
         return NULL;
     const Py_ssize_t buffers = PyTuple_GET_SIZE(sources);
     if (buffers < 1 || buffers > MOST || PyTuple_GET_SIZE(outs) != buffers || rounds < 1 || rounds > MOST ||
-        repeats < 1 || repeats > MOST) {
-        PyErr_Format(PyExc_ValueError, "expected 1 to %d sources, rounds and repeats, and an out a source",
-                     MOST);
+        repeats < 1 || repeats > MOST || (seconds != NULL && PyTuple_GET_SIZE(seconds) != buffers)) {
+        PyErr_Format(PyExc_ValueError,
+                     "expected 1 to %d sources, rounds and repeats, and an out (and second) a source", MOST);
         return NULL;
     }
     call now = {.out_array = NULL};
     py_operand out = {.owner = NULL};
-    gr_devptr *addresses = calloc((size_t)buffers * 2, sizeof *addresses);
+    gr_devptr *addresses = calloc((size_t)buffers * 3, sizeof *addresses);
     if (addresses == NULL)
         return PyErr_NoMemory();
-    PyObject *const first[] = {PyTuple_GET_ITEM(sources, 0), op,   axes, Py_None, Py_None,
-                               PyTuple_GET_ITEM(outs, 0),    kind, index};
+    PyObject *const first[] = {PyTuple_GET_ITEM(sources, 0),
+                               op,
+                               axes,
+                               seconds != NULL ? PyTuple_GET_ITEM(seconds, 0) : Py_None,
+                               Py_None,
+                               PyTuple_GET_ITEM(outs, 0),
+                               kind,
+                               index};
     if (take_call(state, first, &now) < 0 || py_operand_view(first[5], "outs", &out) < 0 ||
         take_addresses(sources, "sources", &now.source, addresses) < 0 ||
-        take_addresses(outs, "outs", &out, addresses + buffers) < 0)
+        take_addresses(outs, "outs", &out, addresses + buffers) < 0 ||
+        (seconds != NULL && take_addresses(seconds, "seconds", &now.second, addresses + 2 * buffers) < 0))
         goto cleanup;
     const gr_general_timing timing = {.buffers = (size_t)buffers,
                                       .sources = addresses,
                                       .outs = addresses + buffers,
+                                      .seconds = seconds != NULL ? addresses + 2 * buffers : NULL,
                                       .rounds = (size_t)rounds,
                                       .repeats = (size_t)repeats};
     result = time_call(state, &now, &timing);

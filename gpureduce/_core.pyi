@@ -85,6 +85,7 @@ def time_general(
     device_index: int,
     rounds: int,
     repeats: int,
+    seconds: tuple[DeviceView, ...] = ...,
     /,
 ) -> list[float]: ...
 def custom_load(name: str, ptx: str, device_kind: int, device_index: int, /) -> object: ...

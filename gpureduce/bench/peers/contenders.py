@@ -1,0 +1,255 @@
+"""Who reduces: each contender times one reduction over all inputs of a case, in microseconds a reduction."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce import _numpy_rules as rules
+
+SOURCE = Path(__file__).with_name("cub_peer.cu")
+OUT_BYTES = 64  # of each result: room for any dtype, or for a value and a place
+
+
+def address_list(addresses: list[int]) -> ctypes.Array:
+    """Return addresses as C has them."""
+    return (ctypes.c_uint64 * len(addresses))(*addresses)
+
+
+class Case:
+    """One reduction: operator, dtype, inputs, second vectors of a dot product, places for the results."""
+
+    def __init__(self, op: str, dtype: str, firsts: list, seconds: list, launches: int) -> None:
+        self.op, self.dtype = op, dtype
+        self.firsts, self.seconds = firsts, seconds
+        self.n = firsts[0].numel()
+        self.rounds = max(1, launches // len(firsts))
+        self.launches = self.rounds * len(firsts)
+        torch_like = firsts[0]
+        self.outs = torch_like.new_empty(OUT_BYTES * len(firsts) // torch_like.element_size())
+
+    def places(self) -> list[int]:
+        """Return the addresses of the results."""
+        return [self.outs.data_ptr() + i * OUT_BYTES for i in range(len(self.firsts))]
+
+
+class Ours:
+    """gpureduce, variant auto."""
+
+    name = "gpureduce"
+
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Replay a graph."""
+
+        def views(tensors: list) -> tuple:
+            return tuple((t.data_ptr(), (case.n,), (t.element_size(),), case.dtype) for t in tensors)
+
+        out_dtype = rules.core_dtype(case.op, rules_dtype(case.dtype))
+        outs = tuple((place, (), (), str(out_dtype)) for place in case.places())
+        seconds = (views(case.seconds),) if case.op == "dot" else ()
+        return _core.time_general(
+            views(case.firsts), case.op, (0,), outs, _core.CUDA, 0, case.rounds, repeats, *seconds
+        )
+
+    def answer(self, case: Case) -> float:
+        """Return what the last time() left for the first input."""
+        return read_result(case, str(rules.core_dtype(case.op, rules_dtype(case.dtype))))
+
+
+def rules_dtype(name: str) -> np.dtype:
+    """Return the NumPy dtype of that name."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+def read_result(case: Case, dtype: str) -> float:
+    """Return the first result."""
+    raw = case.outs[: OUT_BYTES // case.outs.element_size()].cpu()
+    torch_dtype = getattr(__import__("torch"), dtype)
+    return float(raw.view(torch_dtype)[0])
+
+
+class Cub:
+    """cub::DeviceReduce, and the floors."""
+
+    name = "cub"
+
+    def __init__(self, nvcc: str) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        library = Path(self.folder.name) / "cub_peer.so"
+        flags = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", "-DNDEBUG"]
+        subprocess.run([nvcc, *flags, "-o", str(library), str(SOURCE)], check=True)
+        self.peer_time = ctypes.CDLL(str(library)).peer_time
+        self.peer_time.restype = ctypes.c_char_p
+        words = ctypes.POINTER(ctypes.c_uint64)
+        self.peer_time.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64, words, words, words]
+        self.peer_time.argtypes += [ctypes.c_size_t] * 3 + [ctypes.POINTER(ctypes.c_double)]
+
+    def replay(self, op: str, dtype: str, n: int, addresses: list[list[int]], launches: int, repeats: int):
+        """Replay a graph of `launches` reductions over addresses of inputs, second inputs, results."""
+        times = (ctypes.c_double * repeats)()
+        lists = [address_list(one) for one in addresses]
+        wrong = self.peer_time(
+            op.encode(), dtype.encode(), n, *lists, len(addresses[0]), launches, repeats, times
+        )
+        if wrong is not None:
+            raise RuntimeError(f"cub {op} {dtype}: {wrong.decode()}")
+        return list(times)
+
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Replay a graph."""
+        firsts = [tensor.data_ptr() for tensor in case.firsts]
+        seconds = [tensor.data_ptr() for tensor in case.seconds] or firsts
+        return self.replay(
+            case.op, case.dtype, case.n, [firsts, seconds, case.places()], case.launches, repeats
+        )
+
+
+class Torch:
+    """PyTorch."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch = torch
+        self.version = torch.__version__
+
+    def call(self, case: Case, i: int):
+        """Enqueue one reduction."""
+        if case.op == "dot":
+            return self.torch.dot(case.firsts[i], case.seconds[i])
+        return getattr(self.torch, "amax" if case.op == "max" else case.op)(case.firsts[i])
+
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Replay a graph."""
+        torch = self.torch
+        if case.op == "dot" and not case.firsts[0].is_floating_point():
+            return []  # PyTorch has no dot product of integers on CUDA
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            self.call(case, 0)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for launch in range(case.launches):
+                self.call(case, launch % len(case.firsts))
+        graph.replay()
+        times = []
+        for _ in range(repeats):
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            graph.replay()
+            stop.record()
+            stop.synchronize()
+            times.append(start.elapsed_time(stop) * 1e3 / case.launches)
+        return times
+
+
+class Cupy:
+    """CuPy, with its CUB back end where it uses that by itself."""
+
+    name = "cupy"
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.cupy = cupy
+        self.version = cupy.__version__
+
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Replay a graph."""
+        cupy = self.cupy
+        if case.dtype == "bfloat16":
+            return []
+        arrays = [cupy.from_dlpack(tensor) for tensor in case.firsts]
+        seconds = [cupy.from_dlpack(tensor) for tensor in case.seconds]
+        outs = [getattr(arrays[0], case.op)() if case.op != "dot" else arrays[0].dot(seconds[0])]
+
+        def call(i: int) -> None:
+            if case.op == "dot":
+                cupy.dot(arrays[i], seconds[i], out=outs[0])
+            else:
+                getattr(arrays[i], case.op)(out=outs[0])
+
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            for i in range(min(2, len(arrays))):
+                call(i)
+            stream.synchronize()
+            stream.begin_capture()
+            for launch in range(case.launches):
+                call(launch % len(arrays))
+            graph = stream.end_capture()
+            graph.launch()
+            times = []
+            for _ in range(repeats):
+                start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+                start.record(stream)
+                graph.launch(stream)
+                stop.record(stream)
+                stop.synchronize()
+                times.append(cupy.cuda.get_elapsed_time(start, stop) * 1e3 / case.launches)
+        return times
+
+
+class Jax:
+    """JAX: all reductions of a case as one compiled function, by the wall clock."""
+
+    name = "jax"
+
+    def __init__(self) -> None:
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take most of the memory
+        import jax
+
+        self.jax = jax
+        self.version = jax.__version__
+
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Call the compiled function."""
+        jax = self.jax
+        arrays = [jax.dlpack.from_dlpack(tensor) for tensor in case.firsts[:16]]
+        seconds = [jax.dlpack.from_dlpack(tensor) for tensor in case.seconds[:16]]
+        reduce = jax.jit(
+            lambda *both: [
+                jax.numpy.dot(x, y) if case.op == "dot" else getattr(jax.numpy, case.op)(x) for x, y in both
+            ]
+        )
+        pairs = list(zip(arrays, seconds or arrays, strict=True))
+        jax.block_until_ready(reduce(*pairs))
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            jax.block_until_ready(reduce(*pairs))
+            times.append((time.perf_counter() - start) * 1e6 / len(pairs))
+        return times
+
+
+class OnHost:
+    """A reduction of the same elements in host memory, by the wall clock: NumPy, or PyTorch on all cores."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Call it on a copy of the first input."""
+        tensor = case.firsts[0].cpu()
+        array = tensor if self.name == "torch_cpu" else tensor.numpy()
+        call = getattr(array, "amax" if self.name == "torch_cpu" and case.op == "max" else case.op)
+        times = []
+        for _ in range(min(repeats, 7)):
+            start = time.perf_counter()
+            call()
+            times.append((time.perf_counter() - start) * 1e6)
+        return times
