@@ -6,6 +6,7 @@
 //   close(acc)                        its State
 #pragma once
 
+#include "block_state.cuh"
 #include "by_element.cuh"
 #include "ordering.cuh"
 
@@ -24,14 +25,13 @@ template <class S> struct Adds : KeepsState<S> {
     }
 };
 
-// A balanced tree: its rounding errors grow with the logarithm of Count.
-template <unsigned Count, class T> __device__ T tree_sum(T *x) {
-#pragma unroll
-    for (unsigned width = 1; width < Count; width *= 2)
-#pragma unroll
-        for (unsigned i = 0; i + width < Count; i += 2 * width)
-            x[i] = plus(x[i], x[i + width]);
-    return x[0];
+// The sum of Count terms, a power of two, as a balanced tree: its rounding errors grow with the logarithm of
+// Count. Branch by branch, so that few terms are wanted at once.
+template <unsigned Count, class Terms> __device__ auto tree_sum(const Terms &term, unsigned first = 0) {
+    if constexpr (Count == 1)
+        return term(first);
+    else
+        return plus(tree_sum<Count / 2>(term, first), tree_sum<Count / 2>(term, first + Count / 2));
 }
 
 inline __device__ Pair<double> plus(Pair<double> a, Pair<float> b) {
@@ -47,11 +47,8 @@ template <class In, class S> struct AddsTurns : Adds<S> {
     }
     template <unsigned N> static __device__ void absorb(S &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Chunk<In>::length;
-        Wide<In> terms[N * length];
-#pragma unroll
-        for (unsigned i = 0; i < N * length; ++i)
-            terms[i] = widen(x[i / length].at[i % length]);
-        acc = plus(acc, tree_sum<N * length>(terms));
+        acc =
+            plus(acc, tree_sum<N * length>([=](unsigned i) { return widen(x[i / length].at(i % length)); }));
     }
 };
 
@@ -86,7 +83,7 @@ template <class In, class S> struct AddsFloats : AddsTurns<In, S> {
         Wide<In> terms[count];
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
-            terms[i] = widen(x[i / length].at[i % length]);
+            terms[i] = widen(x[i / length].at(i % length));
 #pragma unroll
         for (unsigned width = 1; width < count; width *= 2)
 #pragma unroll
@@ -137,7 +134,7 @@ template <class In> struct AddsIntegers : Adds<Wide<In>> {
             for (unsigned k = 0; k < N; ++k)
 #pragma unroll
                 for (unsigned e = 0; e < Chunk<In>::length; ++e)
-                    acc = plus(acc, widen(x[k].at[e]));
+                    acc = plus(acc, widen(x[k].at(e)));
         }
     }
 };
@@ -201,16 +198,15 @@ template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
             } else {
 #pragma unroll
                 for (unsigned i = 0; i < N * length; ++i)
-                    sum += uint32_t(widen(x[i / length].at[i % length])) *
-                           uint32_t(widen(y[i / length].at[i % length]));
+                    sum += uint32_t(widen(x[i / length].at(i % length))) *
+                           uint32_t(widen(y[i / length].at(i % length)));
             }
             acc = plus(acc, State(sum));
         } else {
-            Wide<In> terms[N * length];
-#pragma unroll
-            for (unsigned i = 0; i < N * length; ++i)
-                terms[i] = times(widen(x[i / length].at[i % length]), widen(y[i / length].at[i % length]));
-            acc = plus(acc, tree_sum<N * length>(terms));
+            acc = plus(acc, tree_sum<N * length>([=](unsigned i) {
+                           return times(widen(x[i / length].at(i % length)),
+                                        widen(y[i / length].at(i % length)));
+                       }));
         }
     }
     static __device__ Out finish(State s, uint64_t) {
@@ -239,22 +235,17 @@ template <> __device__ inline float better<false>(float a, float b) {
 }
 #endif
 
-// Place by place. From sm_90 on, elements of 16 bits go two at a time; bytes as the upper halves of such:
-// once where they lie, once moved up. What is below them only decides between equals.
-template <bool Largest, class In> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {
-#pragma unroll
-    for (unsigned e = 0; e < Chunk<In>::length; ++e)
-        a.at[e] = better<Largest>(a.at[e], b.at[e]);
-    return a;
-}
-template <bool Largest> __device__ Chunk<gr_bool> better(Chunk<gr_bool> a, Chunk<gr_bool> b) {
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i)
-        a.set_word(i, Largest ? a.word(i) | b.word(i) : a.word(i) & b.word(i));
-    return a;
+// Words of several elements at a time, place by place. From sm_90 on, elements of 16 bits go two at a time;
+// bytes as the upper halves of such: once where they lie, once moved up. What is below them only decides
+// between equals.
+template <class In> constexpr bool by_word = false;
+template <> constexpr bool by_word<gr_bool> = true;
+template <bool Largest> __device__ uint32_t better_word(gr_bool, uint32_t a, uint32_t b) {
+    return Largest ? a | b : a & b;
 }
 #if __CUDA_ARCH__ >= 900
 #define GR_BETTER_WORD(In, type)                                                                             \
+    template <> constexpr bool by_word<In> = true;                                                           \
     template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \
         if (Largest)                                                                                         \
             asm("max." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
@@ -262,35 +253,38 @@ template <bool Largest> __device__ Chunk<gr_bool> better(Chunk<gr_bool> a, Chunk
             asm("min." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
         return a;                                                                                            \
     }
-#define GR_BETTER_CHUNK(In)                                                                                  \
-    template <bool Largest> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {                          \
-        _Pragma("unroll") for (unsigned i = 0; i < 4; ++i)                                                   \
-            a.set_word(i, better_word<Largest>(In(), a.word(i), b.word(i)));                                 \
-        return a;                                                                                            \
-    }
 GR_BETTER_WORD(gr_f16, "NaN.f16x2")
 GR_BETTER_WORD(gr_bf16, "NaN.bf16x2")
 GR_BETTER_WORD(int16_t, "s16x2")
 GR_BETTER_WORD(uint16_t, "u16x2")
-template <bool Largest, class Short> __device__ uint32_t better_bytes(Short, uint32_t a, uint32_t b) {
-    const uint32_t upper = better_word<Largest>(Short(), a, b);
-    const uint32_t lower = better_word<Largest>(Short(), a << 8, b << 8);
-    return __byte_perm(upper, lower,
-                       0x3715); // bytes, from the lowest: lower's 1, upper's 1, lower's 3, upper's 3
-}
-template <bool Largest> __device__ uint32_t better_word(int8_t, uint32_t a, uint32_t b) {
-    return better_bytes<Largest>(int16_t(), a, b);
-}
-template <bool Largest> __device__ uint32_t better_word(uint8_t, uint32_t a, uint32_t b) {
-    return better_bytes<Largest>(uint16_t(), a, b);
-}
-GR_BETTER_CHUNK(gr_f16)
-GR_BETTER_CHUNK(gr_bf16)
-GR_BETTER_CHUNK(int16_t)
-GR_BETTER_CHUNK(uint16_t)
-GR_BETTER_CHUNK(int8_t)
-GR_BETTER_CHUNK(uint8_t)
+#undef GR_BETTER_WORD
+#define GR_BETTER_BYTES(In, Short)                                                                           \
+    template <> constexpr bool by_word<In> = true;                                                           \
+    template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \
+        const uint32_t upper = better_word<Largest>(Short(), a, b);                                          \
+        const uint32_t lower = better_word<Largest>(Short(), a << 8, b << 8);                                \
+        return __byte_perm(upper, lower,                                                                     \
+                           0x3715); /* from the lowest: lower's 1, upper's 1, lower's 3, ... */              \
+    }
+GR_BETTER_BYTES(int8_t, int16_t)
+GR_BETTER_BYTES(uint8_t, uint16_t)
+#undef GR_BETTER_BYTES
 #endif
+
+template <bool Largest, class In> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {
+    if constexpr (by_word<In>) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            a.set_word(i, better_word<Largest>(In(), a.word(i), b.word(i)));
+        return a;
+    } else {
+        ChunkOf<In> best;
+#pragma unroll
+        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+            best.element[e] = better<Largest>(a.at(e), b.at(e));
+        return best.chunk;
+    }
+}
 
 template <unsigned N, bool Largest, class In> __device__ Chunk<In> best_chunk(const Chunk<In> *x) {
     Chunk<In> best = x[0];
@@ -301,21 +295,25 @@ template <unsigned N, bool Largest, class In> __device__ Chunk<In> best_chunk(co
 }
 
 template <bool Largest, class In> __device__ Wide<In> best_element(const Chunk<In> &x) {
-    In best = x.at[0];
+    Chunk<In> first = x; // the best is folded into its first word, as far as words can be compared
+    unsigned left = Chunk<In>::length;
+    if constexpr (by_word<In>) {
 #pragma unroll
-    for (unsigned e = 1; e < Chunk<In>::length; ++e)
-        best = better<Largest>(best, x.at[e]);
+        for (unsigned i = 1; i < 4; ++i)
+            first.set_word(0, better_word<Largest>(In(), first.word(0), x.word(i)));
+        left /= 4;
+    }
+    In best = first.at(0);
+#pragma unroll
+    for (unsigned e = 1; e < left; ++e)
+        best = better<Largest>(best, first.at(e));
     return widen(best);
 }
 
 template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
     using Acc = Chunk<In>;
     static __device__ Acc open() {
-        Acc acc;
-#pragma unroll
-        for (unsigned e = 0; e < Chunk<In>::length; ++e)
-            acc.at[e] = Narrow<In>::from(worst<Largest>(In()));
-        return acc;
+        return chunk_of(Narrow<In>::from(worst<Largest>(In())));
     }
     template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         acc = better<Largest>(acc, best_chunk<N, Largest>(x));
@@ -327,9 +325,53 @@ template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
 template <class In> struct FlatMin : FlatExtreme<In, false> {};
 template <class In> struct FlatMax : FlatExtreme<In, true> {};
 
+#if __CUDA_ARCH__ >= 800
+inline __device__ uint32_t warp_most(uint32_t x) {
+    return __reduce_max_sync(0xffffffffu, x);
+}
+inline __device__ uint64_t warp_most(uint64_t x) {
+    const uint32_t high = warp_most(uint32_t(x >> 32));
+    return uint64_t(high) << 32 | warp_most(x >> 32 == high ? uint32_t(x) : 0u);
+}
+
+// Unsigned numbers in the order of `wins`: the better, the larger. `Bytes` are those of the element.
+template <bool Largest, unsigned Bytes> __device__ uint32_t order_key(float x) {
+    const uint32_t bits = __float_as_uint(x + 0.0f); // -0 equals 0
+    const uint32_t key = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return x != x ? ~0u : Largest ? key : ~key;
+}
+template <bool Largest, unsigned Bytes> __device__ uint64_t order_key(double x) {
+    const uint64_t bits = uint64_t(__double_as_longlong(x + 0.0));
+    const uint64_t key = bits >> 63 ? ~bits : bits | 1ull << 63;
+    return x != x ? ~0ull : Largest ? key : ~key;
+}
+template <bool Largest, unsigned Bytes, class T> __device__ auto order_key(T x) {
+    using Key = typename Bits<(Bytes > 4 ? 8 : 4)>::type;
+    const Key sign = T(-1) < T(0) ? Key(1) << (8 * sizeof(Key) - 1) : 0;
+    return Largest ? Key(x) ^ sign : Key(~(Key(x) ^ sign));
+}
+// For block_state.cuh: the best of a warp in the order of keys, then the first place that has it. Complex
+// numbers have no key of up to 64 bits.
+template <class In, bool Largest> struct ByKey {
+    using State = Place<Wide<In>>;
+    static __device__ State reduce_warp(State x) {
+        const auto key = x.position < 0 ? 0 : order_key<Largest, sizeof(In)>(x.value);
+        const auto best = warp_most(key);
+        // No place is -1, the last of all as an unsigned number.
+        const uint64_t place = ~warp_most(key == best ? ~uint64_t(x.position) : 0);
+        const unsigned owner = __ffs(__ballot_sync(0xffffffffu, uint64_t(x.position) == place)) - 1;
+        return {shuffle_from(x.value, owner), int64_t(place)};
+    }
+};
+template <bool Largest> struct ByKey<gr_c64, Largest> {};
+template <bool Largest> struct ByKey<gr_c128, Largest> {};
+#else
+template <class In, bool Largest> struct ByKey {};
+#endif
+
 // Looks for the place only when a turn holds something better, which is seldom after the first few.
 template <class In, bool Largest>
-struct FlatArgExtreme : ArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>> {
+struct FlatArgExtreme : ArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;
     static __device__ State open() {
         return ArgExtreme<In, Largest>::identity();
@@ -342,7 +384,7 @@ struct FlatArgExtreme : ArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>> {
         uint32_t at = 0;
 #pragma unroll
         for (unsigned i = N * Chunk<In>::length; i-- > 0;)
-            if (!wins<Largest>(best, widen(x[i / Chunk<In>::length].at[i % Chunk<In>::length])))
+            if (!wins<Largest>(best, widen(x[i / Chunk<In>::length].at(i % Chunk<In>::length))))
                 at = i;
         acc = {best, int64_t(first + at / Chunk<In>::length * apart + at % Chunk<In>::length)};
     }
@@ -396,7 +438,7 @@ template <template <class> class F, class In> struct FlatBits : F<In> {
         State s = F<In>::identity();
 #pragma unroll
         for (unsigned e = 0; e < Chunk<In>::length; ++e)
-            s = F<In>::combine(s, widen(acc.at[e]));
+            s = F<In>::combine(s, widen(acc.at(e)));
         return s;
     }
 };

@@ -26,24 +26,44 @@ template <class State> __device__ State shuffle_down(State x, unsigned offset, u
     return words.state;
 }
 
+template <class T> __device__ T shuffle_from(T x, unsigned lane) {
+    Words<T> words;
+    words.state = x;
+#pragma unroll
+    for (unsigned i = 0; i < Words<T>::count; ++i)
+        words.word[i] = __shfl_sync(0xffffffffu, words.word[i], lane);
+    return words.state;
+}
+
+// Reduces the States of a warp's first `lanes` lanes, which are all that count, into the first. A functor may
+// have a reduce_warp of its own, for States of all lanes.
+template <class F, class = void> struct WarpReduce {
+    static __device__ typename F::State of(typename F::State x, unsigned lanes) {
+#pragma unroll
+        for (unsigned offset = 16; offset > 0; offset /= 2)
+            if (offset < lanes)
+                x = F::combine(x, shuffle_down(x, offset));
+        return x;
+    }
+};
+template <class F> struct WarpReduce<F, decltype(void(&F::reduce_warp))> {
+    static __device__ typename F::State of(typename F::State x, unsigned) {
+        return F::reduce_warp(x);
+    }
+};
+
 // Valid in thread 0 of the block, whose size is a multiple of 32. Between two calls there must be a barrier.
 template <class F> __device__ typename F::State block_reduce_state(typename F::State x) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[32 * sizeof(State)];
     State *states = reinterpret_cast<State *>(raw);
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-#pragma unroll
-    for (unsigned offset = 16; offset > 0; offset /= 2)
-        x = F::combine(x, shuffle_down(x, offset));
+    x = WarpReduce<F>::of(x, 32);
     if (lane == 0)
         states[warp] = x;
     __syncthreads();
-    if (warp == 0) {
-        x = lane < warps ? states[lane] : F::identity();
-#pragma unroll
-        for (unsigned offset = 16; offset > 0; offset /= 2)
-            x = F::combine(x, shuffle_down(x, offset));
-    }
+    if (warp == 0)
+        x = WarpReduce<F>::of(lane < warps ? states[lane] : F::identity(), warps);
     return x;
 }
 

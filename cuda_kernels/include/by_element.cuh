@@ -22,10 +22,10 @@ template <class F, class In> struct ByElement : F, KeepsState<typename F::State>
         State s[N];
 #pragma unroll
         for (unsigned k = 0; k < N; ++k) {
-            s[k] = F::load(x[k].at[0], first + k * apart);
+            s[k] = F::load(x[k].at(0), first + k * apart);
 #pragma unroll
             for (unsigned e = 1; e < Chunk<In>::length; ++e)
-                s[k] = F::combine(s[k], F::load(x[k].at[e], first + k * apart + e));
+                s[k] = F::combine(s[k], F::load(x[k].at(e), first + k * apart + e));
         }
 #pragma unroll
         for (unsigned k = 0; k < N; ++k)

@@ -3,31 +3,100 @@
 
 #include <cstdint>
 
+// An unsigned integer of that many bytes.
+template <unsigned Bytes> struct Bits;
+template <> struct Bits<1> { using type = uint8_t; };
+template <> struct Bits<2> { using type = uint16_t; };
+template <> struct Bits<4> { using type = uint32_t; };
+template <> struct Bits<8> { using type = uint64_t; };
+
+// Kept as words: an array of small elements would become a register for each of them.
 template <class In> struct alignas(16) Chunk {
     static constexpr unsigned length = 16 / sizeof(In);
-    In at[length];
+    uint32_t words[4];
 
     __device__ uint32_t word(unsigned i) const {
-        return reinterpret_cast<const uint32_t *>(at)[i];
+        return words[i];
     }
     __device__ void set_word(unsigned i, uint32_t word) {
-        reinterpret_cast<uint32_t *>(at)[i] = word;
+        words[i] = word;
+    }
+    __device__ In at(unsigned e) const {
+        if constexpr (sizeof(In) > 4) {
+            constexpr unsigned each = sizeof(In) / 4;
+            union Both {
+                uint32_t words[each];
+                In element;
+                __device__ Both() {
+                }
+            } both;
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                both.words[i] = words[e * each + i];
+            return both.element;
+        } else {
+            constexpr unsigned each = 4 / sizeof(In);
+            union Both {
+                typename Bits<sizeof(In)>::type bits;
+                In element;
+                __device__ Both() {
+                }
+            } both;
+            both.bits = words[e / each] >> 8 * sizeof(In) * (e % each);
+            return both.element;
+        }
     }
 };
 
+// To make one of its elements.
+template <class In> union ChunkOf {
+    In element[16 / sizeof(In)];
+    Chunk<In> chunk;
+    __device__ ChunkOf() {
+    }
+};
+
+// A chunk of one element over and over.
+template <class In> __device__ Chunk<In> chunk_of(In x) {
+    ChunkOf<In> all;
+#pragma unroll
+    for (unsigned e = 0; e < Chunk<In>::length; ++e)
+        all.element[e] = x;
+    return all.chunk;
+}
+
 // Loads a chunk that nobody will want again.
 template <class In> __device__ Chunk<In> load_chunk(const Chunk<In> *from) {
-    union Both {
-        Chunk<In> chunk;
-        uint32_t word[4];
-        __device__ Both() {
-        }
-    } both;
+    Chunk<In> x;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(both.word[0]), "=r"(both.word[1]), "=r"(both.word[2]), "=r"(both.word[3])
+                 : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3])
                  : "l"(from));
-    return both.chunk;
+    return x;
 }
+
+// An element on its way. Only element() looks at it, so that what runs in between need not wait for it.
+template <class In> struct Raw {
+    static constexpr unsigned count = sizeof(In) > 4 ? sizeof(In) / 4 : 1;
+    uint32_t words[count];
+
+    __device__ void load(const In *from) {
+        if constexpr (sizeof(In) <= 4)
+            words[0] = *reinterpret_cast<const typename Bits<sizeof(In)>::type *>(from);
+        else
+#pragma unroll
+            for (unsigned i = 0; i < count; ++i)
+                words[i] = reinterpret_cast<const uint32_t *>(from)[i];
+    }
+    __device__ In element() const {
+        Chunk<In> x;
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i) {
+            x.words[i] = words[i];
+            asm volatile("" : "+r"(x.words[i])); // no conversion is moved up to the load
+        }
+        return x.at(0);
+    }
+};
 
 // The other vector of a pair, which may lie otherwise to the 16-byte boundaries than the first.
 template <class In> struct Source {
@@ -39,10 +108,10 @@ template <class In> struct Source {
         const uint64_t from = at + 16 * index;
         if (at % 16 == 0)
             return load_chunk(reinterpret_cast<const Chunk<In> *>(from));
-        Chunk<In> x;
+        ChunkOf<In> x;
 #pragma unroll
         for (unsigned e = 0; e < Chunk<In>::length; ++e)
-            x.at[e] = reinterpret_cast<const In *>(from)[e];
-        return x;
+            x.element[e] = reinterpret_cast<const In *>(from)[e];
+        return x.chunk;
     }
 };

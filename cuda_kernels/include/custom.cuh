@@ -172,10 +172,10 @@ template <class User> struct FlatCustom : Custom<User> {
         Acc s[N];
 #pragma unroll
         for (unsigned k = 0; k < N; ++k) {
-            s[k] = F::load(x[k].at[0], 0);
+            s[k] = F::load(x[k].at(0), 0);
 #pragma unroll
             for (unsigned e = 1; e < Chunk<In>::length; ++e)
-                s[k] = F::combine(s[k], F::load(x[k].at[e], 0));
+                s[k] = F::combine(s[k], F::load(x[k].at(e), 0));
         }
 #pragma unroll
         for (unsigned k = 0; k < N; ++k)

@@ -2,7 +2,7 @@
 //   flat   each thread has GR_FLAT_CHUNKS loads of 16 bytes in flight
 //   ring   sm_90 on: the copy engine keeps GR_RING_STAGES pieces of each block on their way to shared memory
 // Each block leaves its State in a slot; the first block waits for all of them and combines them in the order
-// of the blocks. The result depends on the number of elements, the address modulo 16 and nothing else.
+// of the blocks. The result depends on the number of elements, the address modulo 128 and nothing else.
 #pragma once
 
 #include "block_state.cuh"
@@ -12,38 +12,53 @@
 #define GR_HOPPER 1
 #endif
 
-// What lies before the first 16-byte boundary, on it, and behind the last one.
+// What lies before the first line of 128 bytes, in chunks from there on, and behind the last one.
 struct Parts {
     uint64_t head, chunks, tail;
 };
 
 template <class In> __device__ Parts parts_of(const gr_flat_params &p) {
-    const uint64_t skew = (16 - p.in % 16) % 16 / sizeof(In);
+    const uint64_t skew = (128 - p.in % 128) % 128 / sizeof(In);
     const uint64_t head = skew < p.count ? skew : p.count;
     const uint64_t chunks = (p.count - head) / Chunk<In>::length;
     return {head, chunks, head + chunks * Chunk<In>::length};
 }
 
-template <class F, class In, bool Pair>
-__device__ typename F::State one(const gr_flat_params &p, uint64_t i) {
-    const In x = reinterpret_cast<const In *>(p.in)[i];
-    if constexpr (Pair)
-        return F::load(x, reinterpret_cast<const In *>(p.second)[i]);
-    else
-        return F::load(x, p.first + i);
-}
+// The few elements that no chunk holds, a thread of the first block for each. They are loaded before the
+// chunks and used after them, so that nothing waits for them alone.
+template <class F, class In, bool Pair> struct Ends {
+    bool has_head, has_tail;
+    Raw<In> head, tail, second_head, second_tail;
 
-// The few elements that no chunk holds, taken by the first block.
-template <class F, class In, bool Pair>
-__device__ typename F::State ends(const gr_flat_params &p, const Parts &parts, typename F::State s) {
-    if (blockIdx.x != 0)
+    __device__ Ends(const gr_flat_params &p, const Parts &parts)
+        : has_head(blockIdx.x == 0 && threadIdx.x < parts.head),
+          has_tail(blockIdx.x == 0 && parts.tail + threadIdx.x < p.count) {
+        if (has_head) {
+            head.load(reinterpret_cast<const In *>(p.in) + threadIdx.x);
+            if constexpr (Pair)
+                second_head.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
+        }
+        if (has_tail) {
+            tail.load(reinterpret_cast<const In *>(p.in) + parts.tail + threadIdx.x);
+            if constexpr (Pair)
+                second_tail.load(reinterpret_cast<const In *>(p.second) + parts.tail + threadIdx.x);
+        }
+    }
+    static __device__ typename F::State state(const Raw<In> &x, const Raw<In> &y, uint64_t position) {
+        if constexpr (Pair)
+            return F::load(x.element(), y.element());
+        else
+            return F::load(x.element(), position);
+    }
+    __device__ typename F::State combined(const gr_flat_params &p, const Parts &parts,
+                                          typename F::State s) const {
+        if (has_head)
+            s = F::combine(state(head, second_head, p.first + threadIdx.x), s);
+        if (has_tail)
+            s = F::combine(s, state(tail, second_tail, p.first + parts.tail + threadIdx.x));
         return s;
-    if (threadIdx.x < parts.head)
-        s = F::combine(one<F, In, Pair>(p, threadIdx.x), s);
-    if (parts.tail + threadIdx.x < p.count)
-        s = F::combine(s, one<F, In, Pair>(p, parts.tail + threadIdx.x));
-    return s;
-}
+    }
+};
 
 // From the States of all threads of the grid to the result.
 template <class F> __device__ void hand_over(const gr_flat_params &p, typename F::State s) {
@@ -118,6 +133,7 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
         let_next_in();
     wait_for_previous();
 
+    const Ends<F, In, Pair> ends(p, parts);
     typename F::Acc acc = F::open();
     Chunk<In> x[turns], y[Pair ? turns : 1];
     for (; tile + threads * turns <= parts.chunks; tile += step) {
@@ -153,5 +169,5 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
     }
     if (!(p.flags & GR_FLAT_EARLY))
         let_next_in();
-    hand_over<F>(p, ends<F, In, Pair>(p, parts, F::close(acc)));
+    hand_over<F>(p, ends.combined(p, parts, F::close(acc)));
 }

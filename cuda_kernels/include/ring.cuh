@@ -71,6 +71,7 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
             ring.fetch(piece);
     __syncthreads(); // nobody waits on a barrier that is not set up
 
+    const Ends<F, In, false> ends(p, parts);
     typename F::Acc acc = F::open();
     Chunk<In> x[turns];
     for (uint64_t piece = 0; piece < ring.pieces; ++piece) {
@@ -95,7 +96,7 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
         x[0] = load_chunk(chunk + at);
         F::template absorb<1>(acc, x, position + at * length, 0);
     }
-    hand_over<F>(p, ends<F, In, false>(p, parts, F::close(acc)));
+    hand_over<F>(p, ends.combined(p, parts, F::close(acc)));
 }
 
 #endif

@@ -1,14 +1,13 @@
 """Times reductions of arrays on the device beside CUB, PyTorch, CuPy and JAX, all in one run.
 
 Each figure is the median over replays of one CUDA graph (JAX, NumPy and PyTorch on the CPU: the wall
-clock), in microseconds a reduction. The graph goes round inputs that are together larger than the L2 cache, as far as
-256 inputs are; so inputs of up to 64 KiB may be found in it, by every contender alike. Reductions follow
-one another without a pause, as in a program that has the device busy: what a kernel can do to overlap with
-the one before counts.
+clock), in microseconds a reduction. The graph goes round inputs that are together larger than the L2
+cache, as far as 256 inputs are; so inputs of up to 64 KiB may be found in it, by every contender alike.
+Reductions follow one another without a pause, as in a program that has the device busy: what a kernel can
+do to overlap with the one before counts.
 
 CUB sums integers in 64 bits and halves in float, as gpureduce and PyTorch do. `empty` is a kernel that does
-nothing, `read` a ring of bulk copies that looks at no byte, `copy` one from
-device to device (bytes read and written).
+nothing, `read` a ring of bulk copies that looks at no byte, `copy` one from device to device.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def floors(cub: contenders.Cub, pool: memory.Pool, repeats: int) -> dict:
     start = pool.memory.data_ptr()
     nothing = cub.replay("empty", "", 0, [[start]] * 3, 200, repeats)
     size = 1 << 32
-    read = cub.replay("read", "", size, [[start]] * 3, 4, repeats)
-    half = cub.replay("copy", "", size // 2, [[start], [start], [start + size // 2]], 4, repeats)
+    read = cub.replay("read", "", size, [[start]] * 3, 16, repeats)
+    half = cub.replay("copy", "", size // 2, [[start], [start], [start + size // 2]], 16, repeats)
     median = {"empty": nothing, "read": read, "copy": half}
     median = {name: environment.spread(times)["median"] for name, times in median.items()}
     return {
@@ -55,12 +54,12 @@ def floors(cub: contenders.Cub, pool: memory.Pool, repeats: int) -> dict:
 
 
 def launches_of(nbytes: int) -> int:
-    """Return how many reductions a graph holds: some milliseconds."""
-    return max(4, min(256, (4 << 30) // max(nbytes, 1)))
+    """Return how many reductions a graph holds: enough for its start not to count."""
+    return max(16, min(256, (4 << 30) // max(nbytes, 1)))
 
 
 def attempt(one, case: contenders.Case, repeats: int) -> list[float]:
-    """Return the figures of a contender; none, and the reason on the screen, where another library refuses."""
+    """Return the figures of a contender; none, and a line that says why, where another library refuses."""
     try:
         return one.time(case, repeats)
     except Exception as error:
@@ -88,11 +87,9 @@ def check(case: contenders.Case, ours: contenders.Ours) -> None:
     wanted = memory.exact(case.op, case.firsts[0], case.seconds[0] if case.seconds else None)
     got = ours.answer(case)
     if case.op == "dot" and "int" in case.dtype:
-        bits = 8 * case.firsts[0].element_size()
-        wanted = (int(wanted) + (1 << bits - 1)) % (1 << bits) - (
-            1 << bits - 1 if case.dtype[0] == "i" else 0
-        )
-        wanted = float(wanted if case.dtype[0] == "i" else int(wanted) % (1 << bits))
+        values = 1 << 8 * case.firsts[0].element_size()  # it wraps
+        low = 0 if case.dtype.startswith("uint") else -values // 2
+        wanted = float((int(wanted) - low) % values + low)
     limit = {"float16": 2e-3, "bfloat16": 8e-3, "float32": 1e-6}.get(case.dtype, 0) * abs(wanted)
     if not abs(got - wanted) <= limit and not (case.dtype == "float16" and abs(wanted) > 65504):
         raise SystemExit(f"{case.op} of {case.n} {case.dtype}: {got}, expected {wanted}")
