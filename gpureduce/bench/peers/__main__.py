@@ -13,11 +13,13 @@ nothing, `read` a ring of bulk copies that looks at no byte, `copy` one from dev
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from gpureduce.bench import environment
-from gpureduce.bench.peers import contenders, memory
+from gpureduce.bench.peers import contenders, memory, table
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
 OPS = ("sum", "max", "argmax", "dot")
@@ -116,12 +118,16 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="beside CUB alone")
     parser.add_argument("--nvcc", default=shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
     parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--table", metavar="FILE", help="measure nothing; print a results file as Markdown")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parse(argv)
+    if options.table:
+        print(table.tables(json.loads(Path(options.table).read_text(encoding="utf-8"))))
+        return 0
     device = environment.find_device("cuda:0")
     torch = contenders.Torch()
     ours, cub = contenders.Ours(), contenders.Cub(options.nvcc)
