@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "executor.h"
+#include "hooks.h"
 
 /* ---- the 64 bits of an mbarrier; only what is done with them is laid down by PTX ---- */
 
@@ -283,6 +284,9 @@ ptx_status ptx_copies_finish(ptx_cluster *cluster) {
         const ptx_copy *copy = &cluster->copies[k];
         u64 ignored;
         memmove(copy->to, copy->from, copy->bytes);
+        const ptx_block *block = block_of(copy->warp, copy->to);
+        if (block && block->observer_count)
+            ptx_hooks_delivery(block, (u64)(copy->to - block->shared.host), copy->bytes);
         status = update(copy->warp, copy->in, copy->lane, copy->barrier, (change){.bytes = -(s64)copy->bytes},
                         &ignored);
     }

@@ -35,6 +35,9 @@ typedef struct ptx_hooks {
     void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
     /* All threads of the block's cluster have arrived at the barrier of the cluster. */
     void (*cluster_barrier)(void *state, const ptx_block *block);
+    /* Bytes reach the block's shared memory from elsewhere: by a bulk copy, or from a block of its cluster.
+     */
+    void (*delivery)(void *state, uint64_t address, uint64_t bytes);
     /* The launch is about to fail at this instruction. */
     void (*fault)(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 } ptx_hooks;
@@ -50,6 +53,7 @@ void ptx_hooks_block(const ptx_block *block, bool begins);
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
+void ptx_hooks_delivery(const ptx_block *block, uint64_t address, uint64_t bytes);
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 
 #endif

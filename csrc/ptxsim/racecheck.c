@@ -214,6 +214,16 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
     }
 }
 
+/* Written, but by no thread of this block. */
+static void on_delivery(void *state, uint64_t address, uint64_t bytes) {
+    checking *c = state;
+    if (address > c->shared_bytes || bytes > c->shared_bytes - address)
+        return; /* the executor will say so */
+    for (uint64_t i = address / c->unit; i * c->unit < address + bytes; i++)
+        if (c->cells[i].write.time < c->begin)
+            c->cells[i].write = (writer){.time = c->begin};
+}
+
 /* ---- orderings ---- */
 
 /* Everybody in `mask` learns what any of them knows, and what they all did until now. `count` rows of `width`
@@ -370,7 +380,8 @@ static void block_begin(void *state, const ptx_block *block) {
         memset(c->lane_knows, 0, sizeof c->lane_knows);
         memset(c->part_time, 0, sizeof c->part_time);
     }
-    c->begin = c->block_time = ++c->now;
+    c->begin = ++c->now; /* the time of deliveries, before all that this block does */
+    c->block_time = ++c->now;
     const ptx_worker *worker = block->worker;
     for (unsigned i = 0; i < worker->warp_count; i++) {
         c->warp_time[i] = c->now;
@@ -387,6 +398,7 @@ static const ptx_hooks hooks = {.attach = attach,
                                 .warp_sync = on_warp_sync,
                                 .barrier = on_barrier,
                                 .cluster_barrier = on_cluster_barrier,
+                                .delivery = on_delivery,
                                 .fault = on_fault};
 
 ptx_status ptx_racecheck_create(const ptx_kernel *kernel, ptx_racecheck **out, ptx_error *error) {

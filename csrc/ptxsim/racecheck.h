@@ -3,7 +3,8 @@
    Each word remembers who wrote it last and who has read it since. Two accesses of one word by different
    threads, one of them a write, must be ordered: by a barrier of the block, or within a warp by bar.warp.sync
    (__syncwarp). Shuffles and votes order nothing, as CUDA defines them. Atomics do not race with each other,
-   nor do lanes that write the same value in one instruction. Time is counted in such orderings, as in
+   nor do lanes that write the same value in one instruction. What bulk copies and other blocks of a cluster
+   bring counts as written, and is not looked at for races. Time is counted in such orderings, as in
    FastTrack (Flanagan and Freund, PLDI 2009), but with warps and blocks in the place of single threads. */
 #ifndef PTXSIM_RACECHECK_H
 #define PTXSIM_RACECHECK_H
