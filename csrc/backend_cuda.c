@@ -229,7 +229,7 @@ static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entr
    can give, so that threads with different launches of one kernel cannot lower each other's limit. */
 static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_error *error) {
     const gr_kernel *kernel = launch->kernel;
-    if (launch->library || launch->shared_bytes <= DEFAULT_SHARED_BYTES)
+    if (launch->library || launch->shared_bytes + kernel->static_shared <= DEFAULT_SHARED_BYTES)
         return GR_OK;
     uint32_t most =
         self->shared_per_block > kernel->static_shared ? self->shared_per_block - kernel->static_shared : 0;

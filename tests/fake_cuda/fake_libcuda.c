@@ -316,7 +316,7 @@ gr_cu_result cuModuleGetFunction(gr_cu_function *out, gr_cu_module module, const
         return end(NOT_FOUND);
     object *function = make(FUNCTION);
     function->module = owner_module;
-    function->max_dynamic = 48 * 1024;
+    function->max_dynamic = 48 * 1024 - FAKE_CUDA_STATIC_SHARED; /* both together fit without asking */
     snprintf(function->name, sizeof function->name, "%s", name);
     *out = (gr_cu_function)function;
     return end(GR_CU_SUCCESS);

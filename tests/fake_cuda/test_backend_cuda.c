@@ -344,12 +344,12 @@ static void test_shared_memory(void) {
     CHECK_OK(b->upload(b, in, data, sizeof data, error));
     CHECK_OK(b->load(b, &image, &module, error));
     CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
-    gr_launch launch = LAUNCH(kernel, 2, 256, 48 * 1024, in, out, N);
+    gr_launch launch = LAUNCH(kernel, 2, 256, 48 * 1024 - FAKE_CUDA_STATIC_SHARED, in, out, N);
     CHECK_OK(b->launch(b, &launch, NULL, error));
     CHECK(fake->calls("cuFuncSetAttribute") == 0);
     const uint32_t most = FAKE_CUDA_SHARED_OPTIN - FAKE_CUDA_STATIC_SHARED;
     fake_cuda_launch log[4];
-    const uint32_t sizes[] = {48 * 1024 + 1, most, 100 * 1024};
+    const uint32_t sizes[] = {48 * 1024 - FAKE_CUDA_STATIC_SHARED + 1, most, 100 * 1024};
     for (int i = 0; i < 3; i++) {
         launch.shared_bytes = sizes[i];
         CHECK_OK(b->launch(b, &launch, NULL, error));
