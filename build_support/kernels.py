@@ -29,9 +29,11 @@ FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
 ARCHITECTURES = [
     int(name) for name in (os.environ.get("GPUREDUCE_CUDA_ARCHITECTURES") or "75,80,90,100,120").split(",")
 ]
-# What the files of a folder are built as: a suffix of the file name, and the PTX target. The flat kernels are
-# there twice, with and without the instructions of compute capability 9.0.
-BUILDS = {"flat": {"": 90, "_75": 75}}
+# What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,
+# with and without the instructions of compute capability 9.0.
+FLAT = {"": 90, "_75": 75}
+# A row of variants.def as far as its capability: name, file, ladder, role, ops, backends, capability.
+ROW = re.compile(r"^GR_VARIANT\(\w+, (\w+), \w+, \w+, \w+, \w+, (\d+),", re.MULTILINE)
 
 CUB_SOURCE = Path("cuda_kernels/cub/cub_device_reduce.cu")
 CUB_LIBRARY = "libgpureduce_cub.so"
@@ -58,7 +60,7 @@ def build_kernels(destination: Path) -> None:
     common = [nvcc_version(nvcc)]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [(path, *job) for path in sources for job in BUILDS.get(path.parent.name, {"": 75}).items()]
+        jobs = [(path, *job) for path in sources for job in _builds(path).items()]
         built = list(pool.map(lambda job: _compile(nvcc, *job, common), jobs))
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
@@ -77,10 +79,17 @@ def build_kernels(destination: Path) -> None:
             path.unlink()
 
 
+def _builds(source: Path) -> dict[str, int]:
+    """Return what a file is built as: a suffix of its name for each PTX target."""
+    if source.parent.name == "flat":
+        return FLAT
+    rows = ROW.findall(Path("cuda_kernels/variants.def").read_text("utf-8"))
+    return {"": int(dict(rows).get(source.stem, "75"))}
+
+
 def _compile(nvcc: str, source: Path, name: str, target: int, common: list[str]) -> str:
     """Compile one file unless that is done already; return the path of the results less their suffix."""
-    builds = BUILDS.get(source.parent.name, {"": target})
-    above = min([other for other in builds.values() if other > target], default=1000)
+    above = min([other for other in _builds(source).values() if other > target], default=1000)
     codes = [f"sm_{number}" for number in ARCHITECTURES if target <= number < above] + [f"compute_{target}"]
     ptx_flags = [*PTX_FLAGS, f"-arch=compute_{target}"]
     fatbin_flags = [*FATBIN_FLAGS, "-gencode", f"arch=compute_{target},code=[{','.join(codes)}]"]

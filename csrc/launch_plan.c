@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ladder_params.h"
+
 const gr_limits gr_reference_limits = {
     .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
 
@@ -40,12 +42,14 @@ static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *e
 }
 
 static uint64_t grid_cap(const gr_variant *variant, uint32_t block, const gr_limits *limits) {
+    const uint64_t multiprocessors = (uint64_t)limits->multiprocessors * limits->waves;
     switch (variant->grid) {
     case GR_GRID_FIXED:
         return GR_FIXED_GRID;
     case GR_GRID_OCCUPANCY:
-        return (uint64_t)limits->multiprocessors * (limits->threads_per_multiprocessor / block) *
-               limits->waves;
+        return multiprocessors * (limits->threads_per_multiprocessor / block);
+    case GR_GRID_HALF:
+        return multiprocessors * (limits->threads_per_multiprocessor / 2 / block);
     case GR_GRID_PER_BLOCK:
     case GR_GRID_NONE:
         break;
@@ -63,8 +67,39 @@ static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, si
     const uint64_t span = variant->span == 16 ? 16 / item_bytes : variant->span;
     const uint64_t whole = gr_ceil_div(n, span * block);
     const uint64_t cap = grid_cap(variant, block, limits);
-    const uint64_t grid = whole < cap ? whole : cap;
-    return grid > 0 ? grid : 1;
+    if (whole <= 1)
+        return 1;
+    /* Whole clusters, where there is room for the blocks that this adds. */
+    const uint64_t clusters = gr_ceil_div(whole, variant->cluster) * variant->cluster;
+    return clusters <= cap ? clusters : whole < cap ? whole : cap;
+}
+
+/* The largest power of two that divides the grid, up to what the variant makes of it. */
+static uint32_t pass_cluster(const gr_variant *variant, uint64_t grid) {
+    uint32_t cluster = variant->cluster;
+    while (grid % cluster != 0)
+        cluster /= 2;
+    return cluster;
+}
+
+static uint32_t dynamic_shared(const gr_variant *variant, uint32_t block, size_t partial_bytes) {
+    switch (variant->shared) {
+    case GR_SHARED_THREAD:
+        return block * (uint32_t)partial_bytes;
+    case GR_SHARED_RING:
+        return block * GR_LADDER_STAGES * GR_LADDER_STAGE_VECTORS * 16;
+    case GR_SHARED_STATIC:
+        break;
+    }
+    return 0;
+}
+
+/* What the block that finishes last makes of the results of all. */
+static void plan_single_pass(gr_plan *plan, size_t partial_bytes) {
+    plan->single_pass = true;
+    plan->partials_bytes[0] = partial_bytes;
+    plan->partials_bytes[1] = plan->passes[0].grid * partial_bytes;
+    plan->count = 1;
 }
 
 /* The library divides the work by itself. */
@@ -108,7 +143,12 @@ gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_pl
         pass->n = n;
         pass->grid = (uint32_t)grid;
         pass->block = block;
-        pass->shared_bytes = variant->shared == GR_SHARED_THREAD ? block * (uint32_t)partial_bytes : 0;
+        pass->cluster = pass_cluster(variant, grid);
+        pass->shared_bytes = dynamic_shared(variant, block, partial_bytes);
+        if (variant->output == GR_OUTPUT_LAST) {
+            plan_single_pass(plan, partial_bytes);
+            return GR_OK;
+        }
 
         n = variant->output == GR_OUTPUT_ATOMIC ? 1 : grid;
         size_t *room = &plan->partials_bytes[plan->count % 2];

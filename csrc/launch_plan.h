@@ -32,6 +32,7 @@ typedef struct gr_pass {
     uint64_t n; /* elements it reads */
     uint32_t grid;
     uint32_t block;
+    uint32_t cluster; /* blocks of one; it divides the grid */
     uint32_t shared_bytes;
 } gr_pass;
 
@@ -39,6 +40,7 @@ typedef struct gr_plan {
     size_t count; /* at least 1, also for n = 0: a kernel writes the identity */
     gr_pass passes[GR_MAX_PASSES];
     size_t partials_bytes[2];  /* room for what the passes write, alternating; 0: not needed */
+    bool single_pass;          /* the last block finishes: the block results go to partials[1] */
     bool starts_from_identity; /* partials[0] must hold the identity before the first pass */
 } gr_plan;
 

@@ -21,13 +21,13 @@ static py_state *state_of(PyObject *module) {
 static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = state_of(module);
     py_args parsed;
-    if (py_parse_args(state, args, count, &parsed, NULL, 0) < 0)
+    if (py_parse_args(state, args, count, &parsed, true, NULL, 0) < 0)
         return NULL;
     gr_scalar result = {.bytes = {0}};
     gr_error error = {GR_OK, ""};
     PyThreadState *thread = PyEval_SaveThread();
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    const gr_status status = gr_reduce(&state->registry, parsed.device, &parsed.request, parsed.array.data,
+    const gr_status status = gr_reduce(&state->registry, parsed.device, &parsed.request, &parsed.source,
                                        &interrupt, &result, &error);
     PyEval_RestoreThread(thread);
     gr_array_release(&parsed.array);
@@ -40,7 +40,7 @@ static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t c
     py_state *state = state_of(module);
     py_args parsed;
     size_t extra[EXTRA];
-    if (py_parse_args(state, args, count, &parsed, extra, EXTRA) < 0)
+    if (py_parse_args(state, args, count, &parsed, false, extra, EXTRA) < 0)
         return NULL;
     PyObject *first = NULL, *all = NULL, *result = NULL;
     double *times = NULL;
@@ -171,11 +171,12 @@ static PyObject *variant_tuple(const gr_variant *variant) {
     static const char *const roles[] = {"rung", "side", "study"};
     PyObject *backends = variant->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
                                                                : Py_BuildValue("(ss)", "cuda", "sim");
-    return Py_BuildValue("(sssssNNNisOO)", variant->name, variant->title, variant->technique, variant->ladder,
-                         roles[variant->role], coverage(variant), backends, block_sizes(variant),
-                         (int)gr_variant_default_block(variant), variant->file,
+    return Py_BuildValue("(sssssNNNisOO(II))", variant->name, variant->title, variant->technique,
+                         variant->ladder, roles[variant->role], coverage(variant), backends,
+                         block_sizes(variant), (int)gr_variant_default_block(variant), variant->file,
                          gr_variant_float_atomics(variant) ? Py_True : Py_False,
-                         gr_variant_takes_grid(variant) ? Py_True : Py_False);
+                         gr_variant_takes_grid(variant) ? Py_True : Py_False,
+                         (unsigned)(variant->capability / 10), (unsigned)(variant->capability % 10));
 }
 
 static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

@@ -58,14 +58,14 @@ static gr_status prepare(void *arg, const ptx_kernel *kernel, ptx_launch_config 
 }
 
 gr_status gr_profile_reduce(gr_profile *profile, gr_registry *registry, const gr_request *request,
-                            const void *data, const gr_interrupt *interrupt, gr_scalar *result,
+                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
                             gr_error *error) {
     const gr_status status = gr_device_open(GR_DEVICE_SIM, 0, &profile->device, error);
     if (status != GR_OK)
         return status;
     const gr_sim_watch watch = {.prepare = prepare, .arg = profile};
     gr_backend_sim_watch(profile->device->backend, &watch);
-    return gr_reduce(registry, profile->device, request, data, interrupt, result, error);
+    return gr_reduce(registry, profile->device, request, source, interrupt, result, error);
 }
 
 void gr_profile_release(gr_profile *profile) {

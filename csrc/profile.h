@@ -32,7 +32,7 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
 
 /* Reduces as gr_reduce does, on a simulator of its own. After an error the launches until then are there. */
 gr_status gr_profile_reduce(gr_profile *profile, gr_registry *registry, const gr_request *request,
-                            const void *data, const gr_interrupt *interrupt, gr_scalar *result,
+                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
                             gr_error *error);
 void gr_profile_release(gr_profile *profile);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "py_errors.h"
+#include "py_operand.h"
 
 enum { REQUIRED = 7 };
 
@@ -84,8 +85,31 @@ static int parse_request(py_state *state, PyObject *const *args, py_args *out) {
     return py_take_device(state, args[5], args[6], &out->device);
 }
 
-int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,
-                  Py_ssize_t extra_count) {
+/* The elements of a NumPy array, or of a view of device memory, which the caller knows to be contiguous. */
+static int take_elements(const py_state *state, PyObject *object, bool views, py_args *out) {
+    if (!views || !PyTuple_Check(object)) {
+        const bool in_order = gr_ops[out->request.op].result == GR_RESULT_PLACE;
+        if (py_array_intake(state, object, in_order, &out->array) < 0)
+            return -1;
+        out->source = (gr_source){
+            .host = out->array.data,
+            .bytes = (size_t)out->array.n * gr_dtypes[out->array.dtype].item_bytes,
+        };
+        return 0;
+    }
+    py_operand view = {.owner = NULL};
+    if (py_operand_view(object, "a", &view) < 0)
+        return -1;
+    out->array.dtype = view.dtype;
+    out->array.n = 1;
+    for (size_t d = 0; d < view.ndim; ++d)
+        out->array.n *= view.extent[d];
+    out->source = view.source;
+    return 0;
+}
+
+int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, bool views,
+                  size_t *extra, Py_ssize_t extra_count) {
     memset(out, 0, sizeof *out);
     if (count != REQUIRED + extra_count) {
         PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd", (Py_ssize_t)REQUIRED + extra_count,
@@ -99,8 +123,7 @@ int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_a
     }
     if (parse_request(state, args, out) < 0)
         return -1;
-    const bool in_order = gr_ops[out->request.op].result == GR_RESULT_PLACE;
-    if (py_array_intake(state, args[0], in_order, &out->array) < 0)
+    if (take_elements(state, args[0], views, out) < 0)
         return -1;
     if (!gr_variant_covers(out->request.variant, out->request.op, out->array.dtype)) {
         PyErr_Format(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[out->request.op].name,

@@ -3,10 +3,12 @@
 #define PY_ARGS_H
 
 #include "array_intake.h"
+#include "general.h"
 #include "launch_plan.h"
 
 typedef struct py_args {
-    gr_array array; /* the caller releases it */
+    gr_array array;   /* the caller releases it */
+    gr_source source; /* its elements, or those of a device view */
     gr_request request;
     gr_device *device;
 } py_args;
@@ -19,9 +21,10 @@ int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device *
 bool py_signal_pending(void *arg);
 
 /* Parses (a, op, variant, block_size, grid_size, device_kind, device_index, *extra): the first seven fill
-   `out`, `extra` optional non-negative integers go to extra[]. -1 with an exception set. */
-int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, size_t *extra,
-                  Py_ssize_t extra_count);
+   `out`, `extra` optional non-negative integers go to extra[]. With `views`, a tuple is a view of device
+   memory whose elements lie side by side. -1 with an exception set. */
+int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, bool views,
+                  size_t *extra, Py_ssize_t extra_count);
 
 /* A new list of Python floats. */
 PyObject *py_list_of_doubles(const double *values, size_t count);

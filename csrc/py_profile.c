@@ -30,14 +30,14 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     py_state *state = PyModule_GetState(module);
     py_args parsed;
     size_t extra[EXTRA];
-    if (py_parse_args(state, args, count, &parsed, extra, EXTRA) < 0)
+    if (py_parse_args(state, args, count, &parsed, false, extra, EXTRA) < 0)
         return NULL;
     gr_scalar scalar = {.bytes = {0}};
     gr_error error = {GR_OK, ""};
     gr_profile profile = {.look_for_races = extra[RACES] != 0, .timeline_block = extra[TIMELINE]};
     PyThreadState *thread = PyEval_SaveThread();
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    const gr_status status = gr_profile_reduce(&profile, &state->registry, &parsed.request, parsed.array.data,
+    const gr_status status = gr_profile_reduce(&profile, &state->registry, &parsed.request, &parsed.source,
                                                &interrupt, &scalar, &error);
     PyEval_RestoreThread(thread);
     gr_array_release(&parsed.array);

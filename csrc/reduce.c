@@ -1,5 +1,6 @@
 #include "reduce.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@ typedef struct job {
     gr_plan plan;
     gr_kernel *kernels[GR_MAX_PASSES];
     gr_devptr partials[2];
+    gr_devptr ticket;        /* of a single-pass kernel */
     gr_library_call library; /* of a library's own reduction, which has its `temp` to release */
     size_t library_bytes;
 } job;
@@ -39,14 +41,33 @@ static gr_status prepare_library(job *self, gr_registry *registry, gr_device *de
     return status;
 }
 
+/* Whether the device can run the variant at all. */
+static gr_status check_device(const gr_variant *variant, const gr_backend *backend, gr_error *error) {
+    const gr_device_info *info = &backend->info;
+    if (variant->backends == GR_BACKENDS_CUDA && info->kind != GR_DEVICE_CUDA)
+        return gr_fail(error, GR_ERR_VALUE, "variant: %s runs on CUDA devices only, not on the simulator",
+                       variant->name);
+    if (variant->capability >= 90 && !backend->hopper)
+        return gr_fail(error, GR_ERR_VALUE, "variant: %s needs compute capability %u.%u; %s has %d.%d",
+                       variant->name, (unsigned)(variant->capability / 10),
+                       (unsigned)(variant->capability % 10), info->name, info->capability_major,
+                       info->capability_minor);
+    return GR_OK;
+}
+
+/* Launches leave it at zero, so that one after another may draw from it. */
+static gr_status prepare_ticket(job *self, gr_backend *backend, gr_error *error) {
+    const uint32_t none = 0;
+    const gr_status status = backend->alloc(backend, sizeof none, &self->ticket, error);
+    return status == GR_OK ? backend->upload(backend, self->ticket, &none, sizeof none, error) : status;
+}
+
 static gr_status job_prepare(job *self, gr_registry *registry, gr_device *device, const gr_request *request,
                              gr_error *error) {
     const gr_image_id image = gr_image_of_variant(request->variant);
     gr_status status = gr_plan_make(request, &gr_reference_limits, &self->plan, error);
-    if (status == GR_OK && request->variant->backends == GR_BACKENDS_CUDA &&
-        device->backend->info.kind != GR_DEVICE_CUDA)
-        status = gr_fail(error, GR_ERR_VALUE, "variant: %s runs on CUDA devices only, not on the simulator",
-                         request->variant->name);
+    if (status == GR_OK)
+        status = check_device(request->variant, device->backend, error);
     const bool is_library = request->variant->entry == GR_ENTRY_LIBRARY;
     if (status == GR_OK && is_library)
         status = prepare_library(self, registry, device, error);
@@ -56,6 +77,8 @@ static gr_status job_prepare(job *self, gr_registry *registry, gr_device *device
     for (size_t i = 0; status == GR_OK && i < 2 && self->plan.partials_bytes[i] > 0; ++i)
         status =
             device->backend->alloc(device->backend, self->plan.partials_bytes[i], &self->partials[i], error);
+    if (status == GR_OK && self->plan.single_pass)
+        status = prepare_ticket(self, device->backend, error);
     return status;
 }
 
@@ -63,6 +86,7 @@ static void job_release(job *self, gr_device *device) {
     for (size_t i = 0; i < 2; ++i)
         device->backend->free(device->backend, self->partials[i]);
     device->backend->free(device->backend, self->library.temp);
+    device->backend->free(device->backend, self->ticket);
 }
 
 /* `params` must live until the launch was enqueued. */
@@ -78,31 +102,43 @@ static gr_launch job_launch(const job *self, size_t pass, gr_devptr input, job_p
         .in = pass == 0 ? input : self->partials[(pass - 1) % 2],
         .out = self->partials[pass % 2],
         .n = planned->n,
+        .block_sums = self->partials[1],
+        .ticket = self->ticket,
     };
     return (gr_launch){
         .kernel = self->kernels[pass],
         .grid = {planned->grid, 1},
         .block = planned->block,
+        .cluster = planned->cluster,
         .shared_bytes = planned->shared_bytes,
         .params = &params->kernel,
-        .param_bytes = sizeof params->kernel,
+        .param_bytes =
+            self->plan.single_pass ? sizeof params->kernel : offsetof(gr_ladder_params, block_sums),
     };
 }
 
-gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request, const void *data,
-                    const gr_interrupt *interrupt, gr_scalar *result, gr_error *error) {
+static gr_status check_address(const gr_variant *variant, const gr_source *source, gr_error *error) {
+    if (source->host != NULL || source->origin % variant->align == 0)
+        return GR_OK;
+    return gr_fail(error, GR_ERR_VALUE,
+                   "a: %s takes device arrays that begin on a %u-byte boundary; 'auto' takes any",
+                   variant->name, (unsigned)variant->align);
+}
+
+gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request,
+                    const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
+                    gr_error *error) {
     gr_backend *backend = device->backend;
-    const size_t bytes = input_bytes(request);
     const gr_dtype partial = gr_op_partial(request->op, request->dtype);
     const size_t partial_bytes = gr_op_partial_bytes(request->op, request->dtype);
-    gr_devptr input = 0;
+    gr_devptr input = 0, copied = 0;
     job work = {.partials = {0, 0}};
 
-    gr_status status = job_prepare(&work, registry, device, request, error);
+    gr_status status = check_address(request->variant, source, error);
     if (status == GR_OK)
-        status = backend->alloc(backend, bytes, &input, error);
-    if (status == GR_OK && bytes > 0)
-        status = backend->upload(backend, input, data, bytes, error);
+        status = job_prepare(&work, registry, device, request, error);
+    if (status == GR_OK)
+        status = gr_source_upload(backend, source, &copied, &input, error);
     if (status == GR_OK && work.plan.starts_from_identity) {
         const gr_scalar identity = gr_op_identity(request->op, partial);
         status = backend->upload(backend, work.partials[0], &identity, partial_bytes, error);
@@ -118,7 +154,7 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
     if (status == GR_OK)
         gr_op_finish(request->op, partial, result);
 
-    backend->free(backend, input);
+    backend->free(backend, copied);
     job_release(&work, device);
     return status;
 }

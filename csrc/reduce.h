@@ -3,18 +3,15 @@
 #define GR_REDUCE_H
 
 #include "device.h"
+#include "general.h"
+#include "ladder_params.h"
 #include "launch_plan.h"
 
-/* Every kernel of the ladder takes (const In *in, Acc *out, uint64_t n). */
-typedef struct gr_ladder_params {
-    gr_devptr in;
-    gr_devptr out;
-    uint64_t n;
-} gr_ladder_params;
-
-/* Reduces request->n elements at `data` on `device` into `result`, of dtype gr_op_result. */
-gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request, const void *data,
-                    const gr_interrupt *interrupt, gr_scalar *result, gr_error *error);
+/* Reduces the request->n elements of `source` on `device` into `result`, of dtype gr_op_result. They lie side
+   by side. */
+gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request,
+                    const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
+                    gr_error *error);
 
 typedef struct gr_timing_request {
     size_t buffers; /* copies of the input to rotate over, so that no launch finds its input in the L2 */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 const gr_variant gr_variants[] = {
-#define GR_VARIANT(name_, file_, ladder_, role_, ops_, backends_, blocks_, entry_, grid_, span_, shared_,    \
-                   output_, title_, technique_)                                                              \
+#define GR_VARIANT(name_, file_, ladder_, role_, ops_, backends_, capability_, blocks_, entry_, grid_,       \
+                   span_, align_, cluster_, shared_, output_, title_, technique_)                            \
     {                                                                                                        \
         .name = #name_,                                                                                      \
         .file = #file_,                                                                                      \
@@ -20,7 +20,10 @@ const gr_variant gr_variants[] = {
         .grid = GR_GRID_##grid_,                                                                             \
         .shared = GR_SHARED_##shared_,                                                                       \
         .output = GR_OUTPUT_##output_,                                                                       \
+        .capability = capability_,                                                                           \
         .span = span_,                                                                                       \
+        .align = align_,                                                                                     \
+        .cluster = cluster_,                                                                                 \
     },
 #include "variants.def"
 #undef GR_VARIANT
@@ -67,7 +70,7 @@ bool gr_variant_float_atomics(const gr_variant *variant) {
 }
 
 bool gr_variant_takes_grid(const gr_variant *variant) {
-    return variant->grid == GR_GRID_FIXED || variant->grid == GR_GRID_OCCUPANCY;
+    return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
 }
 
 void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, bool of_places,

@@ -13,9 +13,15 @@ typedef enum gr_backends { GR_BACKENDS_BOTH, GR_BACKENDS_CUDA } gr_backends;
 typedef enum gr_role { GR_ROLE_RUNG, GR_ROLE_SIDE, GR_ROLE_STUDY } gr_role;
 typedef enum gr_blocks { GR_BLOCKS_POW2, GR_BLOCKS_WARPS, GR_BLOCKS_NONE } gr_blocks;
 typedef enum gr_entry { GR_ENTRY_RUNTIME, GR_ENTRY_TEMPLATE, GR_ENTRY_LIBRARY } gr_entry;
-typedef enum gr_grid_rule { GR_GRID_PER_BLOCK, GR_GRID_FIXED, GR_GRID_OCCUPANCY, GR_GRID_NONE } gr_grid_rule;
-typedef enum gr_shared_rule { GR_SHARED_THREAD, GR_SHARED_STATIC } gr_shared_rule;
-typedef enum gr_output_rule { GR_OUTPUT_PARTIALS, GR_OUTPUT_ATOMIC } gr_output_rule;
+typedef enum gr_grid_rule {
+    GR_GRID_PER_BLOCK,
+    GR_GRID_FIXED,
+    GR_GRID_OCCUPANCY,
+    GR_GRID_HALF,
+    GR_GRID_NONE
+} gr_grid_rule;
+typedef enum gr_shared_rule { GR_SHARED_THREAD, GR_SHARED_RING, GR_SHARED_STATIC } gr_shared_rule;
+typedef enum gr_output_rule { GR_OUTPUT_PARTIALS, GR_OUTPUT_LAST, GR_OUTPUT_ATOMIC } gr_output_rule;
 
 enum { GR_MIN_BLOCK = 64, GR_MAX_BLOCK = 1024, GR_DEFAULT_BLOCK = 256, GR_KERNEL_NAME_BYTES = 64 };
 
@@ -33,7 +39,10 @@ typedef struct gr_variant {
     gr_grid_rule grid;
     gr_shared_rule shared;
     gr_output_rule output;
+    uint32_t capability; /* 75 for compute capability 7.5 */
     uint32_t span;
+    uint32_t align;   /* bytes that the address of the first element must be a multiple of */
+    uint32_t cluster; /* the most blocks of one */
 } gr_variant;
 
 extern const gr_variant gr_variants[];

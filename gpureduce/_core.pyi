@@ -12,7 +12,7 @@ class DeviceError(RuntimeError): ...
 class SimulationError(DeviceError): ...
 
 def reduce(
-    a: ArrayLike,
+    a: ArrayLike | DeviceView,
     op: str,
     variant: str,
     block_size: int | None,
@@ -50,6 +50,7 @@ def variants() -> list[
         str,
         bool,
         bool,
+        tuple[int, int],
     ]
 ]: ...
 def general_coverage() -> tuple[tuple[str, str], ...]: ...

@@ -97,3 +97,15 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"device: unknown device {device!r}; expected 'cuda', 'cuda:<number>' or 'sim'")
     return (_core.CUDA, int(match[1] or 0))
+
+
+def record(device: str | Device | None) -> Device:
+    """Return the device that ``device=`` means."""
+    if isinstance(device, Device):
+        return device
+    kind, index = resolve(device)
+    wanted = "sim" if kind == _core.SIM else f"cuda:{index}"
+    for found in devices():
+        if str(found) == wanted:
+            return found
+    raise _core.DeviceError(f"{wanted}: no such device")

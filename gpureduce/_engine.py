@@ -117,6 +117,12 @@ def _device_name(operand: Operand) -> str:
     return "sim" if operand.kind == _core.SIM else f"cuda:{operand.index}"
 
 
+def same_strides(shape: tuple[int, ...], have: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Return whether elements lie at the same places, where there is more than one along an axis."""
+    axes = zip(shape, have, wanted, strict=True)
+    return 0 in shape or all(length <= 1 or one == other for length, one, other in axes)
+
+
 def take_mask(where: Any, operand: Operand) -> Operand | None:
     """Take ``where=``, repeated to the shape of `operand`; None when every element takes part."""
     if where is True:
@@ -197,8 +203,7 @@ class Target:
         elif self.view.dtype != dtype:
             raise TypeError(f"out: an array on a device must have the result's dtype, {dtype}")
         packed = rules.c_strides(self.shape, dtype.itemsize)
-        axes = zip(self.shape, self.view.strides, packed, strict=True)
-        if self.view.size and any(length > 1 and have != want for length, have, want in axes):
+        if not same_strides(self.shape, self.view.strides, packed):
             raise ValueError("out: an array on a device must be C-contiguous")
 
     def core_out(self, dtype: np.dtype) -> tuple | None:
@@ -274,8 +279,9 @@ def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np
         raise ValueError(
             f"variant: {name} reduces whole arrays, without axis=, where= or initial=; 'auto' takes them"
         )
-    if operand.on_device or target.on_device:
-        raise TypeError(f"variant: {name} goes from host to host; 'auto' takes and gives device arrays")
+    packed = rules.c_strides(operand.shape, operand.dtype.itemsize)
+    if operand.on_device and not same_strides(operand.shape, operand.handle[2], packed):
+        raise ValueError(f"a: {name} takes device arrays in C order; 'auto' takes any strides")
     if dtype is not None and np.dtype(dtype) != rules.core_dtype(op, operand.dtype):
         raise ValueError(
             f"variant: {name} accumulates in a dtype of its own, not in dtype={dtype}; 'auto' takes it"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpureduce import _core
+
+if TYPE_CHECKING:
+    from gpureduce._devices import Device
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -28,7 +32,7 @@ class Variant:
     coverage : tuple of (str, str)
         The operators it covers, each with an input dtype that it takes for them.
     backends : tuple of str
-        Where it runs: ``"cuda"``, ``"sim"``.
+        Where it runs: ``"cuda"``, ``"sim"``. The simulator runs those for compute capability 9.0, too.
     block_sizes : tuple of int
         The threads a block it can run with; empty where a library chooses.
     default_block_size : int
@@ -39,6 +43,8 @@ class Variant:
         Whether a floating result depends on the order in which blocks finish, and may differ from run to run.
     fixed_grid : bool
         Whether the number of blocks can be chosen with ``grid_size=``.
+    capability : tuple of int
+        The least compute capability of CUDA devices that run it, major and minor.
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
@@ -57,6 +63,7 @@ class Variant:
     file: str
     float_atomics: bool
     fixed_grid: bool
+    capability: tuple[int, int]
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -69,6 +76,29 @@ class Variant:
     @property
     def installed(self) -> bool:
         return bool(self.block_sizes) or (KERNELS / "libgpureduce_cub.so").exists()
+
+    def runs_on(self, device: str | Device | None = None) -> bool:
+        """Return whether this installation can run it on a device.
+
+        Parameters
+        ----------
+        device : str, Device or None
+            As for `reduce`.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        DeviceError
+            When there is no such device.
+        """
+        from gpureduce._devices import record
+
+        found = record(device)
+        able = found.kind == "sim" or found.compute_capability >= self.capability
+        return self.installed and found.kind in self.backends and able
 
 
 @functools.cache

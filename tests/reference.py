@@ -171,6 +171,7 @@ def depth(variant, n, block, grid=None):
             serial, blocks = 1, ceil_div(count, block)  # at most two elements a thread, one addition
         elif first:
             serial, blocks = _first_pass(count, block, grid)
+            serial += PIECES if variant.name == "v12" else 0
         elif count <= LAST_PASS_SPAN * block:
             serial, blocks = ceil_div(count, block) + VECTOR, 1
         else:
@@ -184,6 +185,7 @@ def depth(variant, n, block, grid=None):
 
 # The launch plan, as far as the error depends on it.
 VECTOR = 4  # elements that a thread takes at once, so that its share may be uneven by as many
+PIECES = 4 * VECTOR  # more in v12: a piece of two vectors a thread, and as many behind the last whole piece
 LAST_PASS_SPAN = 64  # one block does a later pass when its threads get no more elements than this
 PLAN_THREADS = 2**16  # a grid that the plan chooses has as many threads, where there is work for them
 PLAN_BLOCKS = 132 * 32  # and no more blocks

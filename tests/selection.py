@@ -1,9 +1,12 @@
 """Which variants a test can run, and with which block sizes."""
 
+import functools
 
+
+@functools.cache
 def runs_on(variant, device):
     """Whether this installation runs the variant on `device`, which is given as text."""
-    return variant.installed and device.split(":")[0] in variant.backends
+    return variant.runs_on(device)
 
 
 def block_sizes(variant):

@@ -86,6 +86,5 @@ def test_it_chooses_its_sizes(option, device):
 
 
 def test_selection_of_variants():
-    assert not runs_on(CUB, "sim")
-    assert runs_on(CUB, "cuda:1") == runs_on(CUB, "cuda") == CUB.installed
+    assert not runs_on(CUB, "sim")  # on GPUs: see test_ladder_views.py
     assert all(runs_on(variant, "sim") for variant in gpureduce.variants() if variant is not CUB)

@@ -102,9 +102,9 @@ def test_wrong_type_is_rejected(dtype):
 
 
 def test_depth_counts_the_additions():
-    tree = SimpleNamespace(fixed_grid=False, float_atomics=False, block_sizes=(256,))
-    grid = SimpleNamespace(fixed_grid=True, float_atomics=False, block_sizes=(256,))
-    atomic = SimpleNamespace(fixed_grid=True, float_atomics=True, block_sizes=(256,))
+    tree = SimpleNamespace(name="", fixed_grid=False, float_atomics=False, block_sizes=(256,))
+    grid = SimpleNamespace(name="", fixed_grid=True, float_atomics=False, block_sizes=(256,))
+    atomic = SimpleNamespace(name="", fixed_grid=True, float_atomics=True, block_sizes=(256,))
     assert reference.depth(tree, 1, 256) == 0
     assert reference.depth(tree, 256, 256) == 9  # one addition on loading, eight levels
     assert reference.depth(tree, 257, 256) == 18

@@ -677,8 +677,6 @@ def test_what_variants_do_not_cover(variant, on):
                 on(op, array if op not in oracle.BITWISE else array.astype(int), variant=variant.name)
     with pytest.raises(ValueError, match="dot"):
         on("dot", array[0], array[0], variant=variant.name)
-    with pytest.raises(TypeError):
-        on("sum", array, variant=variant.name, as_device=True)
 
 
 def test_auto_chooses_its_own_sizes(on):
@@ -789,8 +787,3 @@ def test_dot_of_device_arrays(there):
     assert np.isclose(total.numpy(), np.dot(a, b))
     with pytest.raises(TypeError, match="b"):
         gpureduce.dot(there(a), b)
-
-
-def test_a_variant_takes_no_device_array(there):
-    with pytest.raises(TypeError, match="device"):
-        gpureduce.sum(there(np.ones(5)), variant=VARIANTS[0].name)

@@ -4,6 +4,7 @@
 //   GR_RUNG            its name
 //   GR_RUNG_OPS        its set of operators, a column of ops.def, unless that is TREE
 //   GR_TEMPLATE_BLOCK  when its block size is a template parameter; its entries then end in _b<block>
+//   GR_SINGLE_PASS     when it takes room for block sums and a ticket, too, and leaves one result
 #include <cstdint>
 
 #include "ops.cuh"
@@ -26,6 +27,12 @@
     GR_KERNEL(op, Op, dtype, In, Acc, 256)                                                                   \
     GR_KERNEL(op, Op, dtype, In, Acc, 512)                                                                   \
     GR_KERNEL(op, Op, dtype, In, Acc, 1024)
+#elif defined(GR_SINGLE_PASS)
+#define GR_KERNELS(op, Op, dtype, In, Acc)                                                                   \
+    extern "C" __global__ void __launch_bounds__(1024) GR_ENTRY(GR_RUNG, op, dtype)(                         \
+        const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {                             \
+        reduce<Op<Acc>, In, Acc>(in, out, n, block_sums, ticket);                                            \
+    }
 #else
 #define GR_KERNELS(op, Op, dtype, In, Acc)                                                                   \
     extern "C" __global__ void __launch_bounds__(1024)                                                       \

@@ -16,7 +16,8 @@ BACKENDS = ("cuda", "sim")
 HEADING = """# What covers what
 
 Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) and on the simulator (`sim`).
-`auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays in host memory.
+`auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays. A number behind a
+name is the compute capability that it needs on a GPU.
 
 Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants()` and the operators of `auto`;
 `tests/test_coverage.py` runs every cell.
@@ -34,15 +35,21 @@ def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
     return found
 
 
+def _heading(variant: gpureduce.Variant) -> str:
+    if variant.capability <= (7, 5):
+        return f"`{variant.name}`"
+    return f"`{variant.name}` ({'.'.join(map(str, variant.capability))})"
+
+
 def page() -> str:
     """Return the whole page as Markdown; dtypes that agree in every column share a row."""
-    columns = ["auto", *(variant.name for variant in gpureduce.variants())]
+    columns = {"auto": "`auto`", **{variant.name: _heading(variant) for variant in gpureduce.variants()}}
     rows: dict[tuple[str, str], list[str]] = {}
     for (op, dtype), covered in cells().items():
         row = " | ".join(" ".join(covered.get(name, ())) for name in columns)
         rows.setdefault((op, row), []).append(dtype)
     lines = [
-        "| operator | dtypes | " + " | ".join(f"`{name}`" for name in columns) + " |",
+        "| operator | dtypes | " + " | ".join(columns.values()) + " |",
         "|---|---|" + "---|" * len(columns),
         *(f"| {op} | {', '.join(dtypes)} | {row} |" for (op, row), dtypes in rows.items()),
     ]

@@ -10,6 +10,7 @@ import statistics
 from pathlib import Path
 
 import gpureduce
+from gpureduce._devices import record
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -34,11 +35,7 @@ def header(device: gpureduce.Device) -> dict:
 
 def find_device(name: str) -> gpureduce.Device:
     """Return the record of the device called `name`, e.g. ``cuda:0``."""
-    wanted = "cuda:0" if name == "cuda" else name
-    for device in gpureduce.devices():
-        if str(device) == wanted:
-            return device
-    raise gpureduce.DeviceError(f"{name}: no such device")
+    return record(name)
 
 
 def spread(values: list[float]) -> dict:

@@ -20,7 +20,9 @@ from gpureduce.bench import environment
 ROTATION_BYTES = 512 << 20  # 8 times the 60 MB L2 of an H200
 
 
-def measure(variant: gpureduce.Variant, data: np.ndarray, device: str, block_size: int, repeats: int) -> dict:
+def measure(
+    variant: gpureduce.Variant, data: np.ndarray, exact: float, device: str, block_size: int, repeats: int
+) -> dict:
     """Return one row: times, bandwidth and the error of the result. A library has no block size to choose."""
     block_size = block_size if variant.block_sizes else None
     buffers = max(2, math.ceil(ROTATION_BYTES / data.nbytes))
@@ -28,7 +30,6 @@ def measure(variant: gpureduce.Variant, data: np.ndarray, device: str, block_siz
     arguments = (data, "sum", variant.name, block_size, None, *resolve(device))
     first, whole = _core.time(*arguments, buffers, rounds, repeats)
     result = gpureduce.sum(data, variant=variant.name, device=device, block_size=block_size)
-    exact = int(data.sum(dtype=np.int64)) if data.dtype.kind == "i" else math.fsum(data)
     first_spread, whole_spread = environment.spread(first), environment.spread(whole)
     return {
         "variant": variant.name,
@@ -63,11 +64,12 @@ def main(argv: list[str] | None = None) -> int:
     for dtype in options.dtypes:
         data = random.integers(1, 1 << 20, options.n) if dtype[0] == "i" else random.random(options.n)
         data = data.astype(dtype)
+        exact = int(data.sum(dtype=np.int64)) if data.dtype.kind == "i" else math.fsum(data)
         for variant in gpureduce.variants():
-            if not variant.installed:
-                print(f"{variant.name:13} is not installed")
+            if not variant.runs_on(options.device):
+                print(f"{variant.name:13} is not installed or not for this device")
                 continue
-            row = measure(variant, data, options.device, options.block_size, options.repeats)
+            row = measure(variant, data, exact, options.device, options.block_size, options.repeats)
             record["rows"].append(row)
             print(
                 f"{row['variant']:13} {row['dtype']:8} first pass {row['first_pass_us']['median']:8.2f} us"

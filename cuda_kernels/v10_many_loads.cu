@@ -1,0 +1,66 @@
+// v10: many loads in flight, from any address.
+//
+// What v9 still cost: a thread waits for 16 bytes before it asks for the next 16, so that it takes every
+// thread the device can hold to keep the memory busy; and the array has to begin on a 16-byte boundary.
+// The change: a thread asks for LOADS vectors, none of which waits for another, and only then combines
+// them. Half as many threads do. What lies before the first boundary and behind the last is taken by
+// itself.
+// What limits it now: the memory. 2^25 floats take 33.8 us on an H200, v9 35.1; 2^28 239.6, v9 245.3. For
+// small arrays it is the ticket still.
+// Where it shows: fewer warps, each with more requests on their way; long-scoreboard stalls a load; a
+// misaligned array has as few sectors as an aligned one.
+#include <cstdint>
+
+#include "last_block.cuh"
+
+// 2^28 floats, 4 blocks of 256 threads an SM: 246.1 us with 2, 239.5 with 4, 239.5 with 8 and with 16;
+// 2^25: 34.5, 33.7, 34.1, 35.2 (rung_constants_h200.json).
+constexpr unsigned LOADS = 4;
+
+template <class In> struct alignas(16) Vector {
+    static constexpr unsigned length = 16 / sizeof(In);
+    In at[length];
+};
+
+template <class Op, class In, class Acc> __device__ Acc absorb(Acc x, const Vector<In> &v) {
+#pragma unroll
+    for (unsigned k = 0; k < Vector<In>::length; ++k)
+        x = Op::combine(x, v.at[k]);
+    return x;
+}
+
+template <class Op, class In, class Acc>
+__device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
+    using Vec = Vector<In>;
+    const uint64_t to_boundary = -reinterpret_cast<uintptr_t>(in) % 16 / sizeof(In);
+    const uint64_t head = to_boundary < n ? to_boundary : n;
+    const Vec *vectors = reinterpret_cast<const Vec *>(in + head);
+    const uint64_t count = (n - head) / Vec::length;
+    const uint64_t tail = head + count * Vec::length;
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+
+    Acc x = Op::identity();
+    uint64_t i = first;
+    for (; i + (LOADS - 1) * step < count; i += LOADS * step) {
+        Vec v[LOADS];
+#pragma unroll
+        for (unsigned k = 0; k < LOADS; ++k)
+            v[k] = vectors[i + k * step];
+#pragma unroll
+        for (unsigned k = 0; k < LOADS; ++k)
+            x = absorb<Op>(x, v[k]);
+    }
+    for (; i < count; i += step)
+        x = absorb<Op>(x, vectors[i]);
+    if (first < head)
+        x = Op::combine(x, in[first]);
+    if (tail + first < n)
+        x = Op::combine(x, in[tail + first]);
+
+    last_block<Op>(block_reduce<Op>(x), blockIdx.x, gridDim.x, out, block_sums, ticket);
+}
+
+#define GR_RUNG v10
+#define GR_SINGLE_PASS
+#include "instantiate.cuh"

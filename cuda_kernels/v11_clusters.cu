@@ -1,0 +1,67 @@
+// v11: thread-block clusters.
+//
+// What v10 still cost: every block goes through memory with its result and draws a ticket.
+// The change: up to eight blocks form a cluster, and can write into one another's shared memory. Each hands
+// its result to the first of them without a trip to the L2 cache, and that one alone goes on to the ticket.
+// Where one cluster is the whole grid, there is no ticket: 2^13 floats take 2.0 us on an H200, v10 2.4.
+// What limits it now: clusters that fill the device are slow. 2^28 floats take 259 us, with half as many
+// blocks 258, with clusters of two (grid_size=1054) 241, and in v10 240. So this rung wins up to some ten
+// thousand elements, and loses behind them (rung_constants_h200.json).
+// Where it shows: atomic operations and stores to memory, one a cluster; barriers of clusters.
+#include <cstdint>
+
+#include "last_block.cuh"
+#include "many_loads.cuh"
+
+constexpr unsigned LOADS = 4, MOST_BLOCKS = 8;
+
+inline __device__ unsigned cluster_size() {
+    unsigned x;
+    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(x));
+    return x;
+}
+
+// All threads of the cluster meet; what they wrote before, all of them see.
+inline __device__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+inline __device__ void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// The same variable in the shared memory of another block of the cluster.
+template <class T> __device__ T *in_block(T *variable, unsigned rank) {
+    uint64_t address;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(variable), "r"(rank));
+    return reinterpret_cast<T *>(address);
+}
+
+template <class Op, class In, class Acc>
+__device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
+    __shared__ Acc results[MOST_BLOCKS];
+    const unsigned blocks = cluster_size(), rank = blockIdx.x % blocks; // they are neighbours
+    const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    const Parts<In> parts(in, n);
+
+    cluster_arrive();
+    Acc x = absorb_all<Op, LOADS>(Op::identity(), parts, first, uint64_t(gridDim.x) * blockDim.x);
+    x = block_reduce<Op>(absorb_ends<Op>(x, parts, in, n, first));
+    cluster_wait(); // the first block has started: its shared memory is there
+    if (threadIdx.x == 0)
+        *in_block(&results[rank], 0) = x;
+    cluster_arrive();
+    cluster_wait();
+    if (rank != 0)
+        return;
+
+    if (threadIdx.x < 32)
+        x = warp_reduce<Op>(threadIdx.x < blocks ? results[threadIdx.x] : Op::identity());
+    if (gridDim.x > blocks)
+        last_block<Op>(x, blockIdx.x / blocks, gridDim.x / blocks, out, block_sums, ticket);
+    else if (threadIdx.x == 0)
+        *out = x;
+}
+
+#define GR_RUNG v11
+#define GR_SINGLE_PASS
+#include "instantiate.cuh"
