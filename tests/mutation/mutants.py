@@ -36,6 +36,10 @@ V5 = KERNELS + "v5_completely_unrolled.cu"
 V6 = KERNELS + "v6_many_per_thread.cu"
 V7 = KERNELS + "v7_warp_shuffle.cu"
 V8 = KERNELS + "v8_vector_load.cu"
+V9 = KERNELS + "v9_single_pass.cu"
+V10 = KERNELS + "v10_many_loads.cu"
+V11 = KERNELS + "v11_clusters.cu"
+V12 = KERNELS + "v12_bulk_copy.cu"
 BLOCK_REDUCE = KERNELS + "include/block_reduce.cuh"
 OPS = KERNELS + "include/ops.cuh"
 UNROLLED_TREE = KERNELS + "include/unrolled_tree.cuh"
@@ -161,6 +165,42 @@ MUTANTS = (
         "if (first < n % Vec::length && count > 0)",
         ladder("v8"),
     ),
+    Mutant(
+        "the ticket is not set back, v9",
+        V9,
+        "atomicInc(ticket, gridDim.x - 1)",
+        "atomicAdd(ticket, 1)",
+        ("tests/test_ladder_views.py", "-k", "leaves_the_ticket and v9"),
+    ),
+    Mutant(
+        "what lies before the first boundary is lost, v10",
+        V10,
+        "if (first < head)",
+        "if (first < head && n == 0)",
+        ("tests/test_ladder_views.py", "-k", "from_any_element and v10"),
+    ),
+    Mutant(
+        "the vectors behind the last whole turn are lost, v10",
+        V10,
+        "for (; i < count; i += step)",
+        "for (; i < count / (LOADS * step) * step; i += step)",
+        ladder("v10"),
+    ),
+    Mutant(
+        "blocks of a cluster do not wait for its results, v11",
+        V11,
+        "    cluster_arrive();\n    cluster_wait();\n    if (rank != 0)",
+        "    if (rank != 0)",
+        ladder("v11"),
+    ),
+    Mutant(
+        "a piece of the ring is asked for before it was read, v12",
+        V12,
+        "        __syncthreads(); // all have read the piece: its place is free\n",
+        "",
+        ("tests/test_ladder.py", "-k", "test_explicit_grid and v12 and float32"),
+    ),
+    Mutant("nobody waits for the copies, v12", V12, "wait_for(&full[stage], parity);", "", ladder("v12")),
     Mutant(
         "int32 added up in 32 bits", V3, "Acc x = Op::identity();", "In x = In(0);", ladder("v3", "int32")
     ),

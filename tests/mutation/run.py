@@ -94,7 +94,9 @@ class Tree:
         for source in sources:
             target = package / "kernels" / f"{source.stem}.ptx"
             kept[target] = target.read_bytes()
-            self._run(self.nvcc, *kernels.PTX_FLAGS, str(source), "-o", str(target))
+            (capability,) = kernels._builds(source).values()
+            arch = f"-arch=compute_{capability}"
+            self._run(self.nvcc, *kernels.PTX_FLAGS, arch, str(source), "-o", str(target))
             if not self.on_gpu:
                 continue
             fatbin = target.with_suffix(".fatbin")
