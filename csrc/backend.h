@@ -30,6 +30,10 @@ typedef struct gr_image {
     size_t size;      /* bytes, the NUL not counted */
 } gr_image;
 
+/* A stream as the driver has it; 0 is the legacy default stream, with which other libraries' are ordered. */
+typedef uint64_t gr_stream;
+typedef struct gr_event gr_event;
+
 /* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
 typedef struct gr_module gr_module;
 typedef struct gr_kernel gr_kernel;
@@ -56,8 +60,9 @@ typedef struct gr_launch {
     uint32_t block;
     uint32_t shared_bytes; /* dynamic shared memory */
     uint32_t cluster;      /* blocks of a cluster, along x; 0 or 1: no clusters */
-    bool overlap;          /* may start while the kernel before it ends; it waits by itself where it has to */
-    const void *params;    /* laid out as PTX does: each parameter at its natural alignment */
+    gr_stream stream;
+    bool overlap;       /* may start while the kernel before it ends; it waits by itself where it has to */
+    const void *params; /* laid out as PTX does: each parameter at its natural alignment */
     size_t param_bytes;
 } gr_launch;
 
@@ -69,10 +74,34 @@ typedef struct gr_interrupt {
 
 typedef struct gr_backend gr_backend;
 
+/* Work beside the default stream, and memory of the host that a device copies from by itself. On the
+   simulator all of it is done by the time a call returns. */
+typedef struct gr_stream_ops {
+    bool maps; /* kernels reach the memory of host_alloc */
+    /* *mapped is its address for kernels, 0 where they cannot reach it. */
+    gr_status (*host_alloc)(gr_backend *self, size_t bytes, void **out, gr_devptr *mapped, gr_error *error);
+    void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed, here and below */
+    /* Whether a device may copy from this memory while the caller goes on; *mapped as above. */
+    bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
+
+    gr_status (*stream_open)(gr_backend *self, gr_stream *out, gr_error *error);
+    void (*stream_close)(gr_backend *self, gr_stream stream);
+    gr_status (*event_open)(gr_backend *self, gr_event **out, gr_error *error);
+    void (*event_close)(gr_backend *self, gr_event *event);
+    gr_status (*copy)(gr_backend *self, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                      gr_error *error);
+    gr_status (*record)(gr_backend *self, gr_stream stream, gr_event *event, gr_error *error);
+    /* What comes next in the stream waits for the event. */
+    gr_status (*follow)(gr_backend *self, gr_stream stream, gr_event *event, gr_error *error);
+    gr_status (*event_done)(gr_backend *self, gr_event *event, bool *done, gr_error *error);
+    gr_status (*event_wait)(gr_backend *self, gr_event *event, gr_error *error);
+} gr_stream_ops;
+
 struct gr_backend {
     gr_device_info info;
     const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
     bool hopper;              /* runs kernels built for compute capability 9.0 */
+    const gr_stream_ops *streams;
 
     void (*close)(gr_backend *self);
     gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);
@@ -86,8 +115,8 @@ struct gr_backend {
     gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
                         gr_error *error);
     gr_status (*sync)(gr_backend *self, gr_error *error);
-    /* Returns when the work in a stream of another library is done; `stream` is its CUstream. */
-    gr_status (*wait)(gr_backend *self, uint64_t stream, gr_error *error);
+    /* Returns when the work in a stream is done, of ours or, as its CUstream, of another library. */
+    gr_status (*wait)(gr_backend *self, gr_stream stream, gr_error *error);
     /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a
        repeat, the mean of its launches, in microseconds. NULL where time has no meaning (the simulator). */
     gr_status (*time)(gr_backend *self, const gr_launch *launches, size_t count, size_t repeats,

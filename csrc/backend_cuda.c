@@ -6,20 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
-#include "cuda_driver.h"
+#include "backend_cuda.h"
 
 /* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
    a cluster. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
-
-typedef struct cuda_backend {
-    gr_backend base; /* first, so that a gr_backend is one of these */
-    const gr_cuda_driver *driver;
-    gr_cu_device device;
-    gr_cu_context context;
-    uint32_t shared_per_block; /* the most that a block may be granted */
-} cuda_backend;
 
 struct gr_kernel {
     gr_kernel *next;
@@ -35,12 +26,7 @@ struct gr_module {
     gr_kernel *kernels;
 };
 
-static cuda_backend *as_cuda(gr_backend *base) {
-    return (cuda_backend *)base;
-}
-
-/* Makes the device's context current. */
-static gr_status enter(const cuda_backend *self, gr_error *error) {
+gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error) {
     gr_status status = gr_cuda_check_process(error);
     if (status != GR_OK)
         return status;
@@ -48,8 +34,7 @@ static gr_status enter(const cuda_backend *self, gr_error *error) {
                          "making the context of cuda:%d current", self->base.info.index);
 }
 
-/* Ends what `enter` began; `status` is how the work between them went, and wins. */
-static gr_status leave(const cuda_backend *self, gr_status status, gr_error *error) {
+gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error) {
     gr_cu_context popped = NULL;
     gr_cu_result result = self->driver->context_pop(&popped);
     if (status != GR_OK)
@@ -59,7 +44,7 @@ static gr_status leave(const cuda_backend *self, gr_status status, gr_error *err
 
 static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     gr_cu_deviceptr address = 0;
@@ -74,7 +59,7 @@ static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_e
     if (status == GR_OK)
         status = gr_cuda_check(self->driver, result, error, "allocating %zu bytes on cuda:%d", bytes,
                                base->info.index);
-    status = leave(self, status, error);
+    status = gr_cuda_leave(self, status, error);
     if (status != GR_OK && address)
         self->driver->free(address);
     if (status == GR_OK)
@@ -85,33 +70,33 @@ static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_e
 static void cuda_free(gr_backend *base, gr_devptr address) {
     cuda_backend *self = as_cuda(base);
     gr_error ignored;
-    if (!address || enter(self, &ignored) != GR_OK)
+    if (!address || gr_cuda_enter(self, &ignored) != GR_OK)
         return;
     self->driver->free(address);
-    leave(self, GR_OK, &ignored);
+    gr_cuda_leave(self, GR_OK, &ignored);
 }
 
 static gr_status cuda_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes,
                              gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     if (bytes)
         status = gr_cuda_check(self->driver, self->driver->upload(to, from, bytes), error,
                                "copying %zu bytes to cuda:%d", bytes, base->info.index);
-    return leave(self, status, error);
+    return gr_cuda_leave(self, status, error);
 }
 
 static gr_status cuda_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     if (bytes)
         status = gr_cuda_check(self->driver, self->driver->download(to, from, bytes), error,
                                "copying %zu bytes from cuda:%d", bytes, base->info.index);
-    return leave(self, status, error);
+    return gr_cuda_leave(self, status, error);
 }
 
 static gr_status load_image(cuda_backend *self, const gr_image *image, gr_cu_module *out, gr_error *error) {
@@ -130,7 +115,7 @@ static gr_status load_image(cuda_backend *self, const gr_image *image, gr_cu_mod
 
 static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     gr_cu_module handle = NULL;
@@ -139,7 +124,7 @@ static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **
         status = gr_fail(error, GR_ERR_MEMORY, "out of memory loading the kernels of %s", image->name);
     else
         status = load_image(self, image, &handle, error);
-    status = leave(self, status, error);
+    status = gr_cuda_leave(self, status, error);
     if (status != GR_OK) {
         if (handle)
             self->driver->module_unload(handle);
@@ -158,9 +143,9 @@ static void cuda_unload(gr_backend *base, gr_module *module) {
     gr_error ignored;
     if (!module)
         return;
-    if (enter(self, &ignored) == GR_OK) {
+    if (gr_cuda_enter(self, &ignored) == GR_OK) {
         self->driver->module_unload(module->handle);
-        leave(self, GR_OK, &ignored);
+        gr_cuda_leave(self, GR_OK, &ignored);
     }
     while (module->kernels) {
         gr_kernel *kernel = module->kernels;
@@ -174,7 +159,7 @@ static void cuda_unload(gr_backend *base, gr_module *module) {
 /* Asks the driver for a kernel; the caller owns *out. */
 static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *entry, gr_kernel **out,
                              gr_error *error) {
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     const gr_cuda_driver *driver = self->driver;
@@ -187,7 +172,7 @@ static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *
         status = gr_cuda_check(driver,
                                driver->function_get(&static_shared, GR_CU_FUNCTION_STATIC_SHARED, function),
                                error, "reading the attributes of %s", entry);
-    status = leave(self, status, error);
+    status = gr_cuda_leave(self, status, error);
     if (status != GR_OK)
         return status;
 
@@ -306,13 +291,13 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
                              gr_error *error) {
     (void)interrupt;
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     status = permit(self, launch, error);
     if (status == GR_OK)
-        status = enqueue(self, launch, GR_CU_STREAM_LEGACY, error);
-    return leave(self, status, error);
+        status = enqueue(self, launch, gr_cuda_stream(launch->stream), error);
+    return gr_cuda_leave(self, status, error);
 }
 
 static gr_status wait_for_default_stream(cuda_backend *self, gr_error *error) {
@@ -322,19 +307,19 @@ static gr_status wait_for_default_stream(cuda_backend *self, gr_error *error) {
 
 static gr_status cuda_sync(gr_backend *base, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    return leave(self, wait_for_default_stream(self, error), error);
+    return gr_cuda_leave(self, wait_for_default_stream(self, error), error);
 }
 
-static gr_status cuda_wait(gr_backend *base, uint64_t stream, gr_error *error) {
+static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    gr_cu_result result = self->driver->stream_wait((gr_cu_stream)(uintptr_t)stream);
-    return leave(
+    gr_cu_result result = self->driver->stream_wait(gr_cuda_stream(stream));
+    return gr_cuda_leave(
         self, gr_cuda_check(self->driver, result, error, "waiting for a stream on cuda:%d", base->info.index),
         error);
 }
@@ -423,7 +408,7 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
     cuda_backend *self = as_cuda(base);
     if (count == 0)
         return gr_fail(error, GR_ERR_VALUE, "timing needs at least one launch");
-    gr_status status = enter(self, error);
+    gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     timing t = {.driver = self->driver, .name = name_of(&launches[0])};
@@ -440,7 +425,7 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
         microseconds[i] = 1000.0 * (double)milliseconds / (double)count;
     }
     release_timing(&t);
-    return leave(self, status, error);
+    return gr_cuda_leave(self, status, error);
 }
 
 static void cuda_close(gr_backend *base) {
@@ -537,6 +522,7 @@ gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error)
 }
 
 static const gr_backend cuda_operations = {
+    .streams = &gr_cuda_stream_ops,
     .image_suffix = ".fatbin",
     .close = cuda_close,
     .alloc = cuda_alloc,

@@ -127,10 +127,88 @@ static gr_status sim_sync(gr_backend *base, gr_error *error) {
     return GR_OK;
 }
 
-static gr_status sim_wait(gr_backend *base, uint64_t stream, gr_error *error) {
+static gr_status sim_wait(gr_backend *base, gr_stream stream, gr_error *error) {
     (void)stream;
     return sim_sync(base, error);
 }
+
+static gr_status sim_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
+                                gr_error *error) {
+    (void)base;
+    *mapped = 0;
+    *out = malloc(bytes);
+    return *out != NULL ? GR_OK : gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
+}
+
+static void sim_host_free(gr_backend *base, void *memory) {
+    (void)base;
+    free(memory);
+}
+
+static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_devptr *mapped) {
+    (void)base;
+    (void)memory;
+    (void)bytes;
+    *mapped = 0;
+    return false;
+}
+
+static gr_status sim_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
+    *out = 0;
+    return sim_sync(base, error);
+}
+
+static void sim_stream_close(gr_backend *base, gr_stream stream) {
+    (void)base;
+    (void)stream;
+}
+
+static gr_status sim_event_open(gr_backend *base, gr_event **out, gr_error *error) {
+    *out = NULL;
+    return sim_sync(base, error);
+}
+
+static void sim_event_close(gr_backend *base, gr_event *event) {
+    (void)base;
+    (void)event;
+}
+
+static gr_status sim_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                          gr_error *error) {
+    (void)stream;
+    return sim_upload(base, to, from, bytes, error);
+}
+
+static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+    (void)stream;
+    (void)event;
+    return sim_sync(base, error);
+}
+
+static gr_status sim_event_done(gr_backend *base, gr_event *event, bool *done, gr_error *error) {
+    *done = true;
+    return sim_order(base, 0, event, error);
+}
+
+static gr_status sim_event_wait(gr_backend *base, gr_event *event, gr_error *error) {
+    return sim_order(base, 0, event, error);
+}
+
+static const gr_stream_ops sim_stream_ops = {
+    .maps = false,
+    .host_alloc = sim_host_alloc,
+    .host_free = sim_host_free,
+    .pinned = sim_pinned,
+    .stream_open = sim_stream_open,
+    .stream_close = sim_stream_close,
+    .event_open = sim_event_open,
+    .event_close = sim_event_close,
+    .copy = sim_copy,
+    .record = sim_order,
+    .follow = sim_order,
+    .event_done = sim_event_done,
+    .event_wait = sim_event_wait,
+};
 
 static void sim_close(gr_backend *base) {
     ptx_memory_destroy(memory_of(base));
@@ -139,6 +217,7 @@ static void sim_close(gr_backend *base) {
 
 static const gr_backend sim_operations = {
     .image_suffix = ".ptx",
+    .streams = &sim_stream_ops,
     .close = sim_close,
     .alloc = sim_alloc,
     .free = sim_free,

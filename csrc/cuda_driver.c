@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "process.h"
 
 /* The driver is one for the process, and so is this record of it. */
 static struct {
@@ -72,7 +73,7 @@ gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error) {
         return status;
     pthread_mutex_lock(&driver.lock);
     if (!driver.ready) {
-        atomic_store(&driver.owner, (int)getpid());
+        atomic_store(&driver.owner, gr_process());
         status = initialise(error);
         driver.ready = status == GR_OK;
         if (!driver.ready)
@@ -86,7 +87,7 @@ gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error) {
 
 gr_status gr_cuda_check_process(gr_error *error) {
     int owner = atomic_load(&driver.owner);
-    if (owner == 0 || owner == (int)getpid())
+    if (owner == 0 || owner == gr_process())
         return GR_OK;
     return gr_fail(
         error, GR_ERR_DEVICE,

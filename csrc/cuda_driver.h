@@ -20,7 +20,7 @@ typedef struct gr_cu_graph_exec_handle *gr_cu_graph_exec;
 typedef struct gr_cu_event_handle *gr_cu_event;
 
 /* Results that are told apart; every other one is only named in a message. */
-enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3 };
+enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3, GR_CU_NOT_READY = 600 };
 
 enum {
     GR_CU_DEVICE_MULTIPROCESSORS = 16,
@@ -34,7 +34,15 @@ enum {
     GR_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     GR_CU_FUNCTION_ANY_CLUSTER = 14, /* more blocks a cluster than every device allows */
 };
-enum { GR_CU_POINTER_DEVICE = 9 };
+enum {
+    GR_CU_POINTER_MEMORY_TYPE = 2,
+    GR_CU_POINTER_ON_DEVICE = 3, /* its address for kernels */
+    GR_CU_POINTER_DEVICE = 9,
+    GR_CU_POINTER_RANGE_START = 11,
+    GR_CU_POINTER_RANGE_BYTES = 12,
+};
+enum { GR_CU_MEMORY_HOST = 1, GR_CU_HOST_PORTABLE = 1, GR_CU_HOST_MAPPED = 2 };
+enum { GR_CU_EVENT_NO_TIMING = 2 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
 enum { GR_CU_STREAM_NON_BLOCKING = 1, GR_CU_CAPTURE_THREAD_LOCAL = 1 };
 

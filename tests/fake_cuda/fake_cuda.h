@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "flat_params.h"
+
 enum { FAKE_CUDA_SHARED_OPTIN = 232448, FAKE_CUDA_STATIC_SHARED = 1024 };
 
 /* Objects alive now. `contexts` counts retained, not yet released, primary contexts. */
 typedef struct fake_cuda_live {
-    long contexts, allocations, modules, streams, graphs, graph_execs, events;
+    long contexts, allocations, pinned, modules, streams, graphs, graph_execs, events;
 } fake_cuda_live;
 
 typedef struct fake_cuda_launch {
@@ -24,7 +26,9 @@ typedef struct fake_cuda_launch {
     unsigned shared_limit; /* what the kernel was allowed then */
     unsigned cluster;      /* blocks along x, 0 when not given */
     bool overlap;          /* may start before the kernel before it ends */
-    bool default_stream;   /* else it came from a graph */
+    bool default_stream;   /* else it came from a graph or another stream */
+    bool is_flat;          /* a flat kernel, with parameters of its own */
+    gr_flat_params flat;
 } fake_cuda_launch;
 
 typedef struct fake_cuda_controls {

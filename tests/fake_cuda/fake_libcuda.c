@@ -28,10 +28,15 @@ static const struct {
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "fake: a kernel left its memory"},
     {INVALID_CLUSTER, "CUDA_ERROR_INVALID_CLUSTER_SIZE", "fake: invalid cluster size"},
     {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "fake: a kernel failed"},
+    {NOT_READY, "CUDA_ERROR_NOT_READY", "fake: not ready"},
     {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "fake: not allowed while capturing"},
     {CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "fake: the capture has failed"},
     {UNKNOWN, "CUDA_ERROR_UNKNOWN", "fake: unknown error"},
 };
+
+static bool is_default(gr_cu_stream stream) {
+    return stream == NULL || stream == GR_CU_STREAM_LEGACY;
+}
 
 static void destroy_functions(const object *module) {
     for (object *o = state.objects, *next; o; o = next) {
@@ -233,19 +238,84 @@ gr_cu_result cuMemFree_v2(gr_cu_deviceptr address) {
     return end(INVALID_VALUE);
 }
 
+gr_cu_result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+    gr_cu_result result = begin(S_cuMemHostAlloc, NO_CAPTURE);
+    if (result != GR_CU_SUCCESS)
+        return end(result);
+    if (bytes == 0 || flags != (GR_CU_HOST_PORTABLE | GR_CU_HOST_MAPPED))
+        return end(INVALID_VALUE);
+    object *o = make(PINNED);
+    o->memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!o->memory)
+        abort();
+    memset(o->memory, 0xa5, bytes);
+    o->bytes = bytes;
+    *memory = o->memory;
+    return end(GR_CU_SUCCESS);
+}
+
+static object *pinned_at(const void *memory) {
+    object *o = state.objects;
+    while (o && !(o->kind == PINNED && o->memory == memory))
+        o = o->next;
+    return o;
+}
+
+gr_cu_result cuMemFreeHost(void *memory) {
+    gr_cu_result result = begin(S_cuMemFreeHost, NO_CAPTURE);
+    if (result != GR_CU_SUCCESS)
+        return end(result);
+    object *o = pinned_at(memory);
+    if (!o)
+        return end(INVALID_VALUE);
+    destroy(o);
+    return end(GR_CU_SUCCESS);
+}
+
+gr_cu_result cuMemHostGetDevicePointer_v2(gr_cu_deviceptr *address, void *memory, unsigned flags) {
+    gr_cu_result result = begin(S_cuMemHostGetDevicePointer_v2, CONTEXT);
+    if (result == GR_CU_SUCCESS && (flags != 0 || !pinned_at(memory)))
+        result = INVALID_VALUE;
+    if (result == GR_CU_SUCCESS)
+        *address = (uint64_t)(uintptr_t)memory;
+    return end(result);
+}
+
+/* What is known of an allocation; false for an attribute that it does not have. */
+static bool describe_pointer(const object *o, int attribute, void *value) {
+    const int device = (int)(o->context - state.contexts);
+    const unsigned type = o->kind == PINNED ? GR_CU_MEMORY_HOST : 2;
+    const uint64_t start = (uint64_t)(uintptr_t)o->memory;
+    switch (attribute) {
+    case GR_CU_POINTER_DEVICE:
+        memcpy(value, &device, sizeof device);
+        return true;
+    case GR_CU_POINTER_MEMORY_TYPE:
+        memcpy(value, &type, sizeof type);
+        return true;
+    case GR_CU_POINTER_RANGE_START:
+        memcpy(value, &start, sizeof start);
+        return true;
+    case GR_CU_POINTER_RANGE_BYTES:
+        memcpy(value, &o->bytes, sizeof o->bytes);
+        return true;
+    }
+    return false;
+}
+
 gr_cu_result cuPointerGetAttribute(void *value, int attribute, gr_cu_deviceptr address) {
     gr_cu_result result = begin(S_cuPointerGetAttribute, INITIALISED);
     if (result != GR_CU_SUCCESS)
         return end(result);
-    for (const object *o = state.objects; o; o = o->next) {
-        if (attribute == GR_CU_POINTER_DEVICE && o->kind == ALLOCATION &&
-            address - (uint64_t)(uintptr_t)o->memory < o->bytes) {
-            int device = (int)(o->context - state.contexts);
-            memcpy(value, &device, sizeof device);
-            return end(GR_CU_SUCCESS);
-        }
+    const object *o = state.objects;
+    while (o && !((o->kind == ALLOCATION || o->kind == PINNED) &&
+                  address - (uint64_t)(uintptr_t)o->memory < o->bytes))
+        o = o->next;
+    if (o && attribute == GR_CU_POINTER_ON_DEVICE) {
+        memcpy(value, &address, sizeof address);
+        return end(GR_CU_SUCCESS);
     }
-    return end(INVALID_VALUE);
+    return end(o && describe_pointer(o, attribute, value) ? GR_CU_SUCCESS : INVALID_VALUE);
 }
 
 gr_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
@@ -267,6 +337,17 @@ static gr_cu_result copy(enum symbol symbol, void *host_to, const void *host_fro
         return end(INVALID_VALUE);
     memcpy(host_to ? host_to : memory, host_to ? memory : host_from, bytes);
     top()->pending = false;
+    return end(GR_CU_SUCCESS);
+}
+
+gr_cu_result cuMemcpyHtoDAsync_v2(gr_cu_deviceptr to, const void *from, size_t bytes, gr_cu_stream stream) {
+    gr_cu_result result = begin(S_cuMemcpyHtoDAsync_v2, CONTEXT);
+    if (result != GR_CU_SUCCESS)
+        return end(result);
+    void *memory = reach(to, bytes);
+    if (!memory || (!is_default(stream) && !known(STREAM, stream)))
+        return end(INVALID_VALUE);
+    memcpy(memory, from, bytes);
     return end(GR_CU_SUCCESS);
 }
 
@@ -351,10 +432,6 @@ gr_cu_result cuFuncSetAttribute(gr_cu_function handle, int attribute, int value)
     return end(GR_CU_SUCCESS);
 }
 
-static bool is_default(gr_cu_stream stream) {
-    return stream == NULL || stream == GR_CU_STREAM_LEGACY;
-}
-
 gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function handle, void **params,
                               void **extra) {
     gr_cu_result result = begin(S_cuLaunchKernelEx, CONTEXT);
@@ -385,9 +462,11 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
     if (cluster && (state.capability_major < 9 || grid[0] % cluster || cluster > 16 ||
                     (cluster > 8 && !function->any_cluster)))
         return end(INVALID_CLUSTER);
-    /* The three parameters of every kernel here, as one packed buffer. */
+    /* One packed buffer: three parameters of a ladder kernel, or those of a flat one. */
+    const bool is_flat = strncmp(function->name, "flat_", 5) == 0;
     if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
-        extra[4] != GR_CU_LAUNCH_PARAM_END || *(const size_t *)extra[3] != 24)
+        extra[4] != GR_CU_LAUNCH_PARAM_END ||
+        *(const size_t *)extra[3] != (is_flat ? sizeof(gr_flat_params) : 24))
         return end(INVALID_VALUE);
     const unsigned char *packed = extra[1];
 
@@ -396,7 +475,10 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
                                .shared_bytes = config->shared_bytes,
                                .shared_limit = function->max_dynamic,
                                .cluster = cluster,
-                               .overlap = overlap};
+                               .overlap = overlap,
+                               .is_flat = is_flat};
+    if (is_flat)
+        memcpy(&launch.flat, packed, sizeof launch.flat);
     memcpy(launch.name, function->name, sizeof launch.name);
     memcpy(&launch.in, packed, sizeof launch.in);
     memcpy(&launch.out, packed + 8, sizeof launch.out);
@@ -436,6 +518,15 @@ gr_cu_result cuStreamSynchronize(gr_cu_stream stream) {
     if (result == GR_CU_SUCCESS && is_default(stream))
         top()->pending = false;
     else if (result == GR_CU_SUCCESS && !known(STREAM, stream))
+        result = INVALID_HANDLE;
+    return end(result);
+}
+
+gr_cu_result cuStreamWaitEvent(gr_cu_stream stream, gr_cu_event event, unsigned flags) {
+    gr_cu_result result = begin(S_cuStreamWaitEvent, CONTEXT);
+    if (result == GR_CU_SUCCESS && (flags != 0 || !known(EVENT, event)))
+        result = INVALID_VALUE;
+    if (result == GR_CU_SUCCESS && !is_default(stream) && !known(STREAM, stream))
         result = INVALID_HANDLE;
     return end(result);
 }
@@ -517,7 +608,7 @@ gr_cu_result cuGraphExecDestroy(gr_cu_graph_exec exec) {
 
 gr_cu_result cuEventCreate(gr_cu_event *event, unsigned flags) {
     gr_cu_result result = begin(S_cuEventCreate, CONTEXT);
-    if (result == GR_CU_SUCCESS && flags != 0)
+    if (result == GR_CU_SUCCESS && flags != 0 && flags != GR_CU_EVENT_NO_TIMING)
         result = INVALID_VALUE;
     if (result == GR_CU_SUCCESS)
         *event = (gr_cu_event)make(EVENT);
@@ -533,8 +624,21 @@ gr_cu_result cuEventRecord(gr_cu_event handle, gr_cu_stream stream) {
     object *event = result == GR_CU_SUCCESS ? known(EVENT, handle) : NULL;
     if (result == GR_CU_SUCCESS && (!event || (!is_default(stream) && !known(STREAM, stream))))
         result = INVALID_HANDLE;
-    if (result == GR_CU_SUCCESS)
+    if (result == GR_CU_SUCCESS) {
         event->time = top()->clock;
+        event->asked = 0;
+    }
+    return end(result);
+}
+
+/* Not ready when it is asked for the first time. */
+gr_cu_result cuEventQuery(gr_cu_event handle) {
+    gr_cu_result result = begin(S_cuEventQuery, CONTEXT);
+    object *event = result == GR_CU_SUCCESS ? known(EVENT, handle) : NULL;
+    if (result == GR_CU_SUCCESS && !event)
+        result = INVALID_HANDLE;
+    if (result == GR_CU_SUCCESS && event->asked++ == 0)
+        result = NOT_READY;
     return end(result);
 }
 

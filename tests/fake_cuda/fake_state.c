@@ -104,6 +104,7 @@ static long control_calls(const char *name) {
 static fake_cuda_live control_live(void) {
     enter();
     fake_cuda_live now = {.allocations = state.live[ALLOCATION],
+                          .pinned = state.live[PINNED],
                           .modules = state.live[MODULE],
                           .streams = state.live[STREAM],
                           .graphs = state.live[GRAPH],
@@ -241,8 +242,8 @@ void destroy(object *dead) {
 void *reach(uint64_t address, uint64_t bytes) {
     for (object *o = state.objects; o; o = o->next) {
         uint64_t start = (uint64_t)(uintptr_t)o->memory;
-        if (o->kind == ALLOCATION && o->context == top() && address >= start && address - start <= o->bytes &&
-            bytes <= o->bytes - (address - start))
+        if ((o->kind == ALLOCATION || o->kind == PINNED) && o->context == top() && address >= start &&
+            address - start <= o->bytes && bytes <= o->bytes - (address - start))
             return o->memory + (address - start);
     }
     return NULL;

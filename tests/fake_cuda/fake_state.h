@@ -31,6 +31,7 @@ enum {
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
     INVALID_CLUSTER = 912,
+    NOT_READY = 600,
     UNKNOWN = 999,
 };
 
@@ -44,14 +45,14 @@ typedef struct gr_cu_context_handle {
     double clock; /* microseconds of device time */
 } context;
 
-typedef enum kind { ALLOCATION, MODULE, FUNCTION, STREAM, GRAPH, GRAPH_EXEC, EVENT, KIND_COUNT } kind;
+typedef enum kind { ALLOCATION, PINNED, MODULE, FUNCTION, STREAM, GRAPH, GRAPH_EXEC, EVENT, KIND_COUNT } kind;
 
 /* Any object of the driver; its address is its handle. */
 typedef struct object {
     struct object *next;
     kind kind;
     context *context;
-    char *memory; /* ALLOCATION */
+    char *memory; /* ALLOCATION, PINNED */
     size_t bytes;
     struct object *module; /* FUNCTION */
     char name[64];
@@ -63,6 +64,7 @@ typedef struct object {
     size_t node_count;
     unsigned launched;
     double time; /* EVENT: -1 before it is recorded */
+    int asked;   /* EVENT: how often it was queried */
 } object;
 
 typedef struct fake_state {

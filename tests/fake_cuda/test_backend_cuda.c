@@ -76,7 +76,7 @@ static int64_t fill(int32_t *data, int n) {
 static void check_nothing_left(void) {
     fake_cuda_live now = fake->live();
     CHECK(now.contexts == 0 && now.allocations == 0 && now.modules == 0 && now.streams == 0);
-    CHECK(now.graphs == 0 && now.graph_execs == 0 && now.events == 0);
+    CHECK(now.graphs == 0 && now.graph_execs == 0 && now.events == 0 && now.pinned == 0);
     CHECK(fake->leaked() == 0);
 }
 
@@ -98,9 +98,50 @@ typedef struct session {
     gr_devptr in, partials, out;
     gr_module *module;
     gr_kernel *first, *second;
+    gr_stream copies, kernels;
+    gr_event *event;
+    void *pinned;
     int64_t result;
     double microseconds[3];
 } session;
+
+/* Uploads the data through pinned memory in one stream and sums it in another, which follows. */
+static gr_status run_streams(session *s, const int32_t *data, gr_error *error) {
+    gr_backend *b = s->backend;
+    const gr_stream_ops *streams = b->streams;
+    const size_t bytes = N * sizeof *data;
+    gr_devptr mapped = 0;
+    bool done = false;
+    CHECK(streams->maps);
+    gr_status status = streams->host_alloc(b, bytes, &s->pinned, &mapped, error);
+    if (status == GR_OK)
+        status = streams->stream_open(b, &s->copies, error);
+    if (status == GR_OK)
+        status = streams->stream_open(b, &s->kernels, error);
+    if (status == GR_OK)
+        status = streams->event_open(b, &s->event, error);
+    if (status != GR_OK)
+        return status;
+    memcpy(s->pinned, data, bytes);
+    status = streams->copy(b, s->copies, s->in, s->pinned, bytes, error);
+    if (status == GR_OK)
+        status = streams->record(b, s->copies, s->event, error);
+    if (status == GR_OK)
+        status = streams->event_done(b, s->event, &done, error);
+    CHECK(!done);
+    if (status == GR_OK)
+        status = streams->event_wait(b, s->event, error);
+    if (status == GR_OK)
+        status = streams->event_done(b, s->event, &done, error);
+    CHECK(done || status != GR_OK);
+    if (status == GR_OK)
+        status = streams->follow(b, s->kernels, s->event, error);
+    gr_launch launch = LAUNCH(s->first, GRID, 256, 1024, mapped, s->partials, N);
+    launch.stream = s->kernels;
+    if (status == GR_OK)
+        status = b->launch(b, &launch, NULL, error);
+    return status == GR_OK ? b->wait(b, s->kernels, error) : status;
+}
 
 static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
     gr_device_info info;
@@ -127,6 +168,8 @@ static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
         status = b->find(b, s->module, "v0_sum_i32", &s->first, error);
     if (status == GR_OK)
         status = b->find(b, s->module, "v0_sum_i64", &s->second, error);
+    if (status == GR_OK)
+        status = run_streams(s, data, error);
     gr_launch launches[] = {LAUNCH(s->first, GRID, 256, 1024, s->in, s->partials, N),
                             LAUNCH(s->second, 1, 256, 64 * 1024, s->partials, s->out, GRID)};
     for (int i = 0; i < 2 && status == GR_OK; i++)
@@ -144,6 +187,10 @@ static void release_session(session *s) {
     gr_backend *b = s->backend;
     if (!b)
         return;
+    b->streams->host_free(b, s->pinned);
+    b->streams->event_close(b, s->event);
+    b->streams->stream_close(b, s->kernels);
+    b->streams->stream_close(b, s->copies);
     b->unload(b, s->module);
     b->free(b, s->out);
     b->free(b, s->partials);
@@ -176,7 +223,10 @@ static void test_happy_path(void) {
 
     /* Two launches, a warm-up, three repeats: everything ran in the streams that it should. */
     fake_cuda_launch log[16];
-    CHECK(fake->launches(log, 16) == 2 + 2 * 4);
+    CHECK(fake->launches(log, 16) == 1 + 2 + 2 * 4);
+    CHECK(!log[0].default_stream && log[0].in != s.in);
+    for (int i = 0; i < 10; i++)
+        log[i] = log[i + 1];
     for (int i = 0; i < 10; i++) {
         bool first = i % 2 == 0;
         CHECK(strcmp(log[i].name, first ? "v0_sum_i32" : "v0_sum_i64") == 0);
@@ -198,6 +248,29 @@ static void test_happy_path(void) {
     CHECK_FAILS(GR_ERR_VALUE, "at least one launch", b->time(b, NULL, 0, 1, s.microseconds, error));
     release_session(&s);
     CHECK(current_is(1, 1));
+    check_nothing_left();
+}
+
+static void test_pinned(void) {
+    gr_backend *b = open_device(0);
+    const gr_stream_ops *streams = b->streams;
+    int32_t pageable[16];
+    void *memory = NULL;
+    gr_devptr mapped = 0, found = 1, device = 0;
+    CHECK_OK(streams->host_alloc(b, 4096, &memory, &mapped, error));
+    CHECK_OK(b->alloc(b, 4096, &device, error));
+    CHECK(streams->pinned(b, (char *)memory + 96, 4000, &found) && found == mapped + 96);
+    CHECK(!streams->pinned(b, (char *)memory + 96, 4001, &found)); /* its end lies elsewhere */
+    CHECK(!streams->pinned(b, pageable, sizeof pageable, &found));
+    CHECK(!streams->pinned(b, (const void *)(uintptr_t)device, 16, &found));
+    fake->fail("cuCtxPushCurrent_v2", 1, 719, false);
+    CHECK(!streams->pinned(b, memory, 16, &found));
+    streams->host_free(b, NULL);
+    streams->host_free(b, memory);
+    streams->event_close(b, NULL);
+    streams->stream_close(b, 0);
+    b->free(b, device);
+    b->close(b);
     check_nothing_left();
 }
 
@@ -721,7 +794,7 @@ static bool is_any_of(const char *symbol, const char *list) {
 /* Calls whose failure nobody can be told of, or that only follow a failure. */
 static bool is_release(const char *symbol) {
     return is_any_of(symbol, "cuMemFree_v2 cuModuleUnload cuDevicePrimaryCtxRelease_v2 cuGraphDestroy "
-                             "cuGraphExecDestroy cuStreamDestroy_v2 cuEventDestroy_v2 ");
+                             "cuGraphExecDestroy cuStreamDestroy_v2 cuEventDestroy_v2 cuMemFreeHost ");
 }
 static bool only_after_failure(const char *symbol) {
     return is_any_of(symbol, "cuGetErrorName cuGetErrorString cuMemGetInfo_v2 ");
@@ -739,7 +812,7 @@ static void fail_one(const char *symbol, long nth, int code) {
     release_session(&s);
     CHECK(fake->calls(symbol) >= nth);
 
-    bool wait_at_the_end = strcmp(symbol, "cuStreamSynchronize") == 0 && nth == 3;
+    bool wait_at_the_end = strcmp(symbol, "cuStreamSynchronize") == 0 && nth == 4;
     bool silent = is_release(symbol) || fired_in_release || wait_at_the_end;
     if (silent) {
         CHECK(status == GR_OK && s.result == expected);
@@ -755,7 +828,7 @@ static void fail_one(const char *symbol, long nth, int code) {
     if (strcmp(symbol, "cuDevicePrimaryCtxRelease_v2") != 0) {
         fake_cuda_live now = fake->live();
         CHECK(now.contexts == 0 && now.allocations == 0 && now.modules == 0 && now.streams == 0);
-        CHECK(now.graphs == 0 && now.graph_execs == 0 && now.events == 0);
+        CHECK(now.graphs == 0 && now.graph_execs == 0 && now.events == 0 && now.pinned == 0);
     }
     if (strcmp(symbol, "cuCtxPopCurrent_v2") != 0)
         CHECK(current_is(0, 1));
@@ -806,6 +879,7 @@ static const struct {
     void (*run)(void);
 } cases[] = {
     {"happy_path", test_happy_path},
+    {"pinned", test_pinned},
     {"info", test_info},
     {"environment", test_environment},
     {"bad_index", test_bad_index},
