@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct.h"
+#include "host_stream.h"
+
 /* A backend may keep pointing into the text, so it lives as long as the module. */
 typedef struct gr_device_image {
     char *data;
@@ -94,12 +97,11 @@ void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted
     device->backend->free(device->backend, unwanted);
 }
 
-/* Zeroes in device memory. */
-static gr_status clear(gr_device *device, gr_devptr address, size_t bytes, gr_error *error) {
+gr_status gr_backend_clear(gr_backend *backend, gr_devptr address, size_t bytes, gr_error *error) {
     void *zeroes = calloc(1, bytes);
     if (zeroes == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
-    const gr_status status = device->backend->upload(device->backend, address, zeroes, bytes, error);
+    const gr_status status = backend->upload(backend, address, zeroes, bytes, error);
     free(zeroes);
     return status;
 }
@@ -114,7 +116,7 @@ gr_status gr_device_slots_take(gr_device *device, gr_devptr *out, gr_error *erro
         return GR_OK;
     gr_status status = device->backend->alloc(device->backend, BYTES, out, error);
     if (status == GR_OK)
-        status = clear(device, *out, BYTES, error);
+        status = gr_backend_clear(device->backend, *out, BYTES, error);
     return status;
 }
 
@@ -129,20 +131,34 @@ void gr_device_slots_give(gr_device *device, gr_devptr slots, bool clean) {
     device->backend->free(device->backend, unwanted);
 }
 
+void gr_device_trim(gr_device *device) {
+    pthread_mutex_lock(&device->lock);
+    gr_ring *rings = device->rings;
+    gr_direct *directs = device->directs;
+    const gr_devptr scratch = device->scratch, slots = device->slots;
+    device->rings = NULL;
+    device->directs = NULL;
+    device->scratch = device->slots = 0;
+    pthread_mutex_unlock(&device->lock);
+    gr_rings_close(device->backend, rings);
+    gr_directs_close(device->backend, directs);
+    device->backend->free(device->backend, scratch);
+    device->backend->free(device->backend, slots);
+}
+
 void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
+    if (device->backend != NULL)
+        gr_device_trim(device);
     for (size_t i = 0; device->images != NULL && i < image_count(); ++i) {
         if (device->images[i].module != NULL)
             device->backend->unload(device->backend, device->images[i].module);
         free(device->images[i].data);
     }
     free(device->images);
-    if (device->backend != NULL) {
-        device->backend->free(device->backend, device->scratch);
-        device->backend->free(device->backend, device->slots);
+    if (device->backend != NULL)
         device->backend->close(device->backend);
-    }
     pthread_mutex_destroy(&device->lock);
     free(device);
 }
@@ -186,6 +202,18 @@ void gr_registry_close(gr_registry *registry) {
     pthread_mutex_destroy(&registry->lock);
     free(registry->image_folder);
     memset(registry, 0, sizeof *registry);
+}
+
+void gr_registry_trim(gr_registry *registry) {
+    pthread_mutex_lock(&registry->lock); /* devices stay open until the registry closes */
+    gr_device *sim = registry->sim, *cuda[GR_MAX_CUDA_DEVICES];
+    memcpy(cuda, registry->cuda, sizeof cuda);
+    pthread_mutex_unlock(&registry->lock);
+    if (sim != NULL)
+        gr_device_trim(sim);
+    for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
+        if (cuda[i] != NULL)
+            gr_device_trim(cuda[i]);
 }
 
 gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
@@ -234,4 +262,30 @@ gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_im
         status = device->backend->find(device->backend, image->module, entry, out, error);
     pthread_mutex_unlock(&device->lock);
     return status;
+}
+
+gr_status gr_device_flat_kernel(gr_registry *registry, gr_device *device, const char *name, gr_op op,
+                                gr_dtype dtype, gr_kernel **out, gr_error *error) {
+    const bool usual = strcmp(name, "flat") == 0; /* looked up by name once, as small calls feel that */
+    gr_kernel *kernel = NULL;
+    if (usual) {
+        pthread_mutex_lock(&device->lock);
+        kernel = device->flat[op][dtype];
+        pthread_mutex_unlock(&device->lock);
+    }
+    if (kernel == NULL) {
+        const gr_image_id image = gr_image_of_flat(op, device->backend->hopper);
+        char entry[GR_KERNEL_NAME_BYTES];
+        snprintf(entry, sizeof entry, "%s_%s_%s", name, gr_ops[op].name, gr_dtypes[dtype].name);
+        const gr_status status = gr_device_kernel(registry, device, &image, entry, &kernel, error);
+        if (status != GR_OK)
+            return status;
+        if (usual) {
+            pthread_mutex_lock(&device->lock);
+            device->flat[op][dtype] = kernel;
+            pthread_mutex_unlock(&device->lock);
+        }
+    }
+    *out = kernel;
+    return GR_OK;
 }

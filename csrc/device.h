@@ -15,8 +15,14 @@ typedef struct gr_device {
     struct gr_device_image *images; /* one for each variant, two for each operator, loaded at first use */
     gr_devptr scratch;              /* kept from call to call, 0 while one of them has it */
     gr_devptr slots;                /* of the flat kernels, likewise */
+    struct gr_ring *rings;          /* of host_stream.c, those that no call has */
+    struct gr_direct *directs;      /* of direct.c, likewise */
+    gr_kernel *flat[GR_OP_COUNT][GR_DTYPE_COUNT]; /* those that were asked for */
     pthread_mutex_t lock;
 } gr_device;
+
+/* Zeroes in device memory. */
+gr_status gr_backend_clear(gr_backend *backend, gr_devptr address, size_t bytes, gr_error *error);
 
 /* Device memory for the time of one call. A small piece is kept for the next call: work of all calls is
    ordered in one stream, so that the next one may overwrite it at once. */
@@ -29,6 +35,9 @@ void gr_device_scratch_give(gr_device *device, gr_devptr address, size_t granted
 gr_status gr_device_slots_take(gr_device *device, gr_devptr *out, gr_error *error);
 void gr_device_slots_give(gr_device *device, gr_devptr slots, bool clean);
 
+/* Releases what is kept for later calls, but for loaded kernels. */
+void gr_device_trim(gr_device *device);
+
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {
     char *image_folder;
@@ -40,6 +49,9 @@ typedef struct gr_registry {
 
 gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_error *error);
 void gr_registry_close(gr_registry *registry);
+
+/* Trims every device that is open. */
+void gr_registry_trim(gr_registry *registry);
 
 /* A device of one's own, beside those of the registry; without index for the simulator. */
 gr_status gr_device_open(gr_device_kind kind, int index, gr_device **out, gr_error *error);
@@ -64,5 +76,8 @@ gr_image_id gr_image_of_flat(gr_op op, bool hopper);
 /* The kernel `entry` of an image, which is loaded if need be. Safe to call from many threads. */
 gr_status gr_device_kernel(gr_registry *registry, gr_device *device, const gr_image_id *id, const char *entry,
                            gr_kernel **out, gr_error *error);
+/* A flat kernel, `name` being "flat" or "ring". */
+gr_status gr_device_flat_kernel(gr_registry *registry, gr_device *device, const char *name, gr_op op,
+                                gr_dtype dtype, gr_kernel **out, gr_error *error);
 
 #endif

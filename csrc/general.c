@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct.h"
+#include "host_stream.h"
+
 /* The parameters of any pass. */
 typedef union pass_params {
     gr_general_params general;
@@ -34,19 +37,18 @@ gr_status gr_source_upload(gr_backend *backend, const gr_source *source, gr_devp
 }
 
 static gr_status find_kernel(gr_registry *registry, gr_device *device, const gr_general_request *request,
-                             const gr_image_id *image, const char *family, const char *name, gr_kernel **out,
-                             gr_error *error) {
+                             const char *name, gr_kernel **out, gr_error *error) {
+    const gr_image_id image = gr_image_of_op(request->op);
     char entry[GR_KERNEL_NAME_BYTES];
-    snprintf(entry, sizeof entry, "%s%s_%s_%s", family, name, gr_ops[request->op].name,
+    snprintf(entry, sizeof entry, "general_%s_%s_%s", name, gr_ops[request->op].name,
              gr_dtypes[request->dtype].name);
-    return gr_device_kernel(registry, device, image, entry, out, error);
+    return gr_device_kernel(registry, device, &image, entry, out, error);
 }
 
 static gr_status prepare_flat(job *self, gr_registry *registry, gr_device *device,
                               const gr_general_request *request, const gr_general_plan *plan,
                               gr_error *error) {
     const bool hopper = device->backend->hopper;
-    const gr_image_id image = gr_image_of_flat(request->op, hopper);
     gr_flat_launch planned;
     gr_flat_plan_make(plan->reduced_count, request->layout.item_bytes, request->layout.pair, hopper,
                       &planned);
@@ -62,7 +64,8 @@ static gr_status prepare_flat(job *self, gr_registry *registry, gr_device *devic
         .overlap = hopper,
     };
     gr_kernel *kernel = NULL;
-    gr_status status = find_kernel(registry, device, request, &image, "", planned.kernel, &kernel, error);
+    gr_status status =
+        gr_device_flat_kernel(registry, device, planned.kernel, request->op, request->dtype, &kernel, error);
     launch->kernel = kernel;
     if (status == GR_OK)
         status = gr_device_slots_take(device, &self->slots, error);
@@ -75,13 +78,12 @@ static gr_status prepare(job *self, gr_registry *registry, gr_device *device,
     self->states_bytes = plan->states_bytes;
     if (plan->single_pass)
         return prepare_flat(self, registry, device, request, plan, error);
-    const gr_image_id image = gr_image_of_op(request->op);
     self->passes = plan->count;
     gr_status status = GR_OK;
     for (size_t pass = 0; status == GR_OK && pass < plan->count; ++pass) {
         const gr_general_launch *planned = &plan->launches[pass];
         gr_kernel *kernel = NULL;
-        status = find_kernel(registry, device, request, &image, "general_", planned->kernel, &kernel, error);
+        status = find_kernel(registry, device, request, planned->kernel, &kernel, error);
         self->params[pass].general = planned->params;
         self->launches[pass] = (gr_launch){
             .kernel = kernel,
@@ -128,6 +130,10 @@ gr_status gr_general(gr_registry *registry, gr_device *device, const gr_general_
     gr_backend *backend = device->backend;
     if (plan->results == 0)
         return GR_OK;
+    if (gr_host_stream_takes(device, request, plan))
+        return gr_host_stream(registry, device, request, plan->reduced_count, interrupt, error);
+    if (gr_direct_takes(device, request, plan))
+        return gr_direct_run(registry, device, request, plan->reduced_count, error);
     job work = {.passes = 0};
     const size_t result_bytes =
         (size_t)plan->results * gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;

@@ -19,6 +19,12 @@ typedef struct gr_source {
 gr_status gr_source_upload(gr_backend *backend, const gr_source *source, gr_devptr *owned, uint64_t *first,
                            gr_error *error);
 
+/* Told from time to time, on the calling thread, how far a long upload has come; true stops it. */
+typedef struct gr_progress {
+    bool (*report)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+} gr_progress;
+
 typedef struct gr_general_request {
     gr_op op;
     gr_dtype dtype;
@@ -28,6 +34,7 @@ typedef struct gr_general_request {
     const void *initial; /* an element of the result's dtype, or NULL */
     void *host_out;      /* room for the results in host memory; NULL: they go to device_out */
     gr_devptr device_out;
+    const gr_progress *progress; /* of a stream of chunks, or NULL */
 } gr_general_request;
 
 /* `plan` is that of request->layout. */

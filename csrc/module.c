@@ -12,6 +12,7 @@
 #include "py_errors.h"
 #include "py_general.h"
 #include "py_profile.h"
+#include "py_quick.h"
 #include "reduce.h"
 
 static py_state *state_of(PyObject *module) {
@@ -31,8 +32,10 @@ static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t
                                        &interrupt, &result, &error);
     PyEval_RestoreThread(thread);
     gr_array_release(&parsed.array);
-    return status == GR_OK ? py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), result)
-                           : py_raise(state, &error);
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    py_count_run();
+    return py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), result);
 }
 
 static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -213,6 +216,20 @@ static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
     Py_RETURN_NONE;
 }
 
+static PyObject *core_runs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return PyLong_FromUnsignedLongLong(py_runs());
+}
+
+static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)) {
+    py_state *state = state_of(module);
+    if (state->registry.image_folder != NULL) {
+        Py_BEGIN_ALLOW_THREADS;
+        gr_registry_trim(&state->registry);
+        Py_END_ALLOW_THREADS;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"reduce", (PyCFunction)(void (*)(void))core_reduce, METH_FASTCALL,
      "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
@@ -220,7 +237,14 @@ static PyMethodDef methods[] = {
      "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
      " -> (first pass, all passes), microseconds a repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
-     "general(source, op, axes, second, initial, out, device_kind, device_index) -> array, or None with out"},
+     "general(source, op, axes, second, initial, out, device_kind, device_index, progress) -> array, or None "
+     "with out"},
+    {"quick", (PyCFunction)(void (*)(void))py_quick, METH_FASTCALL,
+     "quick(source, op, device_kind, device_index) -> scalar, or NotImplemented when general has to see to "
+     "it"},
+    {"runs", core_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
+    {"free_memory", core_free_memory, METH_NOARGS,
+     "free_memory(): releases the buffers that devices keep from call to call"},
     {"plan_general", py_plan_general, METH_VARARGS,
      "plan_general(source, op, axes, second) -> (kernel, its way, blocks along x, along y) of each launch"},
     {"time_general", py_time_general, METH_VARARGS,

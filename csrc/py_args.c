@@ -147,3 +147,13 @@ PyObject *py_list_of_doubles(const double *values, size_t count) {
     }
     return list;
 }
+
+static _Thread_local unsigned long long runs;
+
+void py_count_run(void) {
+    ++runs;
+}
+
+unsigned long long py_runs(void) {
+    return runs;
+}

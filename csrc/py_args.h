@@ -29,4 +29,8 @@ int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_a
 /* A new list of Python floats. */
 PyObject *py_list_of_doubles(const double *values, size_t count);
 
+/* How many reductions the calling thread has had done; counted by those that succeed. */
+void py_count_run(void);
+unsigned long long py_runs(void);
+
 #endif

@@ -230,5 +230,6 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
         Py_XDECREF(now.operands[i].owner);
     if (failed)
         return NULL;
+    py_count_run();
     Py_RETURN_NONE;
 }

@@ -160,10 +160,27 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
     return -1;
 }
 
+/* The callback of a progress report, and the thread that is to call it. */
+typedef struct reporter {
+    PyThreadState **thread;
+    PyObject *callback;
+} reporter;
+
+static bool report(void *arg, uint64_t done, uint64_t total) {
+    const reporter *self = arg;
+    PyEval_RestoreThread(*self->thread);
+    PyObject *result =
+        PyObject_CallFunction(self->callback, "KK", (unsigned long long)done, (unsigned long long)total);
+    const bool failed = result == NULL;
+    Py_XDECREF(result);
+    *self->thread = PyEval_SaveThread();
+    return failed;
+}
+
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 8) {
-        PyErr_Format(PyExc_TypeError, "expected 8 arguments, got %zd", count);
+    if (count != 9) {
+        PyErr_Format(PyExc_TypeError, "expected 9 arguments, got %zd", count);
         return NULL;
     }
     call now = {.out_array = NULL};
@@ -175,6 +192,9 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     gr_error error = {GR_OK, ""};
     PyThreadState *thread = PyEval_SaveThread();
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
+    reporter told = {&thread, args[8]};
+    const gr_progress progress = {.report = report, .arg = &told};
+    now.request.progress = args[8] != Py_None ? &progress : NULL;
     const gr_status status =
         gr_general(&state->registry, now.device, &now.request, &now.plan, &interrupt, &error);
     PyEval_RestoreThread(thread);
@@ -183,6 +203,7 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
         Py_XDECREF(now.out_array);
         return py_raise(state, &error);
     }
+    py_count_run();
     return now.out_array != NULL ? now.out_array : Py_NewRef(Py_None);
 }
 

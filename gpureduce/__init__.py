@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 from gpureduce import numpy_like
 from gpureduce._device_array import DeviceArray, to_device
-from gpureduce._devices import Device, SimulatorWarning, devices
+from gpureduce._devices import Device, SimulatorWarning, devices, free_memory
 from gpureduce._general import (
     all,
     any,
@@ -65,6 +65,7 @@ __all__ = [
     "count_nonzero",
     "devices",
     "dot",
+    "free_memory",
     "max",
     "mean",
     "min",

@@ -1,5 +1,6 @@
+from collections.abc import Callable
 from os import PathLike
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,8 +69,12 @@ def general(
     out: DeviceView | None,
     device_kind: int,
     device_index: int,
+    progress: Callable[[int, int], object] | None,
     /,
 ) -> np.ndarray | None: ...
+def quick(source: object, op: str, device_kind: int, device_index: int, /) -> Any: ...
+def runs() -> int: ...
+def free_memory() -> None: ...
 def plan_general(
     source: np.ndarray | DeviceView,
     op: str,

@@ -96,7 +96,7 @@ class DeviceArray(DeviceView):
     ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it back.
     """
 
-    __slots__ = ("_process",)
+    __slots__ = ("_process", "flat_view")
 
     # DeviceView's owner is the array itself; a property, since an attribute would be a cycle.
     @property
@@ -115,6 +115,8 @@ class DeviceArray(DeviceView):
         self._process = os.getpid()
         if self.size:
             self.pointer = _core.device_alloc(kind, index, self.nbytes)
+        # As view_tuple(), of one dimension: made once, as reductions of small arrays feel it.
+        self.flat_view = (self.pointer, (self.size,), (dtype.itemsize,), dtype.name)
 
     # In the class, because at the interpreter's end the names of the module may be gone.
     _free = staticmethod(_core.device_free)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpureduce import _core
@@ -11,6 +14,21 @@ from gpureduce._numpy_rules import outside_level
 from gpureduce._variants import KERNELS
 
 _core.open_registry(KERNELS)
+
+
+def free_memory() -> None:
+    """Release the memory, streams and threads that devices keep from call to call.
+
+    They come back with the next call that needs them. Calls that run meanwhile keep theirs. The same is done
+    when the interpreter ends.
+    """
+    _core.free_memory()
+
+
+@atexit.register
+def _free_at_exit(process: int = os.getpid(), free: Callable[[], None] = _core.free_memory) -> None:
+    if os.getpid() == process:  # what a forked child has copied is its parent's
+        free()
 
 
 class SimulatorWarning(UserWarning):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
-import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from gpureduce import _core
 from gpureduce import _numpy_rules as rules
 from gpureduce._devices import Device, resolve
+from gpureduce._progress import reporter
 from gpureduce._variants import find
 
 if TYPE_CHECKING:
@@ -22,12 +23,8 @@ _WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
 _BOOL = np.dtype(bool)
 _FLOAT32 = np.dtype(np.float32)
 
-_counts = threading.local()
-
-
-def core_runs() -> int:
-    """Return how often this thread has had the core reduce something."""
-    return getattr(_counts, "runs", 0)
+# Called with the bytes done and those in all; True is a bar of tqdm's.
+Progress: TypeAlias = Callable[[int, int], object] | bool | None
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,7 @@ class Options:
     grid_size: int | None = None
     stream: int | None = None
     as_device: bool | None = None
+    progress: Progress = None
 
     def __post_init__(self) -> None:
         if self.variant == "auto":
@@ -237,20 +235,21 @@ def run(
     second: Operand | None = None,
     initial: np.ndarray | None = None,
     out: tuple | None = None,
+    progress: Progress = None,
 ) -> np.ndarray | None:
     """Have the core reduce `operand`."""
-    result = _core.general(
-        operand.handle,
-        op,
-        axes,
-        None if second is None else second.handle,
-        initial,
-        out,
-        operand.kind,
-        operand.index,
-    )
-    _counts.runs = core_runs() + 1
-    return result
+    with reporter(progress) as report:
+        return _core.general(
+            operand.handle,
+            op,
+            axes,
+            None if second is None else second.handle,
+            initial,
+            out,
+            operand.kind,
+            operand.index,
+            report,
+        )
 
 
 def run_custom(
@@ -263,7 +262,6 @@ def run_custom(
 ) -> None:
     """Have the core reduce inputs by kernels that were compiled at run time."""
     _core.custom_run(kernels, inputs, by_position, packed, axes, out)
-    _counts.runs = core_runs() + 1
 
 
 def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np.generic:
@@ -288,11 +286,9 @@ def _run_variant(op, operand, axes, dtype, initial, mask, target, options) -> np
         )
     if op in _WITHOUT_IDENTITY:
         rules.require_elements(op, rules.reduced_count(operand.shape, axes), operand.shape)
-    result = _core.reduce(
+    return _core.reduce(
         operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
     )
-    _counts.runs = core_runs() + 1
-    return result
 
 
 def reduction(
@@ -338,7 +334,8 @@ def reduction(
     given = rules.core_dtype(kernel, operand.dtype)
     target.set_dtype(loop)
     start = None if start is None else start.astype(given)
-    return target.store(run(kernel, operand, axes, mask, start, target.core_out(given)))
+    out = target.core_out(given)
+    return target.store(run(kernel, operand, axes, mask, start, out, options.progress))
 
 
 def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand]:
@@ -374,21 +371,22 @@ def mean(a: Any, options: Options, *, axis: Any, dtype: Any, out: Any, keepdims:
     direct = half and (target.hint is None or target.hint == operand.dtype)
     target.set_dtype(operand.dtype if direct else loop)
     if mask is not None or loop.kind in "biu" or target.is_integral:
-        return target.store(_divided(operand, axes, mask, loop, target))
+        return target.store(_divided(operand, axes, mask, loop, target, options.progress))
     if rules.reduced_count(operand.shape, axes) == 0:
         _warn_of_empty_slices()
     if rules.core_dtype("mean", operand.dtype) != target.dtype:
         operand = operand.cast(loop)
-    return target.store(run("mean", operand, axes, out=target.core_out(target.dtype)))
+    out = target.core_out(target.dtype)
+    return target.store(run("mean", operand, axes, out=out, progress=options.progress))
 
 
-def _divided(operand, axes, mask, loop, target) -> np.ndarray:
+def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
     """Return sums divided by counts, where the core does not divide: under a mask, and in integers."""
     if operand.on_device and operand.dtype.kind in "biu" and operand.dtype.itemsize < loop.itemsize:
         kernel = "sum"  # exact in 64 bits, so that no cast is needed
     else:
         kernel, operand = _kernel_for("sum", operand, loop)
-    total = run(kernel, operand, axes, mask).astype(loop, copy=False)
+    total = run(kernel, operand, axes, mask, progress=progress).astype(loop, copy=False)
     if mask is None:
         count = np.asarray(rules.reduced_count(operand.shape, axes))
     else:
@@ -427,7 +425,8 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
         rules.require_dot_out(out, dtype)
     target.set_dtype(dtype)
     left, right = (_as_vector(operand.cast(dtype)) for operand in (left, right))
-    return target.store(run("dot", left, (0,), right, out=target.core_out(dtype)))
+    result = run("dot", left, (0,), right, out=target.core_out(dtype), progress=options.progress)
+    return target.store(result)
 
 
 def _as_vector(operand: Operand) -> Operand:

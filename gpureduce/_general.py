@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._devices import Device
-from gpureduce._engine import Options, reduction
+from gpureduce._engine import Options, Progress, reduction
 from gpureduce._engine import dot as _dot
 from gpureduce._engine import mean as _mean
 from gpureduce._numpy_rules import NO_VALUE
 from gpureduce._parameters import documented
+from gpureduce._quick import quick
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 
+@quick
 @documented
 def sum(
     a: ArrayLike,
@@ -31,6 +33,7 @@ def sum(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the sum of array elements.
 
@@ -69,12 +72,13 @@ def sum(
     >>> gpureduce.sum([[1.0, 2.0], [3.0, 4.0]], axis=0, device="sim")
     array([4., 6.])
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
         "sum", a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
     )
 
 
+@quick
 @documented
 def prod(
     a: ArrayLike,
@@ -91,6 +95,7 @@ def prod(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the product of array elements.
 
@@ -113,12 +118,13 @@ def prod(
     -----
     No elements give 1. Result dtypes are those of `numpy.prod`.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
         "prod", a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
     )
 
 
+@quick
 @documented
 def min(
     a: ArrayLike,
@@ -134,6 +140,7 @@ def min(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the smallest element.
 
@@ -155,10 +162,11 @@ def min(
     -----
     NaN wins. No elements, or a mask, without `initial` raise ValueError.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("min", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
+@quick
 @documented
 def max(
     a: ArrayLike,
@@ -174,6 +182,7 @@ def max(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the largest element.
 
@@ -195,10 +204,11 @@ def max(
     -----
     NaN wins. No elements, or a mask, without `initial` raise ValueError.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("max", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
+@quick
 @documented
 def mean(
     a: ArrayLike,
@@ -214,6 +224,7 @@ def mean(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the arithmetic mean.
 
@@ -236,10 +247,11 @@ def mean(
     Integers and bool give float64. float16 and bfloat16 are averaged in float32 and rounded once. The mean of
     no elements is NaN, with a RuntimeWarning.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return _mean(a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
 
 
+@quick
 @documented
 def any(
     a: ArrayLike,
@@ -254,6 +266,7 @@ def any(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return whether any element is true; NaN counts as true.
 
@@ -270,10 +283,11 @@ def any(
     -------
     numpy scalar, numpy.ndarray or DeviceArray
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("any", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
 
 
+@quick
 @documented
 def all(
     a: ArrayLike,
@@ -288,6 +302,7 @@ def all(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return whether all elements are true; NaN counts as true.
 
@@ -304,10 +319,11 @@ def all(
     -------
     numpy scalar, numpy.ndarray or DeviceArray
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("all", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
 
 
+@quick
 @documented
 def bitwise_and(
     a: ArrayLike,
@@ -324,6 +340,7 @@ def bitwise_and(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the bitwise and of integers or bools.
 
@@ -347,7 +364,7 @@ def bitwise_and(
     The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
     No elements give all bits set.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
         "bitwise_and",
         a,
@@ -361,6 +378,7 @@ def bitwise_and(
     )
 
 
+@quick
 @documented
 def bitwise_or(
     a: ArrayLike,
@@ -377,6 +395,7 @@ def bitwise_or(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the bitwise or of integers or bools.
 
@@ -399,7 +418,7 @@ def bitwise_or(
     -----
     The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
         "bitwise_or",
         a,
@@ -413,6 +432,7 @@ def bitwise_or(
     )
 
 
+@quick
 @documented
 def bitwise_xor(
     a: ArrayLike,
@@ -429,6 +449,7 @@ def bitwise_xor(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the bitwise exclusive or of integers or bools.
 
@@ -451,7 +472,7 @@ def bitwise_xor(
     -----
     The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
         "bitwise_xor",
         a,
@@ -465,6 +486,7 @@ def bitwise_xor(
     )
 
 
+@quick
 @documented
 def argmin(
     a: ArrayLike,
@@ -478,6 +500,7 @@ def argmin(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the position of the smallest element.
 
@@ -497,10 +520,11 @@ def argmin(
     -----
     The first of equals wins, and the first NaN before everything. No elements raise ValueError.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("argmin", a, options, axis=axis, out=out, keepdims=keepdims)
 
 
+@quick
 @documented
 def argmax(
     a: ArrayLike,
@@ -514,6 +538,7 @@ def argmax(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the position of the largest element.
 
@@ -533,10 +558,11 @@ def argmax(
     -----
     The first of equals wins, and the first NaN before everything. No elements raise ValueError.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("argmax", a, options, axis=axis, out=out, keepdims=keepdims)
 
 
+@quick
 @documented
 def count_nonzero(
     a: ArrayLike,
@@ -549,6 +575,7 @@ def count_nonzero(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return how many elements are not zero; NaN counts.
 
@@ -563,7 +590,7 @@ def count_nonzero(
     -------
     numpy scalar, numpy.ndarray or DeviceArray
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("count_nonzero", a, options, axis=axis, keepdims=keepdims)
 
 
@@ -579,6 +606,7 @@ def dot(
     grid_size: int | None = None,
     stream: int | None = None,
     as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any:
     """Return the dot product of two vectors of one length.
 
@@ -604,7 +632,7 @@ def dot(
     Accumulates as `sum` does, but integers wrap in the result's own dtype, as in NumPy. Complex numbers are
     not conjugated. An `out` must have exactly the result's dtype.
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device)
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return _dot(a, b, out, options)
 
 

@@ -56,6 +56,10 @@ stream : int, optional
 as_device : bool, optional
     Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there and
     `axis` is given.
+progress : callable or bool, optional
+    Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on its
+    way to the device, and at its end; an exception that it raises stops the call. True shows a bar of tqdm.
+    Only whole contiguous arrays go in steps: other calls do not report.
 """,
 }  # fmt: skip
 

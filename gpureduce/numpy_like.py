@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gpureduce import _general
-from gpureduce._engine import Options, core_runs, reduction
+from gpureduce._core import runs as core_runs
+from gpureduce._engine import Options, reduction
 from gpureduce._numpy_rules import NO_VALUE
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ PUBLIC = {
     "Device", "DeviceError", "SimulationError", "SimulatorWarning", "Variant", "__version__", "devices",
     "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
-    "min", "prod", "ReductionKernel", "CompileError",
+    "min", "prod", "ReductionKernel", "CompileError", "free_memory",
     "Profile", "profile", "simulate",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
@@ -218,7 +218,7 @@ def test_docstrings():
 def test_signature_of_sum():
     parameters = inspect.signature(gpureduce.sum).parameters
     numpys = list(inspect.signature(np.sum).parameters)
-    ours = ["variant", "device", "block_size", "grid_size", "stream", "as_device"]
+    ours = ["variant", "device", "block_size", "grid_size", "stream", "as_device", "progress"]
     assert list(parameters) == [*numpys, *ours]
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in ours)
     assert parameters["variant"].default == "auto"

@@ -26,7 +26,7 @@ class Reductions:
         memory = gpureduce.to_device(flat, self.device)
         view = (memory.pointer + skip * array.itemsize, array.shape, array.strides, array.dtype.name)
         start = None if initial is None else np.array(initial, self.result_dtype(op, array))
-        got = _core.general(view, op, axes, None, start, None, self.kind, self.index)
+        got = _core.general(view, op, axes, None, start, None, self.kind, self.index, None)
         self.plans.add(
             " ".join(" ".join(launch[:2]).strip() for launch in _core.plan_general(view, op, axes, None))
         )
@@ -150,5 +150,5 @@ def test_results_at_an_address_of_their_own(device):
         want = array.sum(axis=axes)
         room = gpureduce.to_device(np.full(want.size + 2, -1, np.float32), device)
         out = (room.pointer + 4, want.shape, (4,), "float32")
-        _core.general(array, "sum", axes, None, None, out, kind, index)
+        _core.general(array, "sum", axes, None, None, out, kind, index, None)
         assert np.array_equal(room.numpy(), [-1, *want, -1])

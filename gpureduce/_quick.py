@@ -1,0 +1,50 @@
+"""The short way for whole arrays without options, which leaves everything else to the engine."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._device_array import DeviceArray, as_view
+from gpureduce._devices import Device, resolve
+from gpureduce._numpy_rules import c_strides
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def quick(function: _F) -> _F:
+    """Let a reduction of ``a`` alone, or with ``device=``, go to the core at once.
+
+    What the core does not take as it is comes back as NotImplemented, and then, as with any other argument,
+    the function itself is called.
+    """
+    op = function.__name__
+    core = _core.quick
+
+    @functools.wraps(function)
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        if not args and (not options or (len(options) == 1 and "device" in options)):
+            if type(a) is np.ndarray:
+                kind, index = resolve(options["device"] if options else None)
+                result = core(a, op, kind, index)
+            elif type(a) is DeviceArray and not options:
+                result = core(a.flat_view, op, a.kind, a.index)
+            else:
+                result = _of_view(op, a, options.get("device"))
+            if result is not NotImplemented:
+                return result
+        return function(a, *args, **options)
+
+    return call
+
+
+def _of_view(op: str, a: Any, device: str | Device | None) -> Any:
+    """Reduce an array of another library on a device."""
+    view = as_view(a, device)
+    if view is None or view.strides != c_strides(view.shape, view.dtype.itemsize):
+        return NotImplemented
+    return _core.quick(view.view_tuple(), op, view.kind, view.index)

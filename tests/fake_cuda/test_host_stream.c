@@ -1,0 +1,265 @@
+/* Drives host_stream.c and direct.c through the CUDA backend and the fake driver: chunks of pageable and of
+   pinned arrays, small arrays and device arrays, and every driver call failing once. Usage: test_host_stream
+   <fake library>. Each case runs in a process of its own. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "fake_cuda.h"
+#include "general.h"
+
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
+            exit(1);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+enum { CHUNK = 65536, N = 10 * CHUNK / 4 + 77, SMALL = 1234 };
+
+static const fake_cuda_controls *fake;
+static char folder[] = "/tmp/fake_kernels.XXXXXX";
+
+gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
+    *out = NULL;
+    return gr_fail(error, GR_ERR_DEVICE, "no simulator here");
+}
+
+/* Sums of n int32: none of them is 0. */
+static int64_t fill(int32_t *data, int n) {
+    int64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += data[i] = i % 5 ? 7 * i + 1 : -i - 1;
+    return sum;
+}
+
+typedef struct watched {
+    uint64_t done;
+    int calls;
+    bool stop;
+} watched;
+
+static bool report(void *arg, uint64_t done, uint64_t total) {
+    watched *w = arg;
+    CHECK(done >= w->done && done <= total && total == N * sizeof(int32_t));
+    w->done = done;
+    w->calls++;
+    return w->stop;
+}
+
+static gr_status sum(gr_registry *registry, gr_device *device, const void *host, gr_devptr there, uint64_t n,
+                     watched *watch, int64_t *out, gr_error *error) {
+    const gr_progress progress = {report, watch};
+    const gr_general_plan plan = {.single_pass = true, .results = 1, .reduced_count = n};
+    gr_general_request request = {.op = GR_OP_sum,
+                                  .dtype = GR_DTYPE_i32,
+                                  .source = {.host = host, .bytes = n * 4, .origin = there},
+                                  .host_out = out,
+                                  .progress = watch ? &progress : NULL};
+    request.layout.item_bytes = 4;
+    return gr_general(registry, device, &request, &plan, NULL, error);
+}
+
+/* A session with every kind of call in it. Results that came are right; the rest is left to release. */
+typedef struct session {
+    gr_registry registry;
+    gr_device *device;
+    void *pinned;
+    gr_devptr there;
+    int passed;
+} session;
+
+static gr_status run_session(session *s, const int32_t *data, int64_t all, int64_t few, gr_error *error) {
+    gr_status status = gr_registry_open(&s->registry, folder, error);
+    if (status == GR_OK)
+        status = gr_registry_device(&s->registry, GR_DEVICE_CUDA, 0, &s->device, error);
+    if (status != GR_OK)
+        return status;
+    gr_backend *b = s->device->backend;
+    gr_devptr mapped;
+    status = b->streams->host_alloc(b, N * sizeof *data, &s->pinned, &mapped, error);
+    if (status == GR_OK)
+        status = b->alloc(b, SMALL * sizeof *data, &s->there, error);
+    if (status == GR_OK)
+        status = b->upload(b, s->there, data, SMALL * sizeof *data, error);
+    if (status != GR_OK)
+        return status;
+    memcpy(s->pinned, data, N * sizeof *data);
+    for (int i = 0; i < 8; i++, s->passed++) {
+        int64_t got = 0;
+        watched watch = {0};
+        const void *const sources[] = {data, s->pinned, data, s->pinned, NULL};
+        const int kind = i < 5 ? i : i - 5;
+        if (i == 5)
+            gr_registry_trim(&s->registry);
+        const bool large = kind < 2;
+        status = sum(&s->registry, s->device, sources[kind], sources[kind] ? 0 : s->there, large ? N : SMALL,
+                     large ? &watch : NULL, &got, error);
+        if (status != GR_OK)
+            return status;
+        CHECK(got == (large ? all : few));
+        CHECK(!large || (watch.calls >= 1 && watch.done == N * sizeof *data));
+    }
+    return GR_OK;
+}
+
+static void release(session *s) {
+    if (s->device) {
+        gr_backend *b = s->device->backend;
+        b->free(b, s->there);
+        b->streams->host_free(b, s->pinned);
+    }
+    gr_registry_close(&s->registry);
+}
+
+static void check_nothing_left(long may_leak) {
+    const fake_cuda_live now = fake->live();
+    CHECK(now.contexts == 0 && fake->leaked() <= may_leak);
+    CHECK(may_leak || now.allocations + now.pinned + now.modules + now.streams + now.events == 0);
+}
+
+static int32_t data[N];
+
+static void run_well(void) {
+    session s = {0};
+    gr_error error = {GR_OK, ""};
+    const int64_t few = fill(data, SMALL), all = fill(data, N);
+    if (run_session(&s, data, all, few, &error) != GR_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        exit(1);
+    }
+    /* Calls one after the other share a ring: it is made twice, as it was freed in between. */
+    CHECK(fake->calls("cuStreamCreate") == 4);
+    /* Stopped by its callback, a call leaves the ring fit for the next one. */
+    watched watch = {.stop = true};
+    int64_t got = 0;
+    CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &error) == GR_ERR_INTERRUPTED);
+    watch = (watched){0};
+    CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &error) == GR_OK && got == all);
+    /* O(ring): the array does not fit. */
+    fake->set_memory(0);
+    CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &error) == GR_OK && got == all);
+    release(&s);
+    check_nothing_left(0);
+}
+
+/* ---- every driver call fails once ---- */
+
+static const char *const symbols[] = {
+#define GR_CUDA_SYMBOL(field, symbol, parameters) #symbol,
+#include "cuda_driver.def"
+#undef GR_CUDA_SYMBOL
+};
+enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
+
+static bool is_release(const char *symbol) {
+    return strstr(symbol, "Free") || strstr(symbol, "Destroy") || strstr(symbol, "Unload") ||
+           strstr(symbol, "Release");
+}
+
+static void fail_one(const char *symbol, long nth) {
+    session s = {0};
+    gr_error error = {GR_OK, ""};
+    const int64_t few = fill(data, SMALL), all = fill(data, N);
+    fake->fail(symbol, (int)nth, 719, false);
+    const gr_status status = run_session(&s, data, all, few, &error);
+    const bool fired = fake->calls(symbol) >= nth;
+    if (status != GR_OK) {
+        CHECK(fired && status == GR_ERR_DEVICE && error.status == status);
+        CHECK(strstr(error.message, ": CUDA_ERROR_LAUNCH_FAILED: fake: a kernel failed"));
+        int64_t got = 0;
+        if (s.device && s.pinned) { /* the next call is right again */
+            gr_error after = {GR_OK, ""};
+            watched watch = {0};
+            CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &after) == GR_OK && got == all);
+        }
+    } else {
+        CHECK(s.passed == 8);
+    }
+    release(&s);
+    /* What cannot be released, or whose context cannot be entered for that, goes with the context. */
+    check_nothing_left(is_release(symbol) || strncmp(symbol, "cuCtx", 5) == 0 ? 1 : 0);
+}
+
+static bool passes(void (*run)(void), const char *symbol, long nth) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        if (run)
+            run();
+        else
+            fail_one(symbol, nth);
+        exit(0);
+    }
+    int how = 0;
+    return child > 0 && waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+static long *totals;
+
+static void count_calls(void) {
+    session s = {0};
+    gr_error error = {GR_OK, ""};
+    const int64_t few = fill(data, SMALL), all = fill(data, N);
+    CHECK(run_session(&s, data, all, few, &error) == GR_OK);
+    for (int i = 0; i < SYMBOLS; i++)
+        totals[i] = fake->calls(symbols[i]);
+    release(&s);
+}
+
+static bool every_call_fails(void) {
+    long injected = 0;
+    totals = mmap(NULL, sizeof(long[SYMBOLS]), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(totals != MAP_FAILED);
+    bool ok = passes(count_calls, NULL, 0);
+    for (int i = 0; i < SYMBOLS; i++)
+        for (long nth = 1; ok && nth <= totals[i]; nth++, injected++)
+            if (!passes(NULL, symbols[i], nth)) {
+                fprintf(stderr, "with call %ld of %s failing\n", nth, symbols[i]);
+                ok = false;
+            }
+    printf("     %ld failures injected\n", injected);
+    return ok && injected > 100;
+}
+
+static void write_kernels(const char *name) {
+    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba, 1, 2, 3, 4};
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    CHECK(file && fwrite(fatbin, 1, sizeof fatbin, file) == sizeof fatbin && fclose(file) == 0);
+}
+
+int main(int argc, char **argv) {
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *address = library ? dlsym(library, "fake_cuda") : NULL;
+    if (!address) {
+        fprintf(stderr, "usage: test_host_stream <fake library>\n");
+        return 2;
+    }
+    const fake_cuda_controls *(*get_controls)(void);
+    memcpy(&get_controls, &address, sizeof address);
+    fake = get_controls();
+    setenv("GPUREDUCE_LIBCUDA", argv[1], 1);
+    setenv("GPUREDUCE_CHUNK_BYTES", "65536", 1);
+    CHECK(mkdtemp(folder));
+    write_kernels("flat_sum.fatbin");
+
+    const bool well = passes(run_well, NULL, 0);
+    printf("%s host_stream\n", well ? "ok  " : "FAIL");
+    const bool failing = every_call_fails();
+    printf("%s host_stream_every_call_fails\n", failing ? "ok  " : "FAIL");
+    char path[256];
+    snprintf(path, sizeof path, "%s/flat_sum.fatbin", folder);
+    remove(path);
+    remove(folder);
+    dlclose(library);
+    return !well || !failing;
+}
