@@ -44,6 +44,19 @@ def test_axes_were_measured_in_every_shape():
     assert max(sweep) <= 1.5
 
 
+def test_arrays_of_the_host_go_as_fast_as_the_bus():
+    """What docs/host_arrays.md says of one run: beside the peers, and beside a plain copy."""
+    rows = {(row["where"], row["n"]): row for row in tables.load("host_h200.json")["rows"]}
+    long, short = rows["host", 1 << 28], rows["host", 1 << 10]
+    assert long["gb_per_s"] >= 0.9 * rows["pinned copy", 1 << 28]["gb_per_s"]
+    assert max(long["ratio"]["cupy"], long["ratio"]["torch"]) <= 0.2
+    assert short["us"]["gpureduce"]["median"] <= 10
+    assert max(short["ratio"]["cupy"], short["ratio"]["torch"]) <= 0.36
+    scalars = {n: row["ratio"]["torch"] for (where, n), row in rows.items() if where == "device"}
+    assert scalars[1] <= 0.55
+    assert all(ratio <= 0.5 for n, ratio in scalars.items() if n > 1) and len(scalars) >= 5
+
+
 def test_the_tables_of_the_readme_are_current():
     if not (ROOT / "README.md").exists():
         pytest.skip("no README beside the tests")

@@ -115,6 +115,55 @@ def axis_table(results: dict) -> str:
     return "\n".join(lines)
 
 
+def _time(us: float) -> str:
+    """Return microseconds with three digits, as milliseconds where they are many."""
+    return f"{us / 1000:,.1f} ms" if us >= 10000 else f"{us:.3g} us" if us < 1000 else f"{us:,.0f} us"
+
+
+def _host_lines(rows: list[dict], others: tuple[str, ...]) -> list[str]:
+    lines = []
+    for row in rows:
+        cells = [_time(row["us"]["gpureduce"]["median"])]
+        for name in others:
+            spread = row["us"].get(name)
+            cells.append(f"{_time(spread['median'])} | {row['ratio'][name]:.2f}" if spread else " | ")
+        lines.append(f"| {_power(row['n'])} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def host_table(results: dict) -> str:
+    """Return the times of sums of arrays of the host, and of scalars from device arrays, as Markdown."""
+    by_place: dict[str, list[dict]] = {}
+    for row in results["rows"]:
+        by_place.setdefault(row["where"], []).append(row)
+    copy, pinned = by_place["pinned copy"][0], by_place["pinned"][0]
+    for row in by_place["host"]:
+        cpu = min(("numpy", "torch_cpu"), key=lambda name, row=row: row["us"][name]["median"])
+        row["us"]["cpu"], row["ratio"]["cpu"] = row["us"][cpu], row["ratio"][cpu]
+    last = by_place["host"][-1]
+    return "\n".join(
+        [
+            f"{results['device']}, {results['cpu']} with {results['cores']} cores, CUDA {results['toolkit']},"
+            f" PyTorch {results['torch']}, CuPy {results['cupy']}, NumPy {results['numpy']},"
+            f" {results['date']}: {results['method']}. One copy of {_power(copy['n'])} float32 from pinned"
+            f" memory: {copy['gb_per_s']:.1f} GB/s; their sum from pinned memory: {pinned['gb_per_s']:.1f}"
+            f" GB/s; that of {_power(last['n'])} from pageable memory: {last['gb_per_s']:.1f} GB/s. *ratio*"
+            " is our time over the other's.",
+            "",
+            "| n | `gpureduce.sum(a)` | `cupy.asarray(a).sum()` | ratio | `torch.from_numpy(a).cuda().sum()`"
+            " | ratio | `numpy.sum(a)` | ratio | CPU | ratio |",
+            "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+            *_host_lines(by_place["host"], ("cupy", "torch", "numpy", "cpu")),
+            "",
+            "From an array on the device to a Python float, each library's own array:",
+            "",
+            "| n | `gpureduce.sum(d)` | CuPy `.sum()` | ratio | PyTorch `.sum().item()` | ratio |",
+            "|--:|--:|--:|--:|--:|--:|",
+            *_host_lines(by_place["device"], ("cupy", "torch")),
+        ]
+    )
+
+
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
     return {
@@ -123,6 +172,7 @@ def tables() -> dict[str, dict[str, str]]:
             "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
         },
         "docs/axis.md": {"<!-- axis-table -->": axis_table(load("axis_h200.json"))},
+        "docs/host_arrays.md": {"<!-- host-table -->": host_table(load("host_h200.json"))},
     }
 
 
