@@ -84,12 +84,13 @@ def devices() -> tuple[Device, ...]:
     return tuple(Device(*row) for row in _core.devices())
 
 
-_default: tuple[int, int] | None = None
+# Where calls without device= go, once that is known.
+default: tuple[int, int] | None = None
 
 
 def _find_default() -> tuple[int, int]:
-    global _default
-    if _default is None:
+    global default
+    if default is None:
         problem = _core.cuda_problem()
         if problem is not None:
             warnings.warn(
@@ -97,8 +98,8 @@ def _find_default() -> tuple[int, int]:
                 SimulatorWarning,
                 stacklevel=outside_level(),
             )
-        _default = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
-    return _default
+        default = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
+    return default
 
 
 def resolve(device: str | Device | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpureduce import _core
+from gpureduce import _core, _devices
 from gpureduce._device_array import DeviceArray, as_view
 from gpureduce._devices import Device, resolve
 from gpureduce._numpy_rules import c_strides
@@ -23,13 +23,13 @@ def quick(function: _F) -> _F:
     the function itself is called.
     """
     op = function.__name__
-    core = _core.quick
+    core, ndarray = _core.quick, np.ndarray
 
     @functools.wraps(function)
     def call(a: Any, *args: Any, **options: Any) -> Any:
         if not args and (not options or (len(options) == 1 and "device" in options)):
-            if type(a) is np.ndarray:
-                kind, index = resolve(options["device"] if options else None)
+            if type(a) is ndarray:
+                kind, index = resolve(options["device"]) if options else _devices.default or resolve(None)
                 result = core(a, op, kind, index)
             elif type(a) is DeviceArray and not options:
                 result = core(a.flat_view, op, a.kind, a.index)

@@ -871,7 +871,7 @@ def test_like_cupy(axis):
 
 
 def test_the_example_of_the_readme(device, monkeypatch):
-    monkeypatch.setattr(_devices, "_default", _devices.resolve(device))
+    monkeypatch.setattr(_devices, "default", _devices.resolve(device))
     readme = ROOT / "README.md"
     if not readme.exists():
         pytest.skip("no README beside the tests")
