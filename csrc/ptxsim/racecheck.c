@@ -302,7 +302,7 @@ static uint32_t place_of(const ptx_warp *warp, uint32_t missing) {
 
 static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
     checking *c = state;
-    if (status != PTX_ERR_BARRIER)
+    if (status != PTX_ERR_BARRIER || !warp->active) /* a warp that has ended may have left a copy behind */
         return;
     uint32_t missing = warp->live & ~warp->active, first = warp->index * PTX_LANES;
     ptx_race race = {.hazard = PTX_HAZARD_BARRIER,

@@ -269,6 +269,17 @@ static void test_full_table(void) {
     free(text);
 }
 
+/* A block that ends before its copy has come: an error, but of no barrier that threads miss. */
+static void test_copy_left_behind(void) {
+    found f =
+        check(".shared .align 16 .b8 s[64]; .shared .align 8 .b8 bar[8];\n"
+              "mbarrier.init.shared.b64 [bar], 1;\n"
+              "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd30], 64, [bar];",
+              1, 1, 1);
+    CHECK_EQUAL(f.status, PTX_ERR_BARRIER);
+    CHECK_EQUAL(f.count, 0);
+}
+
 int main(void) {
     test_between_warps();
     test_within_a_warp();
@@ -282,5 +293,6 @@ int main(void) {
     test_barriers();
     test_threads();
     test_full_table();
+    test_copy_left_behind();
     return finish_checks("test_racecheck");
 }
