@@ -57,6 +57,13 @@ def test_arrays_of_the_host_go_as_fast_as_the_bus():
     assert all(ratio <= 0.5 for n, ratio in scalars.items() if n > 1) and len(scalars) >= 5
 
 
+def test_observers_slow_the_simulator_down_by_at_most_six():
+    record = tables.load("instrument_xeon.json")
+    assert "Xeon" in record["cpu"]
+    ratios = {row["variant"]: row["ratio"]["counters and races"] for row in record["rows"]}
+    assert {"v2", "v7"} <= ratios.keys() and min(ratios.values()) > 1 and max(ratios.values()) <= 6
+
+
 def test_the_tables_of_the_readme_are_current():
     if not (ROOT / "README.md").exists():
         pytest.skip("no README beside the tests")

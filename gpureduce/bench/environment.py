@@ -21,6 +21,17 @@ def toolkit_version() -> str:
     return f"{found[1]} ({found[2]})" if found else "unknown"
 
 
+def cpu_name() -> str:
+    """Return what Linux calls the CPU, with family and model, as virtual machines hide the product."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or "unknown"
+    found = [re.search(rf"^{key}\s*: (.+)$", text, re.M) for key in ("model name", "cpu family", "model")]
+    name, family, model = (match[1] if match else "unknown" for match in found)
+    return f"{name} (family {family}, model {model})"
+
+
 def header(device: gpureduce.Device) -> dict:
     """Return device, versions and date, for the top of a results file."""
     return {

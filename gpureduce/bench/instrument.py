@@ -7,13 +7,14 @@ is measured, so that other work on the machine disturbs little.
 from __future__ import annotations
 
 import argparse
-import json
+import datetime
 import os
 import time
 
 import numpy as np
 
 import gpureduce
+from gpureduce.bench import environment
 
 
 def seconds(function) -> float:
@@ -44,21 +45,29 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--n", type=int, default=1 << 20, help="elements (default 2^20)")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--variants", nargs="+", default=["v2", "v7"])
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--variants", nargs="+", default=["v0", "v2", "v7", "v8"])
+    parser.add_argument("--output", help="results file to write (default: none)")
     options = parser.parse_args(argv)
     os.environ["GPUREDUCE_SIM_THREADS"] = "1"
     data = np.random.default_rng(1).random(options.n).astype(np.float32)
+    rows = []
     for variant in options.variants:
         best = slow_down(variant, data, options.repeats)
         ratios = {name: round(best[name] / best["plain"], 2) for name in best}
-        if options.json:
-            print(json.dumps({"variant": variant, "n": options.n, "seconds": best, "ratios": ratios}))
-        else:
-            print(
-                f"{variant:13} plain {best['plain'] * 1e3:8.1f} ms; counters {ratios['counters']:.2f}x; "
-                f"with race check {ratios['counters and races']:.2f}x"
-            )
+        ms = {name: round(1e3 * best[name], 2) for name in best}
+        rows.append({"variant": variant, "dtype": "float32", "n": options.n, "ms": ms, "ratio": ratios})
+        print(
+            f"{variant:13} plain {ms['plain']:8.1f} ms; counters {ratios['counters']:.2f}x; "
+            f"with race check {ratios['counters and races']:.2f}x"
+        )
+    record = {
+        "cpu": environment.cpu_name(),
+        "gpureduce": gpureduce.__version__,
+        "date": datetime.date.today().isoformat(),
+        "method": f"CPU time of the process, one thread, best of {options.repeats}, runs taking turns",
+        "rows": rows,
+    }
+    environment.write(options.output, record)
     return 0
 
 

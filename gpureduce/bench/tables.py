@@ -164,6 +164,24 @@ def host_table(results: dict) -> str:
     )
 
 
+def instrument_table(results: dict) -> str:
+    """Return what observers cost the simulator as a Markdown table."""
+    lines = [
+        f"{results['cpu']}, {results['date']}: sum of {results['rows'][0]['n']:,} float32 on the simulator;"
+        f" {results['method']}.",
+        "",
+        "| variant | plain (ms) | with counters | with counters and race check |",
+        "|---|--:|--:|--:|",
+    ]
+    for row in results["rows"]:
+        ratio = row["ratio"]
+        lines.append(
+            f"| `{row['variant']}` | {row['ms']['plain']:.1f} | {ratio['counters']:.2f}x"
+            f" | {ratio['counters and races']:.2f}x |"
+        )
+    return "\n".join(lines)
+
+
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
     return {
@@ -173,6 +191,9 @@ def tables() -> dict[str, dict[str, str]]:
         },
         "docs/axis.md": {"<!-- axis-table -->": axis_table(load("axis_h200.json"))},
         "docs/host_arrays.md": {"<!-- host-table -->": host_table(load("host_h200.json"))},
+        "docs/instrument.md": {
+            "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
+        },
     }
 
 
