@@ -27,6 +27,10 @@ def operators(name, op, dtype):
     return ("tests/test_ladder_operators.py", "-k", f"test_every_size and {name}-{op}-{dtype}")
 
 
+def races(name):
+    return (f"tests/test_racecheck.py::test_every_rung_but_the_racy_one_is_clean[float32-{name}]",)
+
+
 KERNELS = "cuda_kernels/"
 V0 = KERNELS + "v0_interleaved_modulo.cu"
 V2 = KERNELS + "v2_sequential.cu"
@@ -251,13 +255,27 @@ MUTANTS = (
         "        warp_results[warp] = x;\n",
         ladder("v7"),
     ),
+    # Lanes run in lockstep here: the race check shows what no result does.
     Mutant(
-        "no __syncwarp in the last warp, v4",
+        "no __syncwarp before the last warp writes, v4",
         V4,
         "    __syncwarp(); // all have read before anyone writes\n",
         "",
-        ("tests/gpu/sanitize.py", "--short", "--variants", "v4"),
-        gpu_only="lanes run in lockstep; racecheck shows it (tests/gpu/sanitize.py)",
+        races("v4"),
+    ),
+    Mutant(
+        "no __syncwarp after the last warp has written, v4",
+        V4,
+        "    __syncwarp(); // all have written before anyone reads the next round\n",
+        "",
+        races("v4"),
+    ),
+    Mutant(
+        "no __syncwarp before the last warp writes, v5",
+        V5,
+        "    __syncwarp();\n    slots[t] = x;\n",
+        "    slots[t] = x;\n",
+        races("v5"),
     ),
     # The operators
     Mutant(

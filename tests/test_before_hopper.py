@@ -1,0 +1,69 @@
+"""The kernels for devices before compute capability 9.0, which the simulator takes where it is told to."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpureduce
+
+PROGRAM = """
+import numpy as np
+import gpureduce
+
+rng = np.random.default_rng(5)
+for dtype in ("int8", "uint16", "int32", "int64", "float16", "float32", "float64", "complex64"):
+    for n in (1, 31, 1000, 70001):
+        a = rng.integers(1, 100, n).astype(dtype)
+        for name in ("sum", "min", "max", "any", "all", "count_nonzero", "argmin", "argmax"):
+            if dtype == "complex64" and name in ("min", "max", "argmin", "argmax"):
+                continue
+            if dtype == "float16" and name == "sum":  # rounded on the way
+                continue
+            got, want = getattr(gpureduce, name)(a, device="sim"), getattr(np, name)(a)
+            assert got == want, (name, dtype, n, got, want)
+    a = rng.integers(1, 100, 70001).astype(dtype)
+    if dtype in ("int32", "float64"):
+        assert gpureduce.dot(a, a[::-1], device="sim") == np.dot(a, a[::-1]), dtype
+    a = np.tile(a[:999], 3)
+    if a.dtype.kind == "f" and a.itemsize > 2:
+        assert abs(gpureduce.mean(a, device="sim") - a.astype(float).mean()) < 1e-4, dtype
+b = rng.integers(0, 1000, (37, 1003)).astype(np.float32)
+for axis in (0, 1):
+    assert (gpureduce.sum(b, axis=axis, device="sim") == b.sum(axis=axis)).all()
+print("done")
+"""
+
+
+def package_without(folder, unwanted):
+    """The package as links, less the kernels of one kind, so that nothing can be taken from them."""
+    original = Path(gpureduce.__file__).parent
+    kernels = folder / "gpureduce" / "kernels"
+    kernels.mkdir(parents=True)
+    for source in original.iterdir():
+        if source.name != "kernels":
+            (folder / "gpureduce" / source.name).symlink_to(source)
+    for source in (original / "kernels").iterdir():
+        if not unwanted(source.name):
+            (kernels / source.name).symlink_to(source)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("capability", ["7.5", "9.0"])
+def test_core_reductions(capability, tmp_path):
+    def of_the_other_kind(name):
+        return name.startswith("flat_") and name.endswith("_75.ptx") == (capability == "9.0")
+
+    package_without(tmp_path, of_the_other_kind)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "GPUREDUCE_SIM_CAPABILITY": capability, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.stdout == "done\n", done.stderr
