@@ -259,7 +259,7 @@ static PyMethodDef methods[] = {
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block)"
      " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
     {"simulate", py_simulate, METH_VARARGS,
-     "simulate(ptx, kernel, grid, block, parameter bytes, ((array, offset of its address), ...), "
+     "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
      "shared_bytes,"
      " races, timeline_block) -> as profile; arrays are copied to the simulator and back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,

@@ -77,10 +77,12 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; ++i) {
         const ptx_race *race = &races[i];
-        PyObject *tuple = Py_BuildValue("(siiIIKKK)", hazards[race->hazard], place_or_none(race->first_pc),
-                                        place_or_none(race->second_pc), race->first_thread,
-                                        race->second_thread, (unsigned long long)race->block,
-                                        (unsigned long long)race->address, (unsigned long long)race->count);
+        PyObject *tuple =
+            Py_BuildValue("(siiIIKKKKK)", hazards[race->hazard], place_or_none(race->first_pc),
+                          place_or_none(race->second_pc), race->first_thread, race->second_thread,
+                          (unsigned long long)race->first_block, (unsigned long long)race->second_block,
+                          (unsigned long long)race->block, (unsigned long long)race->address,
+                          (unsigned long long)race->count);
         if (tuple == NULL)
             Py_CLEAR(list);
         else

@@ -154,15 +154,16 @@ static void simulation_release(simulation *s) {
 PyObject *py_simulate(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     simulation s = {.params = NULL};
-    uint32_t *grid = s.config.grid, *block = s.config.block;
+    uint32_t *grid = s.config.grid, *block = s.config.block, *cluster = s.config.cluster;
     PyObject *arrays, *all = NULL;
     const char *params;
     Py_ssize_t param_bytes, shared;
     int races;
     unsigned long long timeline;
-    if (!PyArg_ParseTuple(args, "s#s(III)(III)y#O!npK", &s.ptx, &s.ptx_bytes, &s.kernel_name, &grid[0],
-                          &grid[1], &grid[2], &block[0], &block[1], &block[2], &params, &param_bytes,
-                          &PyTuple_Type, &arrays, &shared, &races, &timeline))
+    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npK", &s.ptx, &s.ptx_bytes, &s.kernel_name, &grid[0],
+                          &grid[1], &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1],
+                          &cluster[2], &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &races,
+                          &timeline))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .timeline_block = timeline};
     s.config.param_bytes = (size_t)param_bytes;

@@ -115,7 +115,7 @@ Observed: TypeAlias = tuple[
     bytes,
     bytes,
     tuple[int, int, bytes] | None,
-    list[tuple[str, int, int, int, int, int, int, int]] | None,
+    list[tuple[str, int, int, int, int, int, int, int, int, int]] | None,
     int,
 ]
 
@@ -136,6 +136,7 @@ def simulate(
     kernel: str,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
+    cluster: tuple[int, int, int],
     params: bytes,
     arrays: tuple[tuple[np.ndarray, int], ...],
     shared_bytes: int,

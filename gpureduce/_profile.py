@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -95,13 +96,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Access:
-    """One side of a race: which thread did it where."""
+    """One side of a race: which thread of which block did it where. A copy counts as done by who began it."""
 
     file: str
     line: int
     ptx_line: int
     ptx: str
     thread: int
+    block: int
 
     @property
     def warp(self) -> int:
@@ -137,7 +139,8 @@ class Race:
     kernel : str
         The kernel.
     block : int
-        Linear number of the block of this example, the lowest in which it was met.
+        Linear number of the block whose shared memory it is, in this example, the lowest in which it was met.
+        In a cluster the threads may be of other blocks: `Access.block`.
     address : int
         The byte of shared memory; 0 for a barrier.
     count : int
@@ -155,23 +158,42 @@ class Race:
     @property
     def same_warp(self) -> bool:
         """Whether both threads are of one warp, where ``__syncwarp`` would order them."""
-        return self.first is not None and self.second is not None and self.first.warp == self.second.warp
+        return self.same_block and self.first.warp == self.second.warp
+
+    @property
+    def same_block(self) -> bool:
+        """Whether both threads are of one block."""
+        return self.first is not None and self.second is not None and self.first.block == self.second.block
+
+    @property
+    def by_copy(self) -> bool:
+        """Whether the first side is a copy by the hardware, such as a bulk copy."""
+        return self.first is not None and re.search(r"\b(cp|st)\.async\b", self.first.ptx) is not None
 
     @property
     def missing(self) -> str:
         """What would order the two sides."""
-        return {"uninitialised": "a write", "barrier": "one barrier for all"}.get(
-            self.kind, "__syncwarp" if self.same_warp else "__syncthreads"
-        )
+        if self.kind in ("uninitialised", "barrier"):
+            return "a write" if self.kind == "uninitialised" else "one barrier for all"
+        if self.by_copy and self.kind != "read-write":
+            return "a wait at the copy's mbarrier"
+        if not self.same_block:
+            return "a barrier of the cluster"
+        return "__syncwarp" if self.same_warp else "__syncthreads"
+
+    def _side(self, side: Access | None) -> str:
+        elsewhere = side is not None and side.block != self.block
+        return f"{side} of block {side.block}" if elsewhere else str(side or "")
 
     def __str__(self) -> str:
         where = f"{self.kernel}, block {self.block}"
         if self.kind == "barrier":
             others = f"; {self.second}" if self.second else ""
             return f"barrier ({where}): {self.first} waits{others} {_HAZARDS['barrier']}"
-        text = f"{self.kind} ({where}, shared byte {self.address}): {self.second} {_HAZARDS[self.kind]}"
-        if self.first is not None:
-            text += f", {self.first}; {self.missing} is missing between"
+        second, first = self._side(self.second), self._side(self.first)
+        text = f"{self.kind} ({where}, shared byte {self.address}): {second} {_HAZARDS[self.kind]}"
+        if first:
+            text += f", {first}; {self.missing} is missing between"
         return f"{text} (met {self.count:,} times)"
 
 
@@ -429,17 +451,18 @@ def source_lines(file: str) -> list[str]:
 
 
 def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], file: str) -> Race:
-    kind, first, second, first_thread, second_thread, block, address, count = fields
+    kind, first, second, first_thread, second_thread, first_block, second_block, *rest = fields
 
-    def side(index: int, thread: int) -> Access | None:
+    def side(index: int, thread: int, of: int) -> Access | None:
         if index < 0:
             return None
         at = instructions[index]
         line = at.line_in(file)
         name, number = (file, line) if line is not None else at.frames[0] if at.frames else ("", 0)
-        return Access(name, number, at.ptx_line, at.text, thread)
+        return Access(name, number, at.ptx_line, at.text, thread, of)
 
-    return Race(kind, side(first, first_thread), side(second, second_thread), kernel, block, address, count)
+    sides = side(first, first_thread, first_block), side(second, second_thread, second_block)
+    return Race(kind, *sides, kernel, *rest)
 
 
 def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:

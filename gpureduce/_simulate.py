@@ -122,6 +122,7 @@ def simulate(
     args: Sequence[Any] = (),
     shared_bytes: int = 0,
     *,
+    cluster: int | Sequence[int] = 1,
     races: bool = True,
 ) -> Profile:
     """Run a kernel of your own, given as PTX, on the simulator, with the counters and checks of `profile`.
@@ -142,6 +143,8 @@ def simulate(
         if it is writeable, back; a number for a scalar; bytes for a structure.
     shared_bytes : int
         Bytes of dynamic shared memory a block.
+    cluster : int or sequence of up to three int
+        Blocks of a cluster; 1 leaves it to the kernel (``__cluster_dims__``).
     races : bool
         Whether to look for races.
 
@@ -173,7 +176,7 @@ def simulate(
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
     if isinstance(args, (str, bytes, np.ndarray)) or not isinstance(args, Sequence):
         raise TypeError(f"args: expected a list or tuple of arguments, got {type(args).__name__}")
-    extents = _extent(grid, "grid"), _extent(block, "block")
+    extents = _extent(grid, "grid"), _extent(block, "block"), _extent(cluster, "cluster")
     shared = operator.index(shared_bytes)
     if not 0 <= shared <= _LARGEST:
         raise ValueError(f"shared_bytes: expected 0 or more, got {shared_bytes}")

@@ -7,17 +7,24 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = Path(__file__).parent / "broken_kernels"
+HOPPER = FOLDER / "hopper"  # with clusters and bulk copies; the clusters are of all BLOCKS
 BLOCKS, THREADS, N = 3, 128, 300  # the last block has a tail
 
 
-def names() -> list[str]:
+def names(folder: Path = FOLDER) -> list[str]:
     """The kernels, one file each."""
-    return sorted(path.stem for path in FOLDER.glob("*.cu"))
+    return sorted(path.stem for path in folder.glob("*.cu"))
+
+
+def source(name: str) -> Path:
+    """The file of a kernel."""
+    path = FOLDER / f"{name}.cu"
+    return path if path.exists() else HOPPER / f"{name}.cu"
 
 
 def expected(name: str) -> set[str]:
     """What the first line of the file announces: race, uninitialised, barrier, or nothing at all."""
-    first = (FOLDER / f"{name}.cu").read_text().splitlines()[0]
+    first = source(name).read_text().splitlines()[0]
     kinds = re.fullmatch(r"// expect: (.+)", first)[1]
     return set() if kinds == "nothing" else set(kinds.split(", "))
 
@@ -36,6 +43,7 @@ def arguments() -> list:
 def compile_ptx(nvcc: str, name: str, folder: Path) -> str:
     """Compile one kernel as the rungs are compiled; return its PTX."""
     target = folder / f"{name}.ptx"
-    flags = ["-ptx", "-arch=compute_75", "-lineinfo", "-fmad=false"]
-    subprocess.run([nvcc, *flags, str(FOLDER / f"{name}.cu"), "-o", str(target)], check=True, timeout=120)
+    arch = "90" if source(name).parent == HOPPER else "75"
+    flags = ["-ptx", f"-arch=compute_{arch}", "-lineinfo", "-fmad=false", "-std=c++17"]
+    subprocess.run([nvcc, *flags, str(source(name)), "-o", str(target)], check=True, timeout=120)
     return target.read_text()

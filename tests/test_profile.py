@@ -275,6 +275,44 @@ def test_simulate_runs_a_kernel():
     assert "2 x" not in found.title and "4 x 1 x 1 blocks of 64 x 1 x 1" in found.title
 
 
+REMOTE = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry remote(.param .u64 out) {
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<4>;
+    .shared .align 4 .b32 slot;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %cluster_ctarank;
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, slot;
+    st.shared.u32 [slot], %r2;
+    {wait}
+    xor.b32 %r4, %r1, 1;
+    mapa.shared::cluster.u32 %r5, %r3, %r4;
+    ld.shared::cluster.u32 %r6, [%r5];
+    mul.wide.u32 %rd2, %r2, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r6;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    ret;
+}
+"""
+
+
+def test_simulate_takes_a_cluster_size():
+    """Each block takes its neighbour's number; with the barrier gone that is a race."""
+    out = np.zeros(6, np.uint32)
+    waiting = REMOTE.replace("{wait}", "barrier.cluster.arrive; barrier.cluster.wait;")
+    assert gpureduce.simulate(waiting, "remote", 6, 1, [out], cluster=2).races == ()
+    assert out.tolist() == [1, 0, 3, 2, 5, 4]
+    races = gpureduce.simulate(REMOTE.replace("{wait}", ""), "remote", 6, 1, [out], cluster=(2, 1, 1)).races
+    assert {race.kind for race in races} == {"write-read", "read-write", "uninitialised"}
+    with pytest.raises(gpureduce.SimulationError, match="no block 1 in a cluster of 1"):
+        gpureduce.simulate(waiting, "remote", 6, 1, [out])
+
+
 def test_simulate_takes_any_numpy_array():
     grid = np.arange(400, dtype=np.float32).reshape(20, 20)
     out = np.zeros((20, 20), dtype=np.float32)
@@ -313,6 +351,9 @@ def test_simulate_refuses():
         (lambda: simulate(grid=1.5), TypeError, "grid: expected an int"),
         (lambda: simulate(grid=(1, "2")), TypeError, "grid: expected an int"),
         (lambda: simulate(block=2048), ValueError, "a block of 2048"),
+        (lambda: simulate(cluster=0), ValueError, "cluster: expected 1 to"),
+        (lambda: simulate(cluster="2"), TypeError, "cluster: expected an int"),
+        (lambda: simulate(grid=3, cluster=2), ValueError, "clusters of 2 blocks do not divide the grid's 3"),
         (lambda: simulate(shared_bytes=-1), ValueError, "shared_bytes: expected 0 or more"),
         (lambda: simulate(shared_bytes=10**6), ValueError, "1000000 dynamic bytes"),
         (lambda: simulate(args=(a, out)), ValueError, "args: the kernel takes 5 arguments, got 2"),

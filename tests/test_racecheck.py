@@ -1,18 +1,24 @@
 """The race detector: every rung but the racy one is clean, and each deliberately broken kernel is flagged."""
 
 import json
+import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import broken
+import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce import _profile
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "build_support"))
 import find_nvcc  # noqa: E402
+
+HOPPER = broken.names(broken.HOPPER)
+ALL = broken.names() + HOPPER
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +30,8 @@ def broken_ptx(tmp_path_factory):
         pytest.skip(f"the broken kernels need nvcc: {error}")
     folder = tmp_path_factory.mktemp("broken")
     with ThreadPoolExecutor(4) as pool:
-        texts = pool.map(lambda name: broken.compile_ptx(nvcc, name, folder), broken.names())
-        return dict(zip(broken.names(), texts, strict=True))
+        texts = pool.map(lambda name: broken.compile_ptx(nvcc, name, folder), ALL)
+        return dict(zip(ALL, texts, strict=True))
 
 
 def run(ptx, name):
@@ -44,17 +50,18 @@ def test_there_are_enough_of_them():
     assert sum(not kind for kind in kinds) >= 4
 
 
-@pytest.mark.parametrize("name", broken.names())
+@pytest.mark.parametrize("name", ALL)
 def test_a_broken_kernel_is_flagged_for_what_it_is(name, broken_ptx):
     races = run(broken_ptx[name], name).races
     assert broken.flagged(races) == broken.expected(name)
-    text = (broken.FOLDER / f"{name}.cu").read_text().splitlines()
+    text = broken.source(name).read_text().splitlines()
     for race in races:
         for side in (race.first, race.second):
             if side is None:
                 continue
-            assert side.file.endswith(f"{name}.cu") and 0 < side.line <= len(text)
+            assert side.file.endswith((f"{name}.cu", "copies.cuh")) and 0 < side.line <= len(text)
             assert 0 <= side.thread < broken.THREADS and side.place in str(race)
+            assert 0 <= side.block < broken.BLOCKS
         assert 0 <= race.block < broken.BLOCKS and race.count > 0
 
 
@@ -148,3 +155,53 @@ def test_racecheck_agrees_on_the_rungs():
         assert (rows[variant.name]["racecheck"]["findings"] > 0) == racy
         assert rows[variant.name]["synccheck"]["findings"] == 0
     assert {f"v{i}" for i in range(9)} <= rows.keys() and "v4_published" in rows
+
+
+# Clusters, mbarriers and bulk copies
+
+
+def test_there_are_broken_kernels_for_hopper():
+    flawed = [name for name in HOPPER if broken.expected(name)]
+    assert len(flawed) >= 8 and len(HOPPER) - len(flawed) >= 5
+    assert {"missing_mbarrier_wait", "missing_cluster_barrier"} <= set(flawed)
+
+
+def test_reports_name_copies_and_blocks(broken_ptx):
+    race, *_ = run(broken_ptx["missing_mbarrier_wait"], "missing_mbarrier_wait").races
+    assert race.kind == "write-read" and race.by_copy and race.missing == "a wait at the copy's mbarrier"
+    assert race.first.thread == 0 and race.first.ptx.startswith("cp.async.bulk")
+    races = run(broken_ptx["missing_cluster_barrier"], "missing_cluster_barrier").races
+    race = next(race for race in races if race.kind == "write-read")
+    assert not race.same_block and race.missing == "a barrier of the cluster"
+    assert race.first.block == race.block == (race.second.block + 1) % broken.BLOCKS
+    assert f"of block {race.second.block}" in str(race)
+
+
+def flat_launch(kernel, values):
+    """Run a kernel of the default way by itself, observed; return its result and its races."""
+    count = values.size
+    out, slots = np.zeros(16, values.dtype), np.zeros(264 * 8, np.uint64)
+    flags = 1  # GR_FLAT_FINAL
+    params = struct.pack("<4Q2I4Q16x", 0, 0, count, 0, flags, 0, 0, 0, 0, count)
+    text = (Path(gpureduce.__file__).parent / "kernels" / "flat_sum.ptx").read_text()
+    block, shared = (256, 6 * 32768) if kernel.startswith("ring") else (512, 0)
+    places = ((values, 0), (out, 8), (slots, 24))
+    one = (1, 1, 1)
+    _, launches, problem = gpureduce._core.simulate(
+        text, kernel, (3, 1, 1), (block, 1, 1), one, params, places, shared, True, 0
+    )
+    assert problem is None
+    return out, _profile.kernel_profiles(launches, "", 0)[0].races
+
+
+@pytest.mark.parametrize("kernel", ["flat_sum", "ring_sum"])
+@pytest.mark.parametrize("dtype", ["f32", "i64", "u8"])
+def test_the_default_kernels_are_clean(kernel, dtype):
+    """The ring goes round more than once: each block has more pieces than places."""
+    numpy_type = np.dtype({"f32": "f4", "i64": "i8", "u8": "u1"}[dtype])
+    count = 3 * 7 * 32768 // numpy_type.itemsize + 1234
+    values = np.random.default_rng(3).integers(0, 100, count).astype(numpy_type)
+    out, races = flat_launch(f"{kernel}_{dtype}", values)
+    assert races == ()
+    total = out.view(np.uint64)[0] if dtype == "u8" else out[0]
+    assert total == values.sum(dtype=np.uint64 if dtype == "u8" else None)

@@ -4,6 +4,24 @@
 #include "executor.h"
 #include "hooks.h"
 
+/* ---- places ---- */
+
+static bool holds(const ptx_block *block, const uint8_t *place) {
+    return place >= block->shared.host && place < block->shared.host + block->shared.bytes;
+}
+
+static const ptx_block *block_of(const ptx_warp *w, const uint8_t *place) {
+    for (unsigned b = 0; b < PTX_MAX_CLUSTER && w->block->cluster->blocks[b]; b++)
+        if (holds(w->block->cluster->blocks[b], place))
+            return w->block->cluster->blocks[b];
+    return NULL;
+}
+
+static ptx_place place_of(const ptx_warp *w, const uint8_t *at) {
+    const ptx_block *block = block_of(w, at);
+    return (ptx_place){.block = block, .offset = block ? (u64)(at - block->shared.host) : 0};
+}
+
 /* ---- the 64 bits of an mbarrier; only what is done with them is laid down by PTX ---- */
 
 enum { MOST_ARRIVALS = (1 << 20) - 1, MOST_BYTES = (1 << 20) - 1, BYTES_BIAS = 1 << 21 };
@@ -64,12 +82,19 @@ static ptx_status update(ptx_warp *w, const ptx_instr *in, unsigned lane, uint8_
     b.bytes += (s32)c.bytes;
     b.pending -= c.arrivals;
     b.expected -= c.drops;
-    if (b.pending == 0 && b.bytes == 0) {
+    bool ends = b.pending == 0 && b.bytes == 0;
+    if (ends) {
         b.pending = b.expected;
         b.phase ^= 1;
     }
     u64 after = encode(&b);
     memcpy(place, &after, sizeof after);
+    if (w->block->observer_count)
+        ptx_hooks_mbarrier(w, &(ptx_arrival){.lane = lane,
+                                             .at = place_of(w, place),
+                                             .arrives = c.arrivals > 0,
+                                             .completes = c.bytes < 0,
+                                             .ends = ends});
     return PTX_OK;
 }
 
@@ -168,6 +193,19 @@ MBARRIER_UPDATE(arrive_expect_tx, true, .arrivals = 1, .bytes = number(w, in, 1,
 MBARRIER_UPDATE(arrive_drop, true, .arrivals = arrivals(w, in, i), .drops = arrivals(w, in, i))
 MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes = number(w, in, 1, i))
 
+/* Tells observers of the lanes that go on, those at one mbarrier together. */
+static void tell_waited(const ptx_warp *w, uint8_t *const place[PTX_LANES], uint32_t over) {
+    while (over) {
+        const uint8_t *at = place[__builtin_ctz(over)];
+        uint32_t together = 0;
+        for (uint32_t left = over; left; left &= left - 1)
+            if (place[__builtin_ctz(left)] == at)
+                together |= left & -left;
+        ptx_hooks_mbarrier_wait(w, place_of(w, at), together);
+        over &= ~together;
+    }
+}
+
 /* The phase that a state or a parity stands for is over when another one is under way. */
 static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool parity) {
     uint8_t *place[PTX_LANES];
@@ -190,6 +228,8 @@ static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask
     if (status != PTX_OK)
         return status;
     ptx_set_predicate(w, in, 0, mask, over);
+    if (w->block->observer_count)
+        tell_waited(w, place, over);
     if (over == mask)
         return PTX_OK;
     status = ptx_poll_watch(w, in, mask, seen);
@@ -223,17 +263,6 @@ static bool reserve_copy(ptx_cluster *cluster) {
                        sizeof *cluster->copies);
 }
 
-static bool holds(const ptx_block *block, const uint8_t *place) {
-    return place >= block->shared.host && place < block->shared.host + block->shared.bytes;
-}
-
-static const ptx_block *block_of(const ptx_warp *w, const uint8_t *place) {
-    for (unsigned b = 0; b < PTX_MAX_CLUSTER && w->block->cluster->blocks[b]; b++)
-        if (holds(w->block->cluster->blocks[b], place))
-            return w->block->cluster->blocks[b];
-    return NULL;
-}
-
 /* A bulk copy into shared memory takes its time, however short the way: what it will overwrite is gone at
    once, and what it brings is there when it reports to the mbarrier, which is when the warps have all had
    their turns. So a kernel that does not wait for it reads poison. */
@@ -257,6 +286,13 @@ static ptx_status start_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, un
                          "the mbarrier of a bulk copy is in another block than the copy's destination");
     if (!reserve_copy(cluster))
         return ptx_fault(w, in, (int)lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
+    if (w->block->observer_count)
+        ptx_hooks_async(w, in,
+                        &(ptx_async){.lane = lane,
+                                     .bytes = bytes,
+                                     .to = place_of(w, copy.to),
+                                     .from = place_of(w, from),
+                                     .barrier = place_of(w, copy.barrier)});
     memset(copy.to, PTX_POISON, bytes);
     copy.from = from;
     cluster->copies[cluster->copy_count++] = copy;
@@ -284,9 +320,6 @@ ptx_status ptx_copies_finish(ptx_cluster *cluster) {
         const ptx_copy *copy = &cluster->copies[k];
         u64 ignored;
         memmove(copy->to, copy->from, copy->bytes);
-        const ptx_block *block = block_of(copy->warp, copy->to);
-        if (block && block->observer_count)
-            ptx_hooks_delivery(block, (u64)(copy->to - block->shared.host), copy->bytes);
         status = update(copy->warp, copy->in, copy->lane, copy->barrier, (change){.bytes = -(s64)copy->bytes},
                         &ignored);
     }
@@ -319,6 +352,8 @@ PTX_HANDLER(bulk_store) {
             status = ptx_locate(w, in, i, PTX_SPACE_SHARED, further_address(w, in, 0, i), bytes, 16, &from);
         if (status != PTX_OK)
             return status;
+        if (w->block->observer_count)
+            ptx_hooks_async(w, in, &(ptx_async){.lane = i, .bytes = bytes, .from = place_of(w, from)});
         memcpy(to, from, bytes);
     }
     return PTX_OK;
@@ -360,6 +395,11 @@ PTX_HANDLER(bulk_prefetch) {
             ptx_status status = ptx_locate(w, in, i, in->space, main_address(w, in, i), size, size, &to);    \
             if (status == PTX_OK)                                                                            \
                 status = locate_barrier(w, in, i, further_address(w, in, in->vector, i), &barrier);          \
+            if (status == PTX_OK && w->block->observer_count)                                                \
+                ptx_hooks_async(                                                                             \
+                    w, in,                                                                                   \
+                    &(ptx_async){                                                                            \
+                        .lane = i, .bytes = size, .to = place_of(w, to), .barrier = place_of(w, barrier)});  \
             for (unsigned e = 0; e < in->vector && status == PTX_OK; e++)                                    \
                 memcpy(to + e * sizeof(T), (ptx_##T *)ptx_lanes(w, in, e) + i, sizeof(T));                   \
             if (status == PTX_OK)                                                                            \

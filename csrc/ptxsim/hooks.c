@@ -49,8 +49,16 @@ void ptx_hooks_cluster_barrier(const ptx_block *block) {
     TELL(block, cluster_barrier, block);
 }
 
-void ptx_hooks_delivery(const ptx_block *block, uint64_t address, uint64_t bytes) {
-    TELL(block, delivery, address, bytes);
+void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
+    TELL(warp->block, async, warp, in, copy);
+}
+
+void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival) {
+    TELL(warp->block, mbarrier, warp, arrival);
+}
+
+void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_place at, uint32_t mask) {
+    TELL(warp->block, mbarrier_wait, warp, at, mask);
 }
 
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
@@ -64,18 +72,6 @@ static void tell_access(const ptx_warp *warp, const ptx_instr *in, ptx_access *a
     access->space = space;
     access->mask = mask;
     TELL(warp->block, access, warp, in, access);
-}
-
-/* Of addresses beyond the block's own part, the part tells the rank of the block that they belong to. */
-static void tell_deliveries(const ptx_warp *warp, const ptx_access *access, uint32_t mask) {
-    if (access->effect == PTX_EFFECT_LOAD)
-        return;
-    for (; mask; mask &= mask - 1) {
-        u64 address = access->address[__builtin_ctz(mask)];
-        const ptx_block *block = warp->block->cluster->blocks[address / PTX_SHARED_PART - 1];
-        if (block)
-            ptx_hooks_delivery(block, address % PTX_SHARED_PART, access->bytes);
-    }
 }
 
 static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
@@ -106,7 +102,6 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
         access.address[i] -= window;
     tell_access(warp, in, &access, PTX_SPACE_SHARED, mask & own);
     tell_access(warp, in, &access, PTX_SPACE_CLUSTER, mask & others);
-    tell_deliveries(warp, &access, mask & others);
 }
 
 /* Lanes may name different members; each group is told once. */

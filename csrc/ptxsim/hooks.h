@@ -17,6 +17,29 @@ typedef struct ptx_access {
     uint64_t address[PTX_LANES];
 } ptx_access;
 
+/* A place in the shared memory of a block of the cluster. */
+typedef struct ptx_place {
+    const ptx_block *block; /* NULL: none */
+    uint64_t offset;
+} ptx_place;
+
+/* A copy by the hardware, or a store that reports to an mbarrier: when it is done nobody knows but those who
+   wait there. */
+typedef struct ptx_async {
+    unsigned lane;
+    uint64_t bytes;
+    ptx_place to, from, barrier; /* without block where that is not shared memory */
+} ptx_async;
+
+/* What happens to an mbarrier. */
+typedef struct ptx_arrival {
+    unsigned lane;
+    ptx_place at;
+    bool arrives;   /* the lane, else only bytes are counted */
+    bool completes; /* bytes have come */
+    bool ends;      /* the phase */
+} ptx_arrival;
+
 typedef struct ptx_hooks {
     /* The state for one place; NULL when memory ran out. The rest may be NULL where nothing is wanted.
      */
@@ -35,9 +58,10 @@ typedef struct ptx_hooks {
     void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
     /* All threads of the block's cluster have arrived at the barrier of the cluster. */
     void (*cluster_barrier)(void *state, const ptx_block *block);
-    /* Bytes reach the block's shared memory from elsewhere: by a bulk copy, or from a block of its cluster.
-     */
-    void (*delivery)(void *state, uint64_t address, uint64_t bytes);
+    void (*async)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
+    void (*mbarrier)(void *state, const ptx_warp *warp, const ptx_arrival *arrival);
+    /* The lanes of `mask` have seen that a phase is over. */
+    void (*mbarrier_wait)(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask);
     /* The launch is about to fail at this instruction. */
     void (*fault)(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 } ptx_hooks;
@@ -53,7 +77,9 @@ void ptx_hooks_block(const ptx_block *block, bool begins);
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
-void ptx_hooks_delivery(const ptx_block *block, uint64_t address, uint64_t bytes);
+void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
+void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival);
+void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_place at, uint32_t mask);
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 
 #endif

@@ -177,16 +177,14 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
     }
 }
 
+/* The handler of st.async tells of its stores itself. */
 static ptx_effect effect_of(const char *name, size_t length) {
     static const struct {
         const char *start;
         ptx_effect effect;
     } effects[] = {
-        {"ld.", PTX_EFFECT_LOAD},
-        {"st.", PTX_EFFECT_STORE},
-        {"atom.", PTX_EFFECT_ATOMIC},
-        {"red.", PTX_EFFECT_ATOMIC},
-        {"bar.warp.sync", PTX_EFFECT_WARP_SYNC},
+        {"ld.", PTX_EFFECT_LOAD},     {"st.async.", PTX_EFFECT_NONE}, {"st.", PTX_EFFECT_STORE},
+        {"atom.", PTX_EFFECT_ATOMIC}, {"red.", PTX_EFFECT_ATOMIC},    {"bar.warp.sync", PTX_EFFECT_WARP_SYNC},
     };
     for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
         size_t size = strlen(effects[i].start);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 static bool in_one_warp(const ptx_race *race) {
-    return race->first_thread / PTX_LANES == race->second_thread / PTX_LANES;
+    return race->first_block == race->second_block &&
+           race->first_thread / PTX_LANES == race->second_thread / PTX_LANES;
 }
 
 static bool same_place(const ptx_race *a, const ptx_race *b) {

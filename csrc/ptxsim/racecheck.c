@@ -4,13 +4,14 @@
 
 #include "diagnostic.h"
 #include "executor.h"
-#include "race_table.h"
+#include "race_order.h"
 
 /* A clock that passes this is set back at the next block. */
 #define LATEST (UINT32_MAX / 2)
 #define NO_THREAD UINT16_MAX
 
-/* The lanes of one warp that have read a word, of late and since the last ordering of the warp. */
+/* The lanes of one warp of the cluster that have read a word, of late and since the last ordering of the
+ * warp. */
 typedef struct readers {
     uint32_t time, pc, lanes;
     uint32_t warp;
@@ -37,65 +38,56 @@ struct ptx_racecheck {
     ptx_race_table table;
 };
 
-/* One block after the other, of those that share a place. Times count orderings; `knows` says up to when
- * another's accesses come before. */
-typedef struct checking {
-    const ptx_instr *code;
-    size_t shared_bytes;
-    unsigned unit; /* bytes of a cell */
-    cell *cells;
-    uint32_t now, access;
-    uint32_t begin, block_time;        /* of this block; its last barrier of all warps */
-    uint32_t warp_time[PTX_MAX_WARPS]; /* the last ordering of all lanes of a warp */
-    uint32_t part_time[PTX_MAX_WARPS]; /* and of some of its lanes */
-    uint32_t started[PTX_MAX_WARPS];   /* lanes that there are */
-    uint32_t warp_knows[PTX_MAX_WARPS][PTX_MAX_WARPS];
-    uint32_t lane_knows[PTX_MAX_WARPS][PTX_LANES][PTX_LANES];
-    uint64_t block;
-    ptx_race_table table;
-} checking;
+static const ptx_hooks hooks;
 
 /* One lane's access of one cell. */
 typedef struct touch {
     const ptx_instr *in;
-    const ptx_access *access;
+    const ptx_access *access;  /* NULL of a copy by the hardware */
+    const ptx_checking *owner; /* of the memory; its block may be another one of the cluster */
     const ptx_warp *warp;
     uint32_t pc;
+    ptx_effect effect;
     unsigned lane;
+    unsigned writer; /* the thread, or the copier that writes for it */
     uint64_t address;
 } touch;
 
-static uint16_t thread_of(const touch *t) {
-    return (uint16_t)(t->warp->index * PTX_LANES + t->lane);
+static unsigned thread_of(const ptx_checking *c, const touch *t) {
+    return c->first + t->warp->index * PTX_LANES + t->lane;
 }
 
-/* ---- order ---- */
-
-/* Whether what another lane of the warp did at `time` comes before what `lane` does now. */
-static inline bool lanes_ordered(const checking *c, unsigned warp, unsigned lane, unsigned other,
-                                 uint32_t time) {
-    return time < c->warp_time[warp] ||
-           (time < c->part_time[warp] && time < c->lane_knows[warp][lane][other]);
+ptx_checking *ptx_checking_of(const ptx_block *block) {
+    for (unsigned i = 0; i < block->observer_count; i++)
+        if (block->observers[i].hooks == &hooks)
+            return block->observers[i].state;
+    return NULL;
 }
 
-static bool ordered(const checking *c, const touch *t, unsigned thread, uint32_t time) {
-    unsigned warp = thread / PTX_LANES;
-    if (time < c->block_time || thread == thread_of(t))
-        return true;
-    if (warp == t->warp->index)
-        return lanes_ordered(c, warp, t->lane, thread % PTX_LANES, time);
-    return time < c->warp_knows[t->warp->index][warp];
+static inline bool ordered(const ptx_checking *c, const touch *t, unsigned thread, uint32_t time) {
+    return ptx_ordered(c, t->warp->index, t->lane, thread, time);
 }
 
 /* ---- reports ---- */
 
-static void report(checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first_thread) {
+/* The linear number of the block that a thread of the cluster belongs to; copies are those of who began them.
+ */
+static uint64_t block_of(const ptx_checking *c, const touch *t, unsigned thread) {
+    const ptx_block *block = t->warp->block->cluster->blocks[thread / c->threads];
+    return ptx_checking_of(block)->block;
+}
+
+static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
+    if (first >= c->everybody)
+        first = c->cluster->issuer[first - c->everybody];
     const ptx_race race = {.hazard = hazard,
                            .first_pc = first_pc,
                            .second_pc = t->pc,
-                           .first_thread = first_thread,
-                           .second_thread = thread_of(t),
-                           .block = c->block,
+                           .first_thread = first % c->threads,
+                           .second_thread = t->warp->index * PTX_LANES + t->lane,
+                           .first_block = block_of(c, t, first),
+                           .second_block = c->block,
+                           .block = t->owner->block,
                            .address = t->address,
                            .count = 1};
     ptx_race_table_add(&c->table, &race);
@@ -110,53 +102,51 @@ static const uint8_t *stored_value(const touch *t, unsigned lane) {
 }
 
 /* Lanes of one store that write the same value to one word do no harm. */
-static bool same_value(const checking *c, const touch *t, const writer *by) {
-    return by->access == c->access && t->access->effect == PTX_EFFECT_STORE &&
+static bool same_value(const ptx_checking *c, const touch *t, const writer *by) {
+    return by->access == c->cluster->access && t->access && t->effect == PTX_EFFECT_STORE &&
            memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
 }
 
 /* ---- cells ---- */
 
-static void check_writer(checking *c, const touch *t, const writer *by) {
-    if (by->time < c->block_time)
-        return;
+static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
     unsigned thread = by->thread;
+    if (by->time < c->block_time && thread - c->first < c->threads)
+        return;
     if (ordered(c, t, thread, by->time)) {
         if (by->other == NO_THREAD || ordered(c, t, by->other, by->time))
             return;
         thread = by->other;
     }
-    if (t->access->effect != PTX_EFFECT_STORE)
+    if (t->effect != PTX_EFFECT_STORE)
         report(c, t, PTX_HAZARD_WRITE_READ, by->pc, thread);
     else if (!same_value(c, t, by))
         report(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread);
 }
 
-static void check_readers(checking *c, const touch *t, const readers *r) {
-    if (r->time < c->block_time || !r->lanes)
+static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
+    unsigned first = r->warp * PTX_LANES;
+    if (!r->lanes || (r->time < c->block_time && first - c->first < c->threads))
         return;
     uint32_t lanes = r->lanes;
-    if (r->warp == t->warp->index) {
+    if (first == c->first + t->warp->index * PTX_LANES)
         lanes &= ~(1u << t->lane);
-        while (lanes && lanes_ordered(c, r->warp, t->lane, (unsigned)__builtin_ctz(lanes), r->time))
-            lanes &= lanes - 1;
-    } else if (r->time < c->warp_knows[t->warp->index][r->warp]) {
-        return;
-    }
+    while (lanes && ordered(c, t, first + (unsigned)__builtin_ctz(lanes), r->time))
+        lanes &= lanes - 1;
     if (lanes)
-        report(c, t, PTX_HAZARD_READ_WRITE, r->pc, r->warp * PTX_LANES + (unsigned)__builtin_ctz(lanes));
+        report(c, t, PTX_HAZARD_READ_WRITE, r->pc, first + (unsigned)__builtin_ctz(lanes));
 }
 
 /* Of the lanes that have read before, those stay whose reads this one does not follow. */
-static void note_read(const checking *c, const touch *t, cell *at) {
-    unsigned warp = t->warp->index;
+static void note_read(const ptx_checking *c, const touch *t, cell *at) {
+    unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
     readers *mine = &at->read[0];
-    if (mine->warp != warp || !mine->lanes) {
+    if (mine->warp != numbered || !mine->lanes) {
         readers before = *mine, *second = &at->read[1];
-        if (second->warp == warp)
+        if (second->warp == numbered)
             *mine = *second;
         else
-            *mine = (readers){.warp = warp};
+            *mine = (readers){.warp = numbered};
         if (before.lanes)
             *second = before;
     }
@@ -164,25 +154,25 @@ static void note_read(const checking *c, const touch *t, cell *at) {
         mine->lanes = 0;
     else if (mine->time < c->part_time[warp])
         for (uint32_t left = mine->lanes; left; left &= left - 1)
-            if (lanes_ordered(c, warp, t->lane, (unsigned)__builtin_ctz(left), mine->time))
+            if (ptx_lanes_ordered(c, warp, t->lane, (unsigned)__builtin_ctz(left), mine->time))
                 mine->lanes &= ~(left & -left);
     mine->lanes |= 1u << t->lane;
-    mine->time = c->now;
+    mine->time = c->cluster->now;
     mine->pc = t->pc;
 }
 
-static void note_write(const checking *c, const touch *t, writer *by, bool joins) {
+static void note_write(const ptx_checking *c, const touch *t, writer *by, bool joins) {
     by->other = joins ? by->thread : NO_THREAD;
-    by->thread = thread_of(t);
-    by->time = c->now;
+    by->thread = (uint16_t)t->writer;
+    by->time = c->cluster->now;
     by->pc = t->pc;
-    by->access = c->access;
+    by->access = c->cluster->access;
 }
 
-static inline void touch_cell(checking *c, const touch *t, cell *at) {
-    ptx_effect effect = t->access->effect;
+static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
+    ptx_effect effect = t->effect;
     if (effect != PTX_EFFECT_STORE && at->write.time < c->begin && at->atomic.time < c->begin)
-        report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(t));
+        report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(c, t));
     check_writer(c, t, &at->write);
     if (effect != PTX_EFFECT_ATOMIC)
         check_writer(c, t, &at->atomic);
@@ -198,63 +188,76 @@ static inline void touch_cell(checking *c, const touch *t, cell *at) {
         note_write(c, t, &at->atomic, !ordered(c, t, at->atomic.thread, at->atomic.time));
 }
 
+static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
+    const ptx_checking *owner = t->owner;
+    if (address > owner->shared_bytes || bytes > owner->shared_bytes - address || address % owner->unit)
+        return; /* the executor will say so */
+    for (t->address = address; t->address < address + bytes; t->address += owner->unit)
+        touch_cell(c, t, &owner->cells[t->address / owner->unit]);
+}
+
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
-    checking *c = state;
-    if (access->space != PTX_SPACE_SHARED)
+    ptx_checking *c = state;
+    bool remote = access->space == PTX_SPACE_CLUSTER;
+    if (access->space != PTX_SPACE_SHARED && !remote)
         return;
-    c->access++;
-    touch t = {.in = in, .access = access, .warp = warp, .pc = (uint32_t)(in - c->code)};
+    c->cluster->access++;
+    touch t = {.in = in,
+               .access = access,
+               .owner = c,
+               .warp = warp,
+               .pc = (uint32_t)(in - c->code),
+               .effect = access->effect};
     for (uint32_t left = access->mask; left; left &= left - 1) {
         t.lane = (unsigned)__builtin_ctz(left);
+        t.writer = thread_of(c, &t);
         uint64_t address = access->address[t.lane];
-        if (address > c->shared_bytes || access->bytes > c->shared_bytes - address || address % c->unit)
-            continue; /* the executor will say so */
-        for (t.address = address; t.address < address + access->bytes; t.address += c->unit)
-            touch_cell(c, &t, &c->cells[t.address / c->unit]);
+        if (remote) {
+            uint64_t rank = address / PTX_SHARED_PART - 1;
+            if (rank >= warp->worker->run->cluster_blocks)
+                continue;
+            t.owner = ptx_checking_of(warp->block->cluster->blocks[rank]);
+            address %= PTX_SHARED_PART;
+        }
+        touch_bytes(c, &t, address, access->bytes);
     }
 }
 
-/* Written, but by no thread of this block. */
-static void on_delivery(void *state, uint64_t address, uint64_t bytes) {
-    checking *c = state;
-    if (address > c->shared_bytes || bytes > c->shared_bytes - address)
-        return; /* the executor will say so */
-    for (uint64_t i = address / c->unit; i * c->unit < address + bytes; i++)
-        if (c->cells[i].write.time < c->begin)
-            c->cells[i].write = (writer){.time = c->begin};
+/* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
+static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
+    ptx_checking *c = state;
+    touch t = {.in = in, .warp = warp, .pc = (uint32_t)(in - c->code), .lane = copy->lane};
+    c->cluster->access++;
+    t.writer = thread_of(c, &t);
+    if (copy->from.block) {
+        t.effect = PTX_EFFECT_LOAD;
+        t.owner = ptx_checking_of(copy->from.block);
+        touch_bytes(c, &t, copy->from.offset, copy->bytes);
+    }
+    if (copy->to.block) {
+        t.effect = PTX_EFFECT_STORE;
+        t.owner = ptx_checking_of(copy->to.block);
+        t.writer = ptx_order_copy(c, copy->barrier, t.writer);
+        touch_bytes(c, &t, copy->to.offset, copy->bytes);
+    }
 }
 
 /* ---- orderings ---- */
 
-/* Everybody in `mask` learns what any of them knows, and what they all did until now. `count` rows of `width`
-   entries each. */
-static void share(uint32_t (*knows)[PTX_LANES], uint32_t mask, uint32_t now) {
-    uint32_t row[PTX_LANES] = {0};
-    for (uint32_t left = mask; left; left &= left - 1) {
-        const uint32_t *of_one = knows[__builtin_ctz(left)];
-        for (unsigned i = 0; i < PTX_LANES; i++)
-            row[i] = of_one[i] > row[i] ? of_one[i] : row[i];
-    }
-    for (uint32_t left = mask; left; left &= left - 1)
-        row[__builtin_ctz(left)] = now;
-    for (uint32_t left = mask; left; left &= left - 1)
-        memcpy(knows[__builtin_ctz(left)], row, sizeof row);
+static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
+    ptx_order_warp_sync(state, warp, members);
 }
 
-static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
-    checking *c = state;
-    unsigned w = warp->index;
-    c->now++;
-    if ((members & c->started[w]) == c->started[w]) {
-        c->warp_time[w] = c->now;
-    } else {
-        c->part_time[w] = c->now;
-        share(c->lane_knows[w], members, c->now);
-    }
+static void on_mbarrier(void *state, const ptx_warp *warp, const ptx_arrival *arrival) {
+    ptx_order_arrive(state, warp, arrival);
+}
+
+static void on_mbarrier_wait(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask) {
+    ptx_order_wait(state, warp, at, mask);
 }
 
 /* Warps that wait at different instructions: the condition around a barrier was not the same for all. */
-static void check_barrier(checking *c, const ptx_block *block, uint32_t mask) {
+static void check_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
     unsigned first = (unsigned)__builtin_ctz(mask);
     for (uint32_t left = mask; left; left &= left - 1) {
         const ptx_warp *one = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
@@ -265,6 +268,8 @@ static void check_barrier(checking *c, const ptx_block *block, uint32_t mask) {
                                .second_pc = other->pc - 1,
                                .first_thread = first * PTX_LANES,
                                .second_thread = other->index * PTX_LANES,
+                               .first_block = c->block,
+                               .second_block = c->block,
                                .block = c->block,
                                .count = 1};
         ptx_race_table_add(&c->table, &race);
@@ -272,24 +277,12 @@ static void check_barrier(checking *c, const ptx_block *block, uint32_t mask) {
 }
 
 static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
-    checking *c = state;
-    c->now++;
-    check_barrier(c, block, mask);
-    unsigned warps = 0;
-    for (uint32_t left = mask; left; left &= left - 1, warps++)
-        c->warp_time[__builtin_ctz(left)] = c->now;
-    if (warps == block->live_warps)
-        c->block_time = c->now;
-    else
-        share(c->warp_knows, mask, c->now);
+    check_barrier(state, block, mask);
+    ptx_order_barrier(state, block, mask);
 }
 
-/* What any thread did before it arrived comes before what any does after it waited. */
 static void on_cluster_barrier(void *state, const ptx_block *block) {
-    checking *c = state;
-    c->block_time = ++c->now;
-    for (unsigned i = 0; i < block->worker->warp_count; i++)
-        c->warp_time[i] = c->now;
+    ptx_order_cluster_barrier(state, block);
 }
 
 /* Where the lanes of `missing` would have gone on. */
@@ -301,7 +294,7 @@ static uint32_t place_of(const ptx_warp *warp, uint32_t missing) {
 }
 
 static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
-    checking *c = state;
+    ptx_checking *c = state;
     if (status != PTX_ERR_BARRIER || !warp->active) /* a warp that has ended may have left a copy behind */
         return;
     uint32_t missing = warp->live & ~warp->active, first = warp->index * PTX_LANES;
@@ -310,6 +303,8 @@ static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx
                      .second_pc = PTX_NO_PC,
                      .first_thread = first + (unsigned)__builtin_ctz(warp->active),
                      .second_thread = first,
+                     .first_block = c->block,
+                     .second_block = c->block,
                      .block = c->block,
                      .count = 1};
     const ptx_block *block = warp->block;
@@ -344,49 +339,59 @@ static unsigned unit_of(const ptx_kernel *kernel) {
     return unit;
 }
 
+static bool has_mbarriers(const ptx_kernel *kernel) {
+    for (size_t pc = 0; pc < kernel->count; pc++)
+        if (kernel->code[pc].run == ptx_op_mbarrier_init)
+            return true;
+    return false;
+}
+
+static void release(ptx_checking *c) {
+    ptx_order_close(c);
+    free(c->cells);
+    free(c);
+}
+
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
     (void)self;
-    checking *c = calloc(1, sizeof *c);
+    ptx_checking *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->code = worker->kernel->code;
     c->shared_bytes = worker->run->shared_bytes;
     c->unit = unit_of(worker->kernel);
-    c->cells = calloc(c->shared_bytes / c->unit + 1, sizeof *c->cells);
-    if (!c->cells) {
-        free(c);
-        return NULL;
-    }
-    return c;
+    c->threads = worker->warp_count * PTX_LANES;
+    c->everybody = c->threads * worker->run->cluster_blocks;
+    c->cells = calloc(c->shared_bytes / c->unit + 1, sizeof(cell));
+    if (c->cells && ptx_order_open(c, has_mbarriers(worker->kernel)))
+        return c;
+    release(c);
+    return NULL;
 }
 
 static void detach(ptx_observer *self, void *state) {
     ptx_racecheck *racecheck = (ptx_racecheck *)self;
-    checking *c = state;
+    ptx_checking *c = state;
     for (size_t i = 0; i < c->table.count; i++)
         ptx_race_table_add(&racecheck->table, &c->table.races[i]);
     racecheck->table.dropped += c->table.dropped;
     ptx_race_table_sort(&racecheck->table);
-    free(c->cells);
-    free(c);
+    release(c);
+}
+
+/* All times are forgotten. */
+static void reset(ptx_checking *c) {
+    memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof(cell));
+    ptx_order_reset(c);
 }
 
 static void block_begin(void *state, const ptx_block *block) {
-    checking *c = state;
-    if (c->now > LATEST) {
-        c->now = 0;
-        memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof *c->cells);
-        memset(c->warp_knows, 0, sizeof c->warp_knows);
-        memset(c->lane_knows, 0, sizeof c->lane_knows);
-        memset(c->part_time, 0, sizeof c->part_time);
-    }
-    c->begin = ++c->now; /* the time of deliveries, before all that this block does */
-    c->block_time = ++c->now;
+    ptx_checking *c = state;
     const ptx_worker *worker = block->worker;
-    for (unsigned i = 0; i < worker->warp_count; i++) {
-        c->warp_time[i] = c->now;
-        c->started[i] = block->warps[i].live;
-    }
+    if (block->rank == 0 && c->own.now > LATEST)
+        for (unsigned b = 0; b < worker->run->cluster_blocks; b++)
+            reset(ptx_checking_of(block->cluster->blocks[b]));
+    ptx_order_begin(c, block);
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
     c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
 }
@@ -398,7 +403,9 @@ static const ptx_hooks hooks = {.attach = attach,
                                 .warp_sync = on_warp_sync,
                                 .barrier = on_barrier,
                                 .cluster_barrier = on_cluster_barrier,
-                                .delivery = on_delivery,
+                                .async = on_async,
+                                .mbarrier = on_mbarrier,
+                                .mbarrier_wait = on_mbarrier_wait,
                                 .fault = on_fault};
 
 ptx_status ptx_racecheck_create(const ptx_kernel *kernel, ptx_racecheck **out, ptx_error *error) {

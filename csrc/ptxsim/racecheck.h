@@ -3,8 +3,7 @@
    Each word remembers who wrote it last and who has read it since. Two accesses of one word by different
    threads, one of them a write, must be ordered: by a barrier of the block, or within a warp by bar.warp.sync
    (__syncwarp). Shuffles and votes order nothing, as CUDA defines them. Atomics do not race with each other,
-   nor do lanes that write the same value in one instruction. What bulk copies and other blocks of a cluster
-   bring counts as written, and is not looked at for races. Time is counted in such orderings, as in
+   nor do lanes that write the same value in one instruction. Time is counted in such orderings, as in
    FastTrack (Flanagan and Freund, PLDI 2009), but with warps and blocks in the place of single threads. */
 #ifndef PTXSIM_RACECHECK_H
 #define PTXSIM_RACECHECK_H
@@ -25,7 +24,8 @@ typedef struct ptx_race {
     ptx_hazard hazard;
     uint32_t first_pc, second_pc;         /* in order of execution; PTX_NO_PC where there is none */
     uint32_t first_thread, second_thread; /* warp * 32 + lane */
-    uint64_t block;                       /* linear number */
+    uint64_t first_block, second_block;   /* the threads' blocks, linear numbers */
+    uint64_t block;                       /* the one whose shared memory it is */
     uint64_t address;                     /* in shared memory, in bytes */
     uint64_t count;                       /* how often, lane by lane */
 } ptx_race;

@@ -1,0 +1,20 @@
+// expect: nothing
+// Barriers of the cluster between writes, reads and writes.
+#include <cooperative_groups.h>
+
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void __cluster_dims__(3, 1, 1) clean_cluster(const float *in, float *out, unsigned n) {
+    __shared__ float slots[128];
+    auto cluster = cg::this_cluster();
+    const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float *next = cluster.map_shared_rank(slots, (cluster.block_rank() + 1) % 3);
+    slots[t] = i < n ? in[i] : 0.0f;
+    cluster.sync();
+    const float x = next[t];
+    cluster.sync();
+    next[127 - t] = x;
+    cluster.sync();
+    out[i] = slots[t];
+    cluster.sync(); // nobody's shared memory ends while others use it
+}

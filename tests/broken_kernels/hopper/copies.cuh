@@ -1,0 +1,41 @@
+// mbarriers and bulk copies, an instruction a function.
+#pragma once
+#include <cstdint>
+
+__device__ inline uint32_t shared_address(const void *at) {
+    return uint32_t(__cvta_generic_to_shared(at));
+}
+
+__device__ inline void open(uint64_t *barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
+                 : "memory");
+}
+
+__device__ inline void arrive(uint64_t *barrier) {
+    asm volatile(
+        "{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier))
+        : "memory");
+}
+
+__device__ inline void copy(void *to, const void *from, unsigned bytes, uint64_t *barrier) {
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1; }" ::"r"(
+                     shared_address(barrier)),
+                 "r"(bytes)
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(barrier))
+        : "memory");
+}
+
+__device__ inline void wait(uint64_t *barrier, unsigned parity) {
+    uint32_t done;
+    do {
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(shared_address(barrier)), "r"(parity)
+            : "memory");
+    } while (!done);
+}

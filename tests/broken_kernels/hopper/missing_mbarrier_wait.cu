@@ -1,0 +1,16 @@
+// expect: race
+// A barrier of the block says nothing of a copy that is under way.
+#include "copies.cuh"
+
+extern "C" __global__ void missing_mbarrier_wait(const float *in, float *out, unsigned n) {
+    __shared__ alignas(16) float slots[128];
+    __shared__ alignas(8) uint64_t full;
+    const unsigned t = threadIdx.x;
+    if (t == 0)
+        open(&full, 1);
+    __syncthreads();
+    if (t == 0)
+        copy(slots, in, sizeof slots, &full);
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + t] = slots[127 - t] + float(n);
+}

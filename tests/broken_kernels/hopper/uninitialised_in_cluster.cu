@@ -1,0 +1,18 @@
+// expect: uninitialised
+// Half of the words that another block reads were never written.
+#include <cooperative_groups.h>
+
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void __cluster_dims__(3, 1, 1)
+    uninitialised_in_cluster(const float *in, float *out, unsigned n) {
+    __shared__ float slots[128];
+    auto cluster = cg::this_cluster();
+    const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    float *next = cluster.map_shared_rank(slots, (cluster.block_rank() + 1) % 3);
+    if (t < 64)
+        slots[t] = i < n ? in[i] : 0.0f;
+    cluster.sync();
+    out[i] = next[t];
+    cluster.sync(); // nobody's shared memory ends while others use it
+}
