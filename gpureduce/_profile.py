@@ -176,7 +176,7 @@ class Race:
         if self.kind in ("uninitialised", "barrier"):
             return "a write" if self.kind == "uninitialised" else "one barrier for all"
         if self.by_copy and self.kind != "read-write":
-            return "a wait at the copy's mbarrier"
+            return "a wait at the mbarrier of the copy, or a barrier before it"
         if not self.same_block:
             return "a barrier of the cluster"
         return "__syncwarp" if self.same_warp else "__syncthreads"

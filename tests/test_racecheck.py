@@ -1,6 +1,7 @@
 """The race detector: every rung but the racy one is clean, and each deliberately broken kernel is flagged."""
 
 import json
+import re
 import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -168,7 +169,11 @@ def test_there_are_broken_kernels_for_hopper():
 
 def test_reports_name_copies_and_blocks(broken_ptx):
     race, *_ = run(broken_ptx["missing_mbarrier_wait"], "missing_mbarrier_wait").races
-    assert race.kind == "write-read" and race.by_copy and race.missing == "a wait at the copy's mbarrier"
+    assert (
+        race.kind == "write-read"
+        and race.by_copy
+        and race.missing == "a wait at the mbarrier of the copy, or a barrier before it"
+    )
     assert race.first.thread == 0 and race.first.ptx.startswith("cp.async.bulk")
     races = run(broken_ptx["missing_cluster_barrier"], "missing_cluster_barrier").races
     race = next(race for race in races if race.kind == "write-read")
@@ -177,13 +182,16 @@ def test_reports_name_copies_and_blocks(broken_ptx):
     assert f"of block {race.second.block}" in str(race)
 
 
-def flat_launch(kernel, values):
+FLAT_SUM = Path(gpureduce.__file__).parent / "kernels" / "flat_sum.ptx"
+
+
+def flat_launch(kernel, values, text=None):
     """Run a kernel of the default way by itself, observed; return its result and its races."""
     count = values.size
+    text = text or FLAT_SUM.read_text()
     out, slots = np.zeros(16, values.dtype), np.zeros(264 * 8, np.uint64)
     flags = 1  # GR_FLAT_FINAL
     params = struct.pack("<4Q2I4Q16x", 0, 0, count, 0, flags, 0, 0, 0, 0, count)
-    text = (Path(gpureduce.__file__).parent / "kernels" / "flat_sum.ptx").read_text()
     block, shared = (256, 6 * 32768) if kernel.startswith("ring") else (512, 0)
     places = ((values, 0), (out, 8), (slots, 24))
     one = (1, 1, 1)
@@ -205,3 +213,16 @@ def test_the_default_kernels_are_clean(kernel, dtype):
     assert races == ()
     total = out.view(np.uint64)[0] if dtype == "u8" else out[0]
     assert total == values.sum(dtype=np.uint64 if dtype == "u8" else None)
+
+
+def test_the_ring_needs_each_of_its_barriers():
+    """But for the first, which tells the others that the mbarriers are set up: that is not looked at."""
+    text = FLAT_SUM.read_text()
+    first = text.index(".entry ring_sum_f32(")
+    end = text.index("\n}", first)
+    barriers = list(re.finditer(r"bar\.sync[^;]*;", text[first:end]))
+    values = np.random.default_rng(3).integers(0, 100, 3 * 7 * 8192).astype(np.float32)
+    assert len(barriers) >= 3
+    for barrier in barriers[1:]:
+        changed = text[: first + barrier.start()] + text[first + barrier.end() :]
+        assert broken.flagged(flat_launch("ring_sum_f32", values, changed)[1]) == {"race"}
