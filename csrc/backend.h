@@ -19,8 +19,9 @@ typedef struct gr_device_info {
     int capability_major, capability_minor; /* the compute capability, 0.0 on the simulator */
     uint32_t multiprocessors;
     uint32_t threads_per_multiprocessor;
-    uint64_t memory_bytes; /* total device memory */
-    int driver_version;    /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
+    uint64_t memory_bytes;            /* total device memory */
+    uint64_t memory_bytes_per_second; /* peak, by its clock and the width of its bus; 0 on the simulator */
+    int driver_version;               /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
 } gr_device_info;
 
 /* A compiled rung as the package ships it. Both texts live as long as the backend. */

@@ -476,20 +476,20 @@ static gr_status read_attribute(const gr_cuda_driver *driver, gr_cu_device devic
 
 static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr_device_info *info,
                            gr_error *error) {
-    int multiprocessors = 0, threads = 0;
+    int multiprocessors = 0, threads = 0, clock_khz = 0, bus_bits = 0;
+    const struct {
+        int attribute, *value;
+    } wanted[] = {{GR_CU_DEVICE_CAPABILITY_MAJOR, &info->capability_major},
+                  {GR_CU_DEVICE_CAPABILITY_MINOR, &info->capability_minor},
+                  {GR_CU_DEVICE_MULTIPROCESSORS, &multiprocessors},
+                  {GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &threads},
+                  {GR_CU_DEVICE_MEMORY_CLOCK_KHZ, &clock_khz},
+                  {GR_CU_DEVICE_MEMORY_BUS_BITS, &bus_bits}};
     size_t memory = 0;
     gr_status status = gr_cuda_check(driver, driver->device_name(info->name, (int)sizeof info->name, device),
                                      error, "reading the device's name");
-    if (status == GR_OK)
-        status =
-            read_attribute(driver, device, GR_CU_DEVICE_CAPABILITY_MAJOR, &info->capability_major, error);
-    if (status == GR_OK)
-        status =
-            read_attribute(driver, device, GR_CU_DEVICE_CAPABILITY_MINOR, &info->capability_minor, error);
-    if (status == GR_OK)
-        status = read_attribute(driver, device, GR_CU_DEVICE_MULTIPROCESSORS, &multiprocessors, error);
-    if (status == GR_OK)
-        status = read_attribute(driver, device, GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &threads, error);
+    for (size_t i = 0; status == GR_OK && i < sizeof wanted / sizeof *wanted; ++i)
+        status = read_attribute(driver, device, wanted[i].attribute, wanted[i].value, error);
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->device_memory(&memory, device), error,
                                "reading the device's memory size");
@@ -499,6 +499,8 @@ static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr
     info->multiprocessors = (uint32_t)multiprocessors;
     info->threads_per_multiprocessor = (uint32_t)threads;
     info->memory_bytes = memory;
+    /* Two transfers a clock: it is double data rate. */
+    info->memory_bytes_per_second = 2 * 1000 * (uint64_t)clock_khz * (uint64_t)bus_bits / 8;
     return status;
 }
 

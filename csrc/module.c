@@ -83,10 +83,10 @@ cleanup:
 }
 
 static PyObject *device_tuple(const gr_device_info *info) {
-    return Py_BuildValue("(siz(ii)IKi)", info->kind == GR_DEVICE_CUDA ? "cuda" : "sim", info->index,
+    return Py_BuildValue("(siz(ii)IKiK)", info->kind == GR_DEVICE_CUDA ? "cuda" : "sim", info->index,
                          info->name, info->capability_major, info->capability_minor,
                          (unsigned)info->multiprocessors, (unsigned long long)info->memory_bytes,
-                         info->driver_version);
+                         info->driver_version, (unsigned long long)info->memory_bytes_per_second);
 }
 
 static int append_device(PyObject *list, const gr_device_info *info) {

@@ -55,6 +55,8 @@ class Device:
         The whole of its memory, in bytes.
     driver_version : int
         CUDA version of the driver, 13000 for 13.0; 0 for the simulator.
+    memory_bytes_per_second : int
+        The peak of its memory, by its clock and the width of its bus; 0 for the simulator.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Device:
     multiprocessors: int
     memory_bytes: int
     driver_version: int
+    memory_bytes_per_second: int
 
     def __str__(self) -> str:
         return "sim" if self.kind == "sim" else f"cuda:{self.index}"

@@ -169,8 +169,10 @@ def test_devices():
         if record.kind == "cuda":
             assert str(record) == f"cuda:{record.index}" and record.driver_version >= 12000
             assert record.compute_capability >= (7, 5)
+            assert 10**11 < record.memory_bytes_per_second < 10**14
         else:
             assert record.kind == str(record) == "sim" and record.driver_version == 0
+            assert record.memory_bytes_per_second == 0
 
 
 def test_cuda_devices_come_in_order():

@@ -134,6 +134,12 @@ gr_cu_result cuDeviceGetAttribute(int *value, int attribute, gr_cu_device device
     case GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR:
         *value = 2048;
         break;
+    case GR_CU_DEVICE_MEMORY_CLOCK_KHZ:
+        *value = 3000000;
+        break;
+    case GR_CU_DEVICE_MEMORY_BUS_BITS:
+        *value = 6144;
+        break;
     case GR_CU_DEVICE_CAPABILITY_MAJOR:
         *value = state.capability_major;
         break;

@@ -288,7 +288,7 @@ static void test_info(void) {
         CHECK(info.kind == GR_DEVICE_CUDA && info.index == 2 && strcmp(info.name, "Fake GPU 2") == 0);
         CHECK(info.capability_major == 9 && info.capability_minor == 0 && info.driver_version == 13000);
         CHECK(info.multiprocessors == 134 && info.threads_per_multiprocessor == 2048);
-        CHECK(info.memory_bytes == 123456789);
+        CHECK(info.memory_bytes == 123456789 && info.memory_bytes_per_second == 4608000000000);
     }
     CHECK(strcmp(b->image_suffix, ".fatbin") == 0);
     gr_backend *second = open_device(2);
