@@ -41,7 +41,9 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
                                                &interrupt, &scalar, &error);
     PyEval_RestoreThread(thread);
     gr_array_release(&parsed.array);
-    PyObject *result = status == GR_OK ? py_result(state, parsed.request.dtype, scalar) : NULL;
+    PyObject *result = status == GR_OK
+                           ? py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), scalar)
+                           : NULL;
     PyObject *all = outcome(state, &profile, status, &error, result);
     gr_profile_release(&profile);
     return all;

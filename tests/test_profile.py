@@ -29,6 +29,13 @@ def test_the_result_is_that_of_an_ordinary_run(variant):
     assert gpureduce.profile(data, variant).result == data.sum()
 
 
+@pytest.mark.parametrize(("variant", "op"), [("v3", "any"), ("v3", "all"), ("cub_block", "argmax")])
+def test_the_result_has_the_dtype_of_its_operator(variant, op):
+    data = np.random.default_rng(3).random(1003, dtype=np.float32)
+    result = gpureduce.profile(data, variant, op).result
+    assert result == getattr(np, op)(data) and result.dtype == getattr(np, op)(data).dtype
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bank_conflicts_by_hand(dtype):
     """One block of v1: in the round of stride s, the lanes of a warp are 2s slots apart."""
