@@ -17,6 +17,8 @@ except ModuleNotFoundError as error:
         "another directory if it is installed already"
     ) from error
 
+from typing import TYPE_CHECKING
+
 from gpureduce import numpy_like
 from gpureduce._device_array import DeviceArray, to_device
 from gpureduce._devices import Device, SimulatorWarning, devices, free_memory
@@ -44,7 +46,15 @@ from gpureduce._simulate import simulate
 from gpureduce._variants import Variant, ptx, source, variants
 from gpureduce._version import __version__
 
+# These use the names above.
+if TYPE_CHECKING:
+    from gpureduce.bench.runner import bench
+else:
+    from gpureduce import bench
+from gpureduce.bench.result import BenchResult
+
 __all__ = [
+    "BenchResult",
     "CompileError",
     "Device",
     "DeviceArray",
@@ -59,6 +69,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "bench",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",

@@ -1,143 +1,45 @@
-"""The command line: ``python -m gpureduce demo`` and ``python -m gpureduce info``.
-
-Exit codes: 0 fine, 1 a sum was wrong or a device failed, 2 wrong usage.
-"""
+"""The command line: ``gpureduce``, or ``python -m gpureduce``."""
 
 from __future__ import annotations
 
 import argparse
-import math
-import platform
+import contextlib
+import os
 import sys
-import time
+import warnings
+from collections.abc import Callable
 
-import numpy as np
-
-from gpureduce import Device, DeviceError, Variant, __version__, devices, variants
-from gpureduce import sum as sum_on_device
+from gpureduce import DeviceError, __version__
+from gpureduce import _commands as commands
+from gpureduce._demo import DTYPES, GPU_SIZE, SIMULATOR_SIZE, run_demo
 from gpureduce._devices import resolve
 
-GPU_SIZE = 2**22 + 3
-SIMULATOR_SIZE = 2**18 + 3
-DTYPES = ("float32", "float64", "int32", "int64")
+DESCRIPTION = "Reductions of arrays on an NVIDIA GPU or, without one, on a simulator, rung by rung."
+EXAMPLES = """\
+where to start:
+  gpureduce demo                          sum an array with every variant and see that they agree
+  gpureduce sum measurements.npy          sum a file of NumPy's
+  gpureduce variants                      the rungs, and what is new in each
+  gpureduce profile v1 --source           the source of a rung, its counters in the margin
+  gpureduce profile v0 --compare v2       two rungs side by side
+  gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
+  gpureduce plot -o ladder.svg            the chart of the results that come with the package
+
+exit codes: 0 all is well; 1 it failed (no such GPU, out of memory, a wrong sum, a missing library);
+2 the command line is wrong, or a file it names; 130 interrupted. Errors are one line on standard error.
+"""
 
 
-def demo_array(dtype: str, size: int) -> np.ndarray:
-    """Return the array that the demo sums.
-
-    Parameters
-    ----------
-    dtype : str
-        One of the dtypes of `variants`.
-    size : int
-        The number of elements.
-
-    Returns
-    -------
-    numpy.ndarray
-        For floats the lengths of random steps, lognormal and so spread over several orders of magnitude;
-        for integers numbers from the whole range of the dtype. The seed is fixed.
-    """
-    rng = np.random.default_rng(2026)
-    if np.dtype(dtype).kind == "f":
-        return rng.lognormal(0.0, 1.0, size).astype(dtype)
-    limits = np.iinfo(dtype)
-    return rng.integers(limits.min, limits.max, size=size, dtype=dtype, endpoint=True)
-
-
-def _relative_error(value: np.generic, exact: int | float) -> float:
-    if value == exact:
-        return 0.0
-    return abs(float(value) - float(exact)) / abs(float(exact)) if exact else math.inf
-
-
-def _exact_sum(array: np.ndarray) -> int | float:
-    if array.dtype.kind == "f":
-        return math.fsum(array.tolist())
-    return (int(sum(array.tolist())) + 2**63) % 2**64 - 2**63  # int64 wraps, in numpy.sum too
-
-
-def _tolerance(array: np.ndarray, variant: Variant) -> float:
-    """Return the relative error that a tree over positive numbers may have: its depth in roundings."""
-    if array.dtype.kind != "f":
-        return 0.0
-    threads = 2**16  # at least as many share the work
-    depth = 2 * math.ceil(math.log2(array.size + 1)) + array.size / threads + 16
-    if variant.float_atomics:
-        depth += array.size / 64  # block sums added one after the other
-    return depth * float(np.finfo(array.dtype).eps) / 2
-
-
-def _timed_sum(array: np.ndarray, variant: Variant, device: Device) -> tuple[np.generic, float]:
-    sum_on_device(array[:1], variant=variant.name, device=device)  # loads the kernels
-    start = time.perf_counter()
-    result = sum_on_device(array, variant=variant.name, device=device)
-    return result, (time.perf_counter() - start) * 1e3
-
-
-def _find_device(wanted: str | None) -> Device:
-    kind_and_index = resolve(wanted)
-    for device in devices():
-        if resolve(device) == kind_and_index:
-            return device
-    raise DeviceError(f"{wanted}: no such device; there are {', '.join(map(str, devices()))}")
-
-
-def _run_demo(args: argparse.Namespace) -> int:
-    device = _find_device(args.device)
-    simulated = device.kind == "sim"
-    size = args.size if args.size is not None else SIMULATOR_SIZE if simulated else GPU_SIZE
-    array = demo_array(args.dtype, size)
-    exact = _exact_sum(array)
-    by_numpy = np.sum(array)
-
-    print(f"{size:,} elements of {args.dtype} on {device} ({device.name})")
-    print(
-        f"exact sum {exact!r}; numpy.sum {by_numpy!s}, relative error {_relative_error(by_numpy, exact):.1e}"
-    )
-    if simulated:
-        print("times: simulated on the CPU, not a GPU time; array in to scalar out")
-    else:
-        print("times: array in host memory to scalar in host memory, the copy included")
-    records = [variant for variant in variants() if args.dtype in variant.dtypes and variant.runs_on(device)]
-    width = max(len(variant.title) for variant in records)
-    print(f"\n{'variant':<13}{'':<{width}}  {'result':>22}  {'ms':>9}  {'rel. error':>10}  agrees")
-    wrong = []
-    for variant in records:
-        result, milliseconds = _timed_sum(array, variant, device)
-        error = _relative_error(result, exact)
-        agrees = error <= _tolerance(array, variant)
-        # A rung that is wrong on purpose may be wrong on a GPU.
-        if not agrees and variant.role != "study":
-            wrong.append(variant.name)
-        print(
-            f"{variant.name:<13}{variant.title:<{width}}  {result!s:>22}  {milliseconds:>9.3f}  "
-            f"{error:>10.1e}  {'yes' if agrees else 'NO'}"
-        )
-    if wrong:
-        print(f"gpureduce: wrong sums from {', '.join(wrong)}", file=sys.stderr)
-    return 1 if wrong else 0
-
-
-def _run_info(args: argparse.Namespace) -> int:
-    print(f"gpureduce {__version__}, Python {platform.python_version()}, NumPy {np.__version__}")
-    for device in devices():
-        major, minor = device.compute_capability
-        details = f", compute capability {major}.{minor}" if device.kind == "cuda" else ""
-        print(
-            f"{device!s:<8} {device.name}{details}, {device.multiprocessors} multiprocessors, "
-            f"{device.memory_bytes / 2**30:.1f} GiB"
-        )
-    for variant in variants():
-        print(f"{variant.name:<13} {variant.title}{'' if variant.installed else ' (not installed)'}")
-    return 0
-
-
-def _size(text: str) -> int:
-    value = int(text)
+def _count(text: str) -> int:
+    """Return a number of elements: 1000000, 1_000_000, 2^20 or 2**20."""
+    base, power, exponent = text.replace("**", "^").partition("^")
+    value = int(base) ** int(exponent) if power and 0 <= int(exponent) < 64 else int(text)
     if value < 0:
         raise ValueError(text)
     return value
+
+
+_count.__name__ = "number of elements"  # argparse puts it into its message
 
 
 def _device(text: str) -> str:
@@ -148,17 +50,105 @@ def _device(text: str) -> str:
     return text
 
 
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", type=_device, help='"cuda", "cuda:1" or "sim" (default: a GPU if there is)'
+    )
+
+
+def _add_formats(parser: argparse.ArgumentParser) -> None:
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="print JSON")
+    formats.add_argument("--csv", action="store_true", help="print CSV, a line of names first")
+
+
+def _add_sum(add: Callable) -> None:
+    parser = add("sum", commands.run_sum, "sum the numbers in a .npy file and print the result")
+    parser.add_argument("file", metavar="FILE.npy", help="as numpy.save writes it; read in place, by mmap")
+    parser.add_argument("--variant", default="auto", help='its name (default "auto", the fastest)')
+    parser.add_argument("--block-size", type=int, metavar="THREADS")
+    parser.add_argument("--grid-size", type=int, metavar="BLOCKS")
+    _add_device(parser)
+    _add_formats(parser)
+
+
+def _add_bench(add: Callable) -> None:
+    parser = add("bench", commands.run_bench, "measure variants: times on a GPU, counts on the simulator")
+    parser.add_argument(
+        "-n", type=_count, nargs="+", default=[1 << 25], help="elements, e.g. 1000000 or 2^25 (the default)"
+    )
+    parser.add_argument("--variants", nargs="+", metavar="NAME", help="which (default: all that can)")
+    parser.add_argument("--ops", nargs="+", default=["sum"], metavar="OP", help="operators (default sum)")
+    parser.add_argument("--dtypes", nargs="+", default=["float32"], metavar="DTYPE", help="(default float32)")
+    parser.add_argument("--repeats", type=int, default=20, help="times are medians of so many (default 20)")
+    parser.add_argument("--block-size", type=int, metavar="THREADS")
+    parser.add_argument("--no-progress", action="store_true", help="show no bar")
+    parser.add_argument("-o", "--out", metavar="FILE", help="also write the JSON that `plot` reads")
+    _add_device(parser)
+    _add_formats(parser)
+
+
+def _add_profile(add: Callable) -> None:
+    parser = add("profile", commands.run_profile, "count what a variant does, on the simulator; find races")
+    parser.add_argument("variant", help='its name, as in "gpureduce variants"')
+    parser.add_argument("-n", type=_count, default=4096, help="elements (default 4096)")
+    parser.add_argument("--op", default="sum", help="operator (default sum)")
+    parser.add_argument("--dtype", default="float32", help="(default float32)")
+    parser.add_argument("--block-size", type=int, metavar="THREADS")
+    parser.add_argument("--grid-size", type=int, metavar="BLOCKS")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--source", action="store_true", help="its CUDA source, the counters in the margin")
+    shown.add_argument("--ptx", action="store_true", help="its PTX, the counters in the margin")
+    shown.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
+    shown.add_argument("--compare", metavar="OTHER", help="another variant beside it")
+    parser.add_argument("-o", "--out", metavar="FILE", help="draw the timeline into a file, .svg or .png")
+    parser.add_argument("--dark", action="store_true", help="for a dark background")
+    _add_formats(parser)
+
+
+def _add_plot(add: Callable) -> None:
+    parser = add("plot", commands.run_plot, "draw results of bench into a file")
+    parser.add_argument(
+        "results", nargs="?", help="what bench wrote (default: the results that come with the package)"
+    )
+    parser.add_argument("-o", "--out", metavar="FILE", default="ladder.svg", help=".svg or .png (ladder.svg)")
+    parser.add_argument("--kind", choices=["speedup", "bandwidth", "counts"], help="(default: what fits)")
+    parser.add_argument("--dark", action="store_true", help="for a dark background")
+
+
+def _add_demo(add: Callable) -> None:
+    parser = add("demo", run_demo, "sum an array with every variant and compare with numpy.sum")
+    _add_device(parser)
+    parser.add_argument("--dtype", choices=DTYPES, default="float32")
+    parser.add_argument(
+        "--size", type=_count, help=f"elements ({GPU_SIZE}, on the simulator {SIMULATOR_SIZE})"
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gpureduce", description="Sum reductions, rung by rung.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="sum an array with every variant and compare with numpy.sum")
-    demo.add_argument("--device", type=_device, help='"cuda", "cuda:1" or "sim"; a GPU where there is one')
-    demo.add_argument("--dtype", choices=DTYPES, default="float32")
-    demo.add_argument("--size", type=_size, help=f"elements ({GPU_SIZE}, on the simulator {SIMULATOR_SIZE})")
-    demo.set_defaults(run=_run_demo)
-    info = commands.add_parser("info", help="show versions, devices and variants")
-    info.set_defaults(run=_run_info)
+    parser = argparse.ArgumentParser(
+        prog="gpureduce",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"gpureduce {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, run: Callable, help: str) -> argparse.ArgumentParser:
+        command = subparsers.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
+        command.set_defaults(run=run)
+        return command
+
+    _add_formats(add("info", commands.run_info, "show versions and devices"))
+    _add_formats(add("variants", commands.run_variants, "list the variants"))
+    for add_command in (_add_sum, _add_bench, _add_profile, _add_plot, _add_demo):
+        add_command(add)
     return parser
+
+
+def _say(message: object) -> None:
+    print(f"gpureduce: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -172,14 +162,28 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code.
+        The exit code: 0 all is well, 1 it failed, 2 wrong usage, 130 interrupted.
     """
     args = _parser().parse_args(arguments)
     try:
-        return int(args.run(args))
-    except (DeviceError, MemoryError) as error:
-        print(f"gpureduce: {error}", file=sys.stderr)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: _say(message)
+            code = int(args.run(args))
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # whoever read the output has seen enough
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except (DeviceError, MemoryError, ImportError) as error:
+        _say(error)
         return 1
+    except (ValueError, TypeError, OSError) as error:
+        _say(error)
+        return 2
 
 
 if __name__ == "__main__":

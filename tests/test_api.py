@@ -27,7 +27,7 @@ PUBLIC = {
     "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
     "min", "prod", "ReductionKernel", "CompileError", "free_memory",
-    "Profile", "profile", "simulate",
+    "Profile", "profile", "simulate", "bench", "BenchResult",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
@@ -486,12 +486,13 @@ def test_demo_dtypes(dtype, device):
 
 def test_demo_fails_when_a_sum_is_wrong(monkeypatch, capsys, device):
     from gpureduce import __main__ as command
+    from gpureduce import _demo
 
     def wrong(a, **options):
         total = gpureduce.sum(a, **options)
         return total - a[-1] if options["variant"] == "v3" else total
 
-    monkeypatch.setattr(command, "sum_on_device", wrong)
+    monkeypatch.setattr(_demo, "sum_on_device", wrong)
     assert command.main(["demo", f"--device={device}", "--size=1003"]) == 1
     printed = capsys.readouterr()
     assert re.search(r"^v3 .*\bNO$", printed.out, re.M) and "v3" in printed.err

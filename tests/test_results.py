@@ -70,6 +70,18 @@ def test_the_tables_of_the_readme_are_current():
     assert tables.main(["--check", "--root", str(ROOT)]) == 0
 
 
+def test_the_busiest_unit_is_not_the_dram_before_v4():
+    """What notebooks/bandwidth.ipynb says of the hardware's counters."""
+    rows = {row["variant"]: row for row in tables.load("pipes_h200.json")["rows"]}
+    dram = {name: row["percent"]["dram__throughput"] for name, row in rows.items()}
+    busiest = {name: row["percent"]["gpu__compute_memory_throughput"] for name, row in rows.items()}
+    for name in ("v0", "v1", "v2", "v3"):
+        assert busiest[name] > 2 * dram[name]
+        assert abs(busiest[name] - rows[name]["percent"]["l1tex__data_pipe_lsu_wavefronts"]) < 2
+    assert all(abs(busiest[name] - dram[name]) < 0.1 for name in ("v4", "v5", "v6", "v7", "v8"))
+    assert busiest["v4"] < busiest["v3"] and dram["v4"] > dram["v3"]
+
+
 def test_compute_sanitizer_saw_every_variant():
     record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_h200.json").read_text())
     own = [variant for variant in gpureduce.variants() if variant.block_sizes]  # not a library's kernels

@@ -62,10 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     names = ["auto"] + [
         variant.name
         for variant in gpureduce.variants()
-        if variant.role != "study"
-        and not variant.float_atomics
-        and device.kind in variant.backends
-        and variant.installed
+        if variant.role != "study" and not variant.float_atomics and variant.runs_on(device)
     ]
     record = environment.header(device)
     record["method"] = "largest relative error of a float32 sum over the draws; numpy.sum beside it"

@@ -54,10 +54,14 @@ def spread(values: list[float]) -> dict:
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def write(path: str | None, record: dict) -> None:
-    """Write a results file, one row a line so that a change of one row is a change of one line."""
-    if path is None:
-        return
+def as_json(record: dict) -> str:
+    """Return a record as JSON, one row a line so that a change of one row is a change of one line."""
     rows = ",\n".join("    " + json.dumps(row) for row in record["rows"])
     head = json.dumps({**record, "rows": []}, indent=2)
-    Path(path).write_text(head.replace('"rows": []', '"rows": [\n' + rows + "\n  ]") + "\n", encoding="utf-8")
+    return head.replace('"rows": []', '"rows": [\n' + rows + "\n  ]") + "\n"
+
+
+def write(path: str | None, record: dict) -> None:
+    """Write a results file."""
+    if path is not None:
+        Path(path).write_text(as_json(record), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Writes the measured tables of the README and of docs/ from the committed results.
+"""Writes the measured tables and charts of the README and of docs/ from the committed results.
 
-``python -m gpureduce.bench.tables`` rewrites what stands between the markers; with ``--check`` it only
-compares, and exits with 1 when a document is not current.
+``python -m gpureduce.bench.tables`` rewrites what stands between the markers, and the charts; with
+``--check`` it only compares, and exits with 1 when one is not current.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import math
 from pathlib import Path
 
 import gpureduce
+from gpureduce.bench import chart
 from gpureduce.bench.environment import RESULTS
+from gpureduce.bench.result import BenchResult
 
 END = "<!-- end -->"
 
@@ -22,30 +24,90 @@ def load(name: str) -> dict:
     return json.loads((RESULTS / name).read_text(encoding="utf-8"))
 
 
-def ladder_table(results: dict, dtype: str = "float32") -> str:
-    """Return the ladder as a Markdown table: time, bandwidth and speed-up of each rung."""
-    rows = {row["variant"]: row for row in results["rows"] if row["dtype"] == dtype}
-    first = next(iter(rows.values()))
+def result(name: str) -> BenchResult:
+    """Return a committed results file of `gpureduce.bench`."""
+    return BenchResult.from_json(RESULTS / name)
+
+
+def ladder_records(found: BenchResult, dtype: str = "float32") -> list[dict]:
+    """Return the sums of one dtype in the order of `gpureduce.variants`."""
+    records = {row["variant"]: row for row in found.records() if row["dtype"] == dtype and row["op"] == "sum"}
+    return [records[variant.name] for variant in gpureduce.variants() if variant.name in records]
+
+
+def _cell(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
+def ladder_table(found: BenchResult, published: dict) -> str:
+    """Return the ladder as a Markdown table, the figures published for another GPU beside it."""
+    theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
+    records = ladder_records(found)
+    first = records[0]
+    gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
     lines = [
-        f"{results['device']}, CUDA {results['toolkit']}, driver for CUDA {results['driver_cuda']},"
-        f" {results['date']}: sum of {first['n']:,} {dtype} on the device,"
-        f" {first['block_size']} threads a block, all passes.",
+        f"{found.title()}: sum of {first['n']:,} float32 on the device, {first['block_size']} threads a"
+        f" block, all passes. {gpu}: first pass, as published for {published['device']}"
+        f" ([source]({published['source'].split()[-1]})).",
         "",
-        "| variant | technique | time (us) | GB/s | over v0 | over the rung before |",
-        "|---|---|--:|--:|--:|--:|",
+        "| variant | technique | time (us) | GB/s | % of peak | over v0 | over the rung before"
+        f" | {gpu} (us) | {gpu}, over v0 |",
+        "|---|---|" + "--:|" * 7,
     ]
-    before = None
-    for variant in gpureduce.variants():
-        row = rows[variant.name]
-        time = row["all_passes_us"]["median"]
-        on_ladder = variant.role == "rung"
-        step = f"{before / time:.2f}x" if on_ladder and before else ""
-        lines.append(
-            f"| `{variant.name}` | {variant.title} | {time:.1f} | {row['all_passes_gb_per_s']:,.0f}"
-            f" | {first['all_passes_us']['median'] / time:.2f}x | {step} |"
-        )
-        before = time if on_ladder else before
+    titles = {variant.name: variant.title for variant in gpureduce.variants()}
+    for row in records:
+        name = row["variant"]
+        cells = [
+            f"`{name}`",
+            titles[name],
+            f"{row['all_passes_us']:.1f}",
+            f"{row['gb_per_s']:,.0f}",
+            _cell(row["percent_of_peak"], "{:.1f}"),
+            _cell(row["over_first"], "{:.2f}x"),
+            _cell(row["over_previous"], "{:.2f}x"),
+            _cell(theirs.get(name), "{:.1f}"),
+            _cell(theirs[first["variant"]] / theirs[name] if name in theirs else None, "{:.2f}x"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def technique_table(found: BenchResult) -> str:
+    """Return times and bandwidth by technique as a Markdown table, fastest last."""
+    records = ladder_records(found)
+    read = found.head["read_gb_per_s"]
+    lines = [
+        f"{found.title()}: sum of {records[0]['n']:,} float32, all passes; % of the {read:,.0f} GB/s at which"
+        " `auto` reads 1 GiB.",
+        "",
+        "| technique | variant | time (us) | GB/s | % of read |",
+        "|---|---|--:|--:|--:|",
+    ]
+    techniques = {variant.name: variant.technique for variant in gpureduce.variants()}
+    for row in sorted(records, key=lambda row: -row["all_passes_us"]):
+        lines.append(
+            f"| {techniques[row['variant']]} | `{row['variant']}` | {row['all_passes_us']:.1f}"
+            f" | {row['gb_per_s']:,.0f} | {row['percent_of_read']:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def ladder_chart(found: BenchResult, published: dict, palette: chart.Palette) -> str:
+    """Return the speed-ups of the rungs as SVG, those published for another GPU beside them."""
+    theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
+    ours = {row["variant"]: row["over_first"] for row in ladder_records(found)}
+    rungs = [variant for variant in gpureduce.variants() if variant.role == "rung" and variant.name in ours]
+    base = theirs[rungs[0].name]
+    rows = [
+        (rung.name, rung.title, [ours[rung.name], base / theirs[rung.name] if rung.name in theirs else None])
+        for rung in rungs
+    ]
+    series = [
+        f"{found.head['device']}, measured {found.head['date']}, all passes",
+        f"{published['device']}, as published, first pass",
+    ]
+    n = found.rows[0]["n"]
+    return chart.speedup_svg(f"Sum of {n:,} float32, rung by rung", rows, series, palette)
 
 
 def accuracy_table(results: dict) -> str:
@@ -186,7 +248,8 @@ def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
     return {
         "README.md": {
-            "<!-- ladder-table -->": ladder_table(load("ladder_h200.json")),
+            "<!-- ladder-table -->": ladder_table(result("ladder_h200.json"), load("published_a100.json")),
+            "<!-- technique-table -->": technique_table(result("techniques_h200.json")),
             "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
         },
         "docs/axis.md": {"<!-- axis-table -->": axis_table(load("axis_h200.json"))},
@@ -195,6 +258,26 @@ def tables() -> dict[str, dict[str, str]]:
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
         },
     }
+
+
+def charts() -> dict[str, str]:
+    """Return the charts, by the name of the file."""
+    found, published = result("ladder_h200.json"), load("published_a100.json")
+    return {
+        f"docs/ladder-{name}.svg": ladder_chart(found, published, palette)
+        for name, palette in (("light", chart.LIGHT), ("dark", chart.DARK))
+    }
+
+
+def documents(root: Path) -> dict[str, str]:
+    """Return what the documents and charts should hold, by the name of the file."""
+    found = charts()
+    for document, parts in tables().items():
+        text = (root / document).read_text(encoding="utf-8")
+        for begin, table in parts.items():
+            text = replace_between(text, begin, END, table)
+        found[document] = text
+    return found
 
 
 def replace_between(text: str, begin: str, end: str, middle: str) -> str:
@@ -215,15 +298,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(argv)
     stale = 0
-    for document, parts in tables().items():
+    for document, text in documents(Path(options.root)).items():
         path = Path(options.root, document)
-        old = path.read_text(encoding="utf-8")
-        new = old
-        for begin, table in parts.items():
-            new = replace_between(new, begin, END, table)
         if not options.check:
-            path.write_text(new, encoding="utf-8")
-        elif new != old:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
             print(f"{path} is not current; run python -m gpureduce.bench.tables")
             stale = 1
     return stale

@@ -1,0 +1,210 @@
+"""What the commands of the command line do; `gpureduce.__main__` has their arguments."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import platform
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpureduce
+from gpureduce._demo import find_device
+from gpureduce._profile_text import metrics
+from gpureduce.bench.environment import RESULTS
+
+
+def _print_csv(records: list[dict[str, Any]]) -> None:
+    writer = csv.DictWriter(sys.stdout, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {
+            key: " ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+            for key, value in row.items()
+        }
+        for row in records
+    )
+
+
+def _print_json(record: Any) -> None:
+    print(json.dumps(record, indent=2))
+
+
+def run_info(args: argparse.Namespace) -> int:
+    """Show versions and devices."""
+    found = [{"device": str(device), **asdict(device)} for device in gpureduce.devices()]
+    versions = {
+        "gpureduce": gpureduce.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    if args.json:
+        _print_json({**versions, "devices": found})
+    elif args.csv:
+        _print_csv(found)
+    else:
+        print(
+            f"gpureduce {versions['gpureduce']}, Python {versions['python']}, NumPy {versions['numpy']}; "
+            f"{len(gpureduce.variants())} variants"
+        )
+        for device in gpureduce.devices():
+            print(f"{device!s:<8} {device.name}{_details(device)}")
+    return 0
+
+
+def _details(device: gpureduce.Device) -> str:
+    memory = f"{device.multiprocessors} multiprocessors, {device.memory_bytes / 2**30:.1f} GiB"
+    if device.kind == "sim":
+        return f", launch plans as for {memory}"
+    major, minor = device.compute_capability
+    return (
+        f", compute capability {major}.{minor}, {memory} at {device.memory_bytes_per_second / 1e9:,.0f} GB/s,"
+        f" driver for CUDA {device.driver_version // 1000}.{device.driver_version % 1000 // 10}"
+    )
+
+
+def run_variants(args: argparse.Namespace) -> int:
+    """List the variants."""
+    records = [
+        {
+            "variant": record.name,
+            "role": record.role,
+            "title": record.title,
+            "technique": record.technique,
+            "ops": record.ops,
+            "dtypes": record.dtypes,
+            "backends": record.backends,
+            "capability": record.capability,
+            "block_sizes": record.block_sizes,
+            "installed": record.installed,
+        }
+        for record in gpureduce.variants()
+    ]
+    if args.json:
+        _print_json(records)
+    elif args.csv:
+        _print_csv(records)
+    else:
+        width = max(len(record["title"]) for record in records)
+        for record in records:
+            missing = "" if record["installed"] else " (not installed)"
+            print(f"{record['variant']:<13} {record['title']:<{width}}  {record['technique']}{missing}")
+    return 0
+
+
+def _load(file: str) -> np.ndarray:
+    """Return the array in a .npy file without reading it; an empty one cannot be mapped."""
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{file}: not an array as numpy.save writes it ({error})") from None
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise ValueError(f"{file}: holds several arrays; numpy.save writes one")
+    return array
+
+
+def run_sum(args: argparse.Namespace) -> int:
+    """Sum the numbers in a file."""
+    device = find_device(args.device)
+    array = _load(args.file)
+    options = {"variant": args.variant, "block_size": args.block_size, "grid_size": args.grid_size}
+    result = gpureduce.sum(array, device=device, **options)
+    if not (args.json or args.csv):
+        print(result)
+        return 0
+    value = result.item()
+    record = {
+        "file": args.file,
+        "shape": array.shape,
+        "dtype": array.dtype.name,
+        "variant": args.variant,
+        "device": str(device),
+        "result_dtype": result.dtype.name,
+        "result": value if isinstance(value, (int, float)) and np.isfinite(value) else str(value),
+    }
+    if args.json:
+        _print_json(record)
+    else:
+        _print_csv([record])
+    return 0
+
+
+def run_bench(args: argparse.Namespace) -> int:
+    """Measure variants."""
+    result = gpureduce.bench(
+        args.n,
+        args.variants,
+        args.ops,
+        args.dtypes,
+        args.device,
+        args.repeats,
+        not args.no_progress,
+        block_size=args.block_size,
+    )
+    if args.out:
+        result.to_json(args.out)
+    if args.json:
+        print(result.to_json(), end="")
+    elif args.csv:
+        print(result.to_csv(), end="")
+    else:
+        print(result)
+    return 0
+
+
+def run_profile(args: argparse.Namespace) -> int:
+    """Count what a variant does, on the simulator."""
+
+    def profile(variant: str) -> gpureduce.Profile:
+        return gpureduce.profile(
+            args.n,
+            variant,
+            args.op,
+            block_size=args.block_size,
+            grid_size=args.grid_size,
+            dtype=args.dtype,
+        )
+
+    found = profile(args.variant)
+    if args.out:
+        from gpureduce.bench import pictures
+
+        pictures.save(pictures.plot_timeline(found.timeline(), dark=args.dark), args.out)
+    if args.json or args.csv:
+        names = [args.variant, *([args.compare] if args.compare else [])]
+        profiles = [found, *([profile(args.compare)] if args.compare else [])]
+        records = [_profile_record(name, each) for name, each in zip(names, profiles, strict=True)]
+        if args.json:
+            _print_json(records if args.compare else records[0])
+        else:
+            _print_csv(records)
+    elif args.compare:
+        print(found.compare(profile(args.compare)))
+    elif args.timeline:
+        print(found.timeline())
+    else:
+        print(found.annotate(ptx=args.ptx) if args.source or args.ptx else found)
+    return 0
+
+
+def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
+    figures = dict(metrics(found.totals, found.n))
+    return {"variant": variant, "n": found.n, **figures, "hazards": len(found.races)}
+
+
+def run_plot(args: argparse.Namespace) -> int:
+    """Draw results of bench into a file."""
+    from gpureduce.bench import pictures
+
+    result = gpureduce.BenchResult.from_json(
+        Path(args.results) if args.results else RESULTS / "ladder_h200.json"
+    )
+    pictures.save(result.plot(args.kind, dark=args.dark), args.out)
+    print(args.out)
+    return 0

@@ -1,0 +1,79 @@
+"""The chart of the README: speed-up over v0 by rung, as SVG text that is the same on every machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours for one background; colour-blind eyes tell those of the series apart (after Okabe and Ito)."""
+
+    background: str
+    text: str
+    faint: str
+    grid: str
+    series: tuple[str, ...]
+    idle: str
+
+
+LIGHT = Palette(
+    "#ffffff", "#1f2328", "#59636e", "#d1d9e0", ("#0072b2", "#d55e00", "#009e73", "#aa4499"), "#e5e7eb"
+)
+DARK = Palette(
+    "#0d1117", "#f0f6fc", "#9198a1", "#3d444d", ("#56b4e9", "#e69f00", "#2dc79a", "#e08bc8"), "#21262d"
+)
+
+WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 880, 300, 70, 78, 40, 15
+
+
+def _text(x: float, y: float, text: str, fill: str, *, size: int = 13, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" font-size="{size}" text-anchor="{anchor}">'
+        f"{escape(text)}</text>"
+    )
+
+
+def _rect(x: float, y: float, width: float, height: float, fill: str) -> str:
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"/>'
+
+
+def speedup_svg(
+    title: str,
+    rows: list[tuple[str, str, list[float | None]]],
+    series: list[str],
+    palette: Palette,
+) -> str:
+    """Return horizontal bars: a row is its name, its title, and a speed-up (or None) for each series."""
+    largest = max(value for _, _, values in rows for value in values if value is not None)
+    step = 2 if largest > 6 else 1
+    ticks = list(range(0, int(largest) + step, step))
+    scale = (WIDTH - LEFT - RIGHT) / max(largest, ticks[-1])
+    bottom = TOP + ROW * len(rows)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{bottom + 44}" '
+        f'viewBox="0 0 {WIDTH} {bottom + 44}" role="img" '
+        'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">',
+        f"<title>{escape(title)}</title>",
+        _text(0, 20, title, palette.text, size=16),
+    ]
+    for i, (name, colour) in enumerate(zip(series, palette.series, strict=False)):
+        parts += [_rect(0, 34 + 18 * i, 12, 12, colour), _text(18, 44 + 18 * i, name, palette.text)]
+    for tick in ticks:
+        x = LEFT + tick * scale
+        parts.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{palette.grid}"/>')
+        parts.append(_text(x, bottom + 18, f"{tick}x", palette.faint, size=12, anchor="middle"))
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(_text(middle, bottom + 38, "speed-up over v0", palette.faint, size=12, anchor="middle"))
+    for i, (name, what, values) in enumerate(rows):
+        top = TOP + ROW * i + (ROW - BAR * len(series)) / 2
+        parts.append(_text(0, TOP + ROW * i + ROW / 2 + 5, name, palette.text))
+        parts.append(_text(36, TOP + ROW * i + ROW / 2 + 5, what, palette.text))
+        for j, value in enumerate(values):
+            if value is not None:
+                y = top + BAR * j
+                parts.append(_rect(LEFT, y, value * scale, BAR - 1, palette.series[j]))
+                label = f"{value:.2f}x"
+                parts.append(_text(LEFT + value * scale + 5, y + BAR - 3, label, palette.text, size=12))
+    return "\n".join([*parts, "</svg>", ""])

@@ -1,0 +1,285 @@
+"""Charts with matplotlib, for a light or a dark background."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gpureduce._variants import variants
+from gpureduce.bench.chart import DARK, LIGHT, Palette
+
+if TYPE_CHECKING:
+    from gpureduce._timeline import Timeline
+    from gpureduce.bench.result import BenchResult
+    from gpureduce.bench.tree import Addition
+
+FORMATS = (".svg", ".png", ".pdf")
+_MARKERS = "osD^v<>ph*XP"
+
+
+@contextmanager
+def style(dark: bool = False) -> Iterator[Palette]:
+    """Set matplotlib's colours for one background; text in SVG remains text."""
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise ImportError("charts need matplotlib: pip install 'gpureduce[plot]'") from error
+    palette = DARK if dark else LIGHT
+    colours = dict.fromkeys(["text.color", "axes.labelcolor", "xtick.color", "ytick.color"], palette.text)
+    backgrounds = dict.fromkeys(
+        ["figure.facecolor", "axes.facecolor", "savefig.facecolor"], palette.background
+    )
+    lines = dict.fromkeys(["axes.edgecolor", "grid.color", "legend.edgecolor"], palette.grid)
+    settings = {
+        **colours,
+        **backgrounds,
+        **lines,
+        "legend.facecolor": palette.background,
+        "axes.prop_cycle": mpl.cycler(color=palette.series),
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "gpureduce",
+    }
+    with mpl.rc_context(settings):
+        yield palette
+
+
+def _axes(ax: Any, width: float, height: float) -> Any:
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    return ax
+
+
+def save(ax: Any, path: str | os.PathLike) -> None:
+    """Write the figure that an axes is in to a file; its name ends in .svg, .png or .pdf."""
+    if not os.fspath(path).endswith(FORMATS):
+        raise ValueError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file for the same data
+    metadata = undated.get(os.path.splitext(path)[1])
+    ax.figure.savefig(path, dpi=150, metadata=metadata, facecolor=ax.figure.get_facecolor())
+
+
+def _bars(
+    ax: Any, names: list[str], values: list[float], form: str, palette: Palette, colour: int = 0
+) -> None:
+    """Draw horizontal bars, the first on top, each with its figure."""
+    places = range(len(names))
+    bars = ax.barh(places, values, color=palette.series[colour], height=0.7)
+    ax.bar_label(bars, [form.format(value) for value in values], padding=3, color=palette.text)
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+    ax.margins(x=0.1)
+    ax.grid(axis="x", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+# Results of gpureduce.bench
+
+
+def plot_result(result: BenchResult, kind: str | None, ax: Any, dark: bool) -> Any:
+    """Draw what `BenchResult.plot` promises."""
+    kinds = {"speedup": _speedup, "bandwidth": _bandwidth, "counts": _counts}
+    if kind is None:
+        several = len({row["n"] for row in result.rows}) > 1
+        kind = "counts" if result.simulated else "bandwidth" if several else "speedup"
+    if kind not in kinds:
+        raise ValueError(f"kind: unknown kind {kind!r}; expected one of {', '.join(kinds)}")
+    if result.simulated != (kind == "counts"):
+        what = "counts of the simulator" if result.simulated else "times of a GPU"
+        raise ValueError(f"kind: {kind!r} cannot be drawn of {what}")
+    if not result.rows:
+        raise ValueError("the result has no rows to draw")
+    with style(dark) as palette:
+        return kinds[kind](result, ax, palette)
+
+
+def _one_case(result: BenchResult) -> list[dict]:
+    """Return the records of the first operator and dtype, at its largest n, in ladder order."""
+    records = result.records()
+    first = records[0]
+    same = [row for row in records if (row["op"], row["dtype"]) == (first["op"], first["dtype"])]
+    largest = max(row["n"] for row in same)
+    order = [record.name for record in variants()]
+    chosen = [row for row in same if row["n"] == largest]
+    return sorted(
+        chosen, key=lambda row: order.index(row["variant"]) if row["variant"] in order else len(order)
+    )
+
+
+def _names(records: list[dict]) -> list[str]:
+    titles = {record.name: record.title for record in variants()}
+    return [f"{titles.get(row['variant'], '')}  {row['variant']}" for row in records]
+
+
+def _case(row: dict) -> str:
+    return f"{row['op']} of {row['n']:,} {row['dtype']}"
+
+
+def _speedup(result: BenchResult, ax: Any, palette: Palette) -> Any:
+    records = [row for row in _one_case(result) if row["over_first"] is not None]
+    if not records:
+        raise ValueError("kind: 'speedup' needs the first rung among the results")
+    ax = _axes(ax, 9, 1.4 + 0.36 * len(records))
+    _bars(ax, _names(records), [row["over_first"] for row in records], "{:.2f}x", palette)
+    ax.set_xlabel("speed-up over v0 (times of all passes)")
+    ax.set_title(f"{_case(records[0])}\n{result.title()}", fontsize="medium", loc="left")
+    return ax
+
+
+def _counts(result: BenchResult, ax: Any, palette: Palette) -> Any:
+    records = _one_case(result)
+    ax = _axes(ax, 9, 1.4 + 0.36 * len(records))
+    each = [row["warp_instructions"] / row["n"] for row in records]
+    _bars(ax, _names(records), each, "{:.3f}", palette, 2)
+    ax.set_xlabel("PTX warp instructions an element (counted by the simulator; not a time)")
+    ax.set_title(f"{_case(records[0])}, modelled", fontsize="medium", loc="left")
+    return ax
+
+
+def _rung_colours(palette: Palette) -> dict[str, Any]:
+    """Return colours for the rungs that show their order, to colour-blind eyes as well."""
+    from matplotlib import colormaps
+
+    rungs = [record.name for record in variants() if record.role == "rung"]
+    low, high = (0.0, 0.85) if palette is LIGHT else (0.3, 1.0)
+    at = [low + (high - low) * i / max(1, len(rungs) - 1) for i in range(len(rungs))]
+    return {name: colormaps["viridis"](place) for name, place in zip(rungs, at, strict=True)}
+
+
+def _bandwidth(result: BenchResult, ax: Any, palette: Palette) -> Any:
+    ax = _axes(ax, 9, 5.5)
+    lines: dict[str, list[tuple[int, float]]] = {}
+    first = result.rows[0]
+    for row in result.records():
+        if (row["op"], row["dtype"]) == (first["op"], first["dtype"]):
+            lines.setdefault(row["variant"], []).append((row["n"], row["gb_per_s"]))
+    colours = _rung_colours(palette)
+    for i, (name, points) in enumerate(lines.items()):
+        ax.plot(
+            *zip(*sorted(points), strict=True),
+            marker=_MARKERS[i % len(_MARKERS)],
+            markersize=4,
+            color=colours.get(name, palette.faint),
+            linestyle="-" if name in colours else "--",
+            label=name,
+        )
+    limits = [("peak_gb_per_s", "peak of the memory", 4), ("read_gb_per_s", "`auto` reads 1 GiB at", -12)]
+    for key, name, offset in limits:
+        value = result.head.get(key)
+        if value:
+            ax.axhline(value, color=palette.faint, linewidth=1, linestyle=":")
+            ax.annotate(
+                f"{name} {value:,.0f} GB/s",
+                (0.01, value),
+                (0, offset),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                color=palette.faint,
+                fontsize="small",
+            )
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.set_xlabel("elements")
+    ax.set_ylabel("effective bandwidth (GB/s)")
+    ax.set_title(f"{first['op']} of n {first['dtype']}\n{result.title()}", fontsize="medium", loc="left")
+    ax.grid(linewidth=0.6)
+    ax.legend(ncols=2, fontsize="small", loc="lower right")
+    return ax
+
+
+# What a variant does
+
+
+def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool = False) -> Any:
+    """Draw what each thread of a block does between barriers: idle, at work, in a bank conflict."""
+    import numpy as np
+
+    with style(dark) as palette:
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        rounds, threads = timeline.states.shape
+        ax = _axes(ax, 9, 1.2 + 0.25 * rounds)
+        colours = {
+            "idle": palette.idle,
+            "at work": palette.series[0],
+            "at work, with a bank conflict": palette.series[1],
+        }
+        kinds = np.where(timeline.conflict, 2, np.where(timeline.active, 1, 0))
+        edges = np.arange(threads + 1) - 0.5, np.arange(rounds + 1) - 0.5
+        ax.pcolormesh(
+            *edges,
+            kinds,
+            cmap=ListedColormap(list(colours.values())),
+            vmin=-0.5,
+            vmax=2.5,
+            edgecolors=palette.background,
+            linewidth=0.3 if threads <= 128 else 0,
+            rasterized=True,
+        )
+        ax.invert_yaxis()
+        ax.set_xticks(range(0, threads, 32))
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel(f"thread of block {timeline.block} (ticks at each warp)")
+        ax.set_ylabel("round between\nbarriers")
+        handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+        ax.legend(handles=handles, loc="lower right", fontsize="small", ncols=3, bbox_to_anchor=(1, 1))
+        ax.set_title(timeline.kernel, fontsize="medium", loc="left")
+        return ax
+
+
+def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:
+    """Draw a tree of additions: elements below, each sum above the first of its elements."""
+    with style(dark) as palette:
+        from matplotlib.collections import LineCollection
+
+        ax = _axes(ax, 9, 3.2)
+        lines, dots = [], []
+        for addition in tree.additions():
+            for side in (addition.left, addition.right):
+                x, y = (side, 0) if isinstance(side, int) else (side.first, side.height)
+                lines.append([(x, y), (addition.first, addition.height)])
+            dots.append((addition.first, addition.height))
+        ax.add_collection(LineCollection(lines, colors=palette.series[0], linewidths=0.8))
+        ax.scatter(range(tree.leaves), [0] * tree.leaves, s=5, color=palette.faint)
+        ax.scatter(*zip(*dots, strict=True), s=9, color=palette.series[1], zorder=3)
+        ax.set_xlabel("element")
+        ax.set_ylabel("additions on\nthe longest way")
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.set_title(f"{tree.leaves - 1} additions, {tree.height} deep", fontsize="medium", loc="left")
+        return ax
+
+
+# What the hardware counted
+
+PIPES = {
+    "dram__throughput": "DRAM",
+    "gpu__compute_memory_throughput": "busiest memory unit",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared": "shared-memory pipe",
+}
+
+
+def plot_pipes(rows: list[dict], published: dict[str, float], ax: Any = None, *, dark: bool = False) -> Any:
+    """Draw, rung by rung, how busy parts of the memory were, in percent of the most they can do.
+
+    `rows` are those of results/pipes_h200.json, `published` percentages by rung.
+    """
+    with style(dark) as palette:
+        ax = _axes(ax, 9, 4.5)
+        names = [row["variant"] for row in rows]
+        for (metric, name), colour, marker in zip(PIPES.items(), palette.series, "osD", strict=False):
+            values = [row["percent"].get(metric) for row in rows]
+            ax.plot(names, values, color=colour, marker=marker, label=f"{name} ({metric})")
+        theirs = [(name, published[name]) for name in names if name in published]
+        label = "published for an A100 as bandwidth"
+        ax.plot(*zip(*theirs, strict=True), color=palette.text, linestyle="--", marker="x", label=label)
+        ax.set_ylim(0, 100)
+        ax.set_ylabel("% of the most it can do")
+        ax.grid(axis="y", linewidth=0.6)
+        ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+        return ax

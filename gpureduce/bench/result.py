@@ -1,0 +1,322 @@
+"""What `gpureduce.bench` returns: rows, tables of them, files of them, charts of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpureduce._variants import variants
+
+if TYPE_CHECKING:
+    import os
+
+_SPREADS = ("first_pass_us", "all_passes_us", "end_to_end_us")
+
+# Heads of the columns of a table, in order.
+CUDA_COLUMNS = {
+    "variant": "variant",
+    "op": "op",
+    "dtype": "dtype",
+    "n": "n",
+    "first_pass_us": "first pass (us)",
+    "all_passes_us": "all passes (us)",
+    "end_to_end_us": "end to end (us)",
+    "gb_per_s": "GB/s",
+    "percent_of_peak": "% of peak",
+    "percent_of_read": "% of read",
+    "over_first": "over v0",
+    "over_previous": "over the rung before",
+    "result": "result",
+    "relative_error": "rel. error",
+}
+SIM_COLUMNS = {
+    "variant": "variant",
+    "op": "op",
+    "dtype": "dtype",
+    "n": "n",
+    "launches": "launches",
+    "warp_instructions": "PTX warp instr.",
+    "lanes": "lanes",
+    "shared_wavefronts": "shared wavefronts",
+    "bank_conflicts": "bank conflicts",
+    "global_requests": "global requests",
+    "global_sectors": "global sectors",
+    "barriers": "barriers",
+    "atomics": "atomics",
+    "result": "result",
+    "relative_error": "rel. error",
+}
+_FORMATS = {
+    "gb_per_s": "{:,.0f}",
+    "percent_of_peak": "{:.1f}",
+    "percent_of_read": "{:.1f}",
+    "over_first": "{:.2f}x",
+    "over_previous": "{:.2f}x",
+    "relative_error": "{:.1e}",
+    "lanes": "{:.1f}",
+    "result": "{:.9g}",
+}
+_MICROSECONDS = "{:,.2f}"
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What `gpureduce.bench` measured.
+
+    Attributes
+    ----------
+    head : dict
+        Where and how: ``device``, ``kind`` (``"cuda"`` or ``"sim"``), ``driver_cuda``, ``toolkit``, ``date``,
+        ``method``; on a CUDA device also ``peak_gb_per_s``, of its memory by clock and width, and
+        ``read_gb_per_s``, at which the default of this package reads 1 GiB.
+    rows : tuple of dict
+        One for each measurement, as taken: times are medians with their range. `records` adds what follows
+        from them.
+    """
+
+    head: dict[str, Any]
+    rows: tuple[dict[str, Any], ...] = field(repr=False)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the rows hold counts of the simulator, and no times."""
+        return self.head.get("kind") == "sim"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of a table: the keys of `records`, and what stands above them."""
+        return SIM_COLUMNS if self.simulated else CUDA_COLUMNS
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows with bandwidth and speed-ups, each value a number or text.
+
+        Returns
+        -------
+        list of dict
+            Of a time ``*_us`` is the median, ``*_us_min`` and ``*_us_max`` the range. ``over_first`` is the
+            speed-up over the first rung of the ladder, ``over_previous`` that of a rung over the rung before.
+        """
+        return [dict(record) for record in (self._counted() if self.simulated else self._timed())]
+
+    def _counted(self) -> Iterable[dict[str, Any]]:
+        return self.rows
+
+    def _timed(self) -> Iterable[dict[str, Any]]:
+        from numpy import dtype
+
+        rungs = [record.name for record in variants() if record.role == "rung"]
+        times: dict[tuple, dict[str, float]] = {}
+        for row in self.rows:
+            times.setdefault(_what(row), {})[row["variant"]] = row["all_passes_us"]["median"]
+        for row in self.rows:
+            flat = {key: value for key, value in row.items() if key not in _SPREADS}
+            for key in _SPREADS:
+                for name, value in row.get(key, {}).items():
+                    flat[key if name == "median" else f"{key}_{name}"] = value
+            time, name = flat["all_passes_us"], row["variant"]
+            speed = row["n"] * dtype(row["dtype"]).itemsize / time / 1e3
+            before = rungs[: rungs.index(name)] if name in rungs else []
+            group = times[_what(row)]
+            flat.update(
+                gb_per_s=speed,
+                percent_of_peak=_percent(speed, self.head.get("peak_gb_per_s")),
+                percent_of_read=_percent(speed, self.head.get("read_gb_per_s")),
+                over_first=group[rungs[0]] / time if rungs[0] in group else None,
+                over_previous=group[before[-1]] / time if before and before[-1] in group else None,
+            )
+            yield flat
+
+    def title(self) -> str:
+        """Return where, with what and when this was measured, in a line."""
+        head = self.head
+        if self.simulated:
+            return f"Modelled on the simulator, no times of a GPU: {head['method']}."
+        return (
+            f"{head['device']}, CUDA {head['toolkit']}, driver for CUDA {head['driver_cuda']}, {head['date']}"
+        )
+
+    def table(self) -> str:
+        """Return a Markdown table, its columns lined up; columns with one value throughout are left out.
+
+        Returns
+        -------
+        str
+        """
+        heads, cells, numeric = self._cells()
+        widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+
+        def line(row: list[str]) -> str:
+            parts = zip(row, widths, numeric, strict=True)
+            return (
+                "| "
+                + " | ".join(
+                    cell.rjust(width) if right else cell.ljust(width) for cell, width, right in parts
+                )
+                + " |"
+            )
+
+        rule = [
+            "-" * (width - 1) + (":" if right else "-") for width, right in zip(widths, numeric, strict=True)
+        ]
+        return "\n".join([line(heads), line(rule), *(line(row) for row in cells)])
+
+    def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
+        """Return heads, rows of text, and which columns hold numbers."""
+        records = self.records()
+        given = [key for key in self.columns if any(record.get(key) is not None for record in records)]
+        same = {key for key in ("op", "dtype", "n") if len({record[key] for record in records}) == 1}
+        keys = [key for key in given if key not in same]
+        cells = [[_text(key, record.get(key)) for key in keys] for record in records]
+        numeric = [not isinstance(records[0].get(key), str) for key in keys]
+        return [self.columns[key] for key in keys], cells, numeric
+
+    def _what_is_the_same(self) -> str:
+        ops, dtypes, sizes = ({row[key] for row in self.rows} for key in ("op", "dtype", "n"))
+        parts = [next(iter(ops)) if len(ops) == 1 else "reductions", "of"]
+        parts += [f"{next(iter(sizes)):,}"] if len(sizes) == 1 else []
+        return " ".join([*parts, next(iter(dtypes)) if len(dtypes) == 1 else "elements"])
+
+    def __str__(self) -> str:
+        return f"{self.title()}\n{self._what_is_the_same()}\n\n{self.table()}"
+
+    def _repr_markdown_(self) -> str:
+        return f"{self.title()}  \n{self._what_is_the_same()}\n\n{self.table()}"
+
+    def to_pandas(self) -> Any:
+        """Return `records` as a pandas.DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "BenchResult.to_pandas needs pandas: pip install 'gpureduce[notebook]'"
+            ) from error
+        frame = pandas.DataFrame(self.records())
+        frame.attrs.update(self.head)
+        return frame
+
+    def to_csv(self) -> str:
+        """Return `records` as text with commas, a line of names first.
+
+        Returns
+        -------
+        str
+        """
+        records = self.records()
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for record in records for key in record)))
+        writer.writeheader()
+        writer.writerows(records)
+        return text.getvalue()
+
+    def to_json(self, path: str | os.PathLike | None = None) -> str:
+        """Return everything as JSON, a row a line, and write it to a file if one is named.
+
+        Parameters
+        ----------
+        path : path_like, optional
+            The file to write.
+
+        Returns
+        -------
+        str
+        """
+        from gpureduce.bench import environment
+
+        text = environment.as_json({**self.head, "rows": list(self.rows)})
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | os.PathLike) -> BenchResult:
+        """Return what `to_json` wrote.
+
+        Parameters
+        ----------
+        source : str or path_like
+            The JSON, or the file that holds it.
+
+        Returns
+        -------
+        BenchResult
+
+        Raises
+        ------
+        ValueError
+            When it is something else.
+        """
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        text = source if is_text else Path(source).read_text(encoding="utf-8")
+        try:
+            record = json.loads(text)
+            rows = tuple({"op": "sum", **row} for row in record.pop("rows"))
+            result = cls(record, rows)
+            result.records()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            name = "the text" if is_text else source
+            raise ValueError(f"source: {name} holds no result of gpureduce.bench ({error!r})") from None
+        return result
+
+    def plot(self, kind: str | None = None, ax: Any = None, *, dark: bool = False) -> Any:
+        """Draw a chart with matplotlib.
+
+        Parameters
+        ----------
+        kind : str, optional
+            ``"speedup"``: bars of the speed-up over v0, in ladder order; ``"bandwidth"``: GB/s over n, below
+            the lines of the device's peak and of its read bandwidth; ``"counts"``, the only one for the
+            simulator: bars of PTX warp instructions an element. None takes ``"bandwidth"`` where there are
+            several n.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; None makes a figure.
+        dark : bool
+            Whether the chart is for a dark background.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            ``ax.figure.savefig("chart.svg")`` saves it.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            For a kind that these results do not allow.
+        """
+        from gpureduce.bench import pictures
+
+        return pictures.plot_result(self, kind, ax, dark)
+
+
+def _what(row: dict[str, Any]) -> tuple:
+    return row.get("op", "sum"), row["dtype"], row["n"]
+
+
+def _percent(value: float, whole: float | None) -> float | None:
+    return 100 * value / whole if whole else None
+
+
+def _text(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if key.endswith("_us"):
+        return _MICROSECONDS.format(value)
+    if isinstance(value, (str, bool)):
+        return str(value)
+    return _FORMATS.get(key, "{:,}").format(value)

@@ -1,0 +1,292 @@
+"""Measures variants: on a CUDA device their times, on the simulator what their kernels do."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import gpureduce
+from gpureduce import _core
+from gpureduce._device_array import empty, to_device
+from gpureduce._devices import Device, resolve
+from gpureduce._variants import Variant, find, variants
+from gpureduce.bench import environment
+from gpureduce.bench.result import BenchResult
+
+ROTATION_BYTES = 512 << 20  # 8 times the 60 MB L2 of an H200
+MOST_BUFFERS = 1024
+LAUNCHES = 8  # a graph holds at least as many reductions
+READ_BYTES = 1 << 30  # of the array whose sum measures the read bandwidth
+CHUNK = 1 << 20
+
+CUDA_METHOD = (
+    "first and all passes: graph replays over copies of the input that take turns (512 MiB, at most 1024), "
+    "microseconds a reduction; end to end: array in host memory to scalar in host memory, wall clock"
+)
+SIM_METHOD = "counts of PTX on the simulator, over all passes; a model of what kernels do, not of time"
+
+Case = tuple[Variant, str, str, int]  # variant, operator, dtype, elements
+
+
+def draw(op: str, dtype: str, n: int) -> np.ndarray:
+    """Return what is reduced: random numbers, and factors close to 1 where floats are multiplied."""
+    rng = np.random.default_rng(20261121)
+    if np.dtype(dtype).kind != "f":
+        return rng.integers(1, 1 << 20, n).astype(dtype)
+    if op == "prod":
+        return rng.uniform(1 - 1e-4, 1 + 1e-4, n).astype(dtype)
+    return rng.random(n).astype(dtype)
+
+
+def exact_result(op: str, data: np.ndarray) -> Any:
+    """Return the reduction without rounding errors (of a product of floats, with those of a long double)."""
+    if data.dtype.kind == "f" and op == "sum":
+        chunks = (data[i : i + CHUNK].tolist() for i in range(0, data.size, CHUNK))
+        return math.fsum(value for chunk in chunks for value in chunk)
+    if data.dtype.kind == "f" and op == "prod":
+        return float(np.prod(data, dtype=np.longdouble))
+    functions = {"bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce}
+    functions["bitwise_xor"] = np.bitwise_xor.reduce
+    return (functions.get(op) or getattr(np, op))(data).item()
+
+
+def relative_error(value: Any, exact: Any) -> float:
+    """Return the distance from the exact result in units of it, or as it is where that is 0."""
+    return abs(float(value) - float(exact)) / (abs(float(exact)) or 1.0)
+
+
+def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None, device: str, repeats: int):
+    """Return the microseconds of the first pass and of all passes, a figure a repeat."""
+    buffers = min(max(2, math.ceil(ROTATION_BYTES / data.nbytes)), MOST_BUFFERS)
+    rounds = max(1, LAUNCHES // buffers)
+    return _core.time(data, op, variant, block_size, None, *resolve(device), buffers, rounds, repeats)
+
+
+def end_to_end_times(data: np.ndarray, op: str, options: dict, repeats: int) -> list[float]:
+    """Return the microseconds from an array in host memory to a scalar in host memory."""
+    times = []
+    for _ in range(min(repeats, 5) + 1):
+        start = time.perf_counter()
+        gpureduce.reduce(data, op, **options)
+        times.append((time.perf_counter() - start) * 1e6)
+    return times[1:]  # the first loads kernels
+
+
+def read_bandwidth(device: Device, repeats: int) -> float:
+    """Return the GB/s at which the fastest kernel of the package, that of `auto`, reads a large array."""
+    elements = min(READ_BYTES, device.memory_bytes // 8) // 4
+    source = to_device(np.resize(draw("sum", "float32", CHUNK), elements), device)
+    kind, index = resolve(device)
+    out = empty((), np.float32, kind, index)
+    times = _core.time_general(
+        (source.view_tuple(),), "sum", (0,), (out.view_tuple(),), kind, index, 4, repeats
+    )
+    return source.nbytes / environment.spread(times)["median"] / 1e3
+
+
+def _sequence(value: Any, name: str) -> list:
+    """Return one value, or several, as a list that is not empty."""
+    values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
+    if not values:
+        raise ValueError(f"{name}: nothing to measure")
+    return values
+
+
+def _positive(value: Any, name: str) -> int:
+    if isinstance(value, bool):
+        raise TypeError(f"{name}: expected int, got bool")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected int, got {type(value).__name__}") from None
+    if number < 1:
+        raise ValueError(f"{name}: expected 1 or more, got {number}")
+    return number
+
+
+def _dtype_name(dtype: Any) -> str:
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        raise TypeError(f"dtypes: {dtype!r} is no dtype") from None
+
+
+def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[Case]:
+    """Return what is to be measured; variants that are not named need not take every operator and dtype."""
+    chosen = [find(name) for name in _sequence(names, "variants")] if names is not None else list(variants())
+    lengths = [_positive(n, "n") for n in _sequence(sizes, "n")]
+    found: list[Case] = []
+    for op in _sequence(ops, "ops"):
+        for dtype in (_dtype_name(each) for each in _sequence(dtypes, "dtypes")):
+            fitting = [
+                record for record in chosen if (op, dtype) in record.coverage and record.runs_on(where)
+            ]
+            missing = [record.name for record in chosen if record not in fitting]
+            if not fitting or (names is not None and missing):
+                what = f"{op} of {dtype} on {where.kind}"
+                who = f"{', '.join(missing)} cannot run" if names is not None else "none can run"
+                raise ValueError(f"variants: {who} {what}, as installed here")
+            found += [(record, op, dtype, n) for n in lengths for record in fitting]
+    return found
+
+
+def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str, repeats: int) -> dict:
+    record, op = case[:2]
+    block_size = block_size if record.block_sizes else None
+    first, whole = device_times(data, op, record.name, block_size, device, repeats)
+    options = {"variant": record.name, "device": device, "block_size": block_size}
+    result = gpureduce.reduce(data, op, **options)
+    return {
+        "block_size": block_size or record.default_block_size or None,
+        "first_pass_us": environment.spread(first),
+        "all_passes_us": environment.spread(whole),
+        "end_to_end_us": environment.spread(end_to_end_times(data, op, options, repeats)),
+        "result": result.item(),
+    }
+
+
+def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
+    record, op = case[:2]
+    found = gpureduce.profile(data, record.name, op, block_size=block_size, races=False)
+    counts = found.totals
+    return {
+        "block_size": found.kernels[0].block[0],
+        "launches": len(found.kernels),
+        "warp_instructions": counts.warp_instructions,
+        "lanes": round(counts.mean_lanes, 2),
+        "shared_wavefronts": counts.shared_wavefronts,
+        "bank_conflicts": counts.bank_conflicts,
+        "global_requests": counts.global_requests,
+        "global_sectors": counts.global_sectors,
+        "barriers": counts.barriers,
+        "atomics": counts.atomics,
+        "result": found.result.item(),
+    }
+
+
+class Progress:
+    """A bar for those who look on: in a notebook, or on standard error if that is a terminal."""
+
+    def __init__(self, wanted: bool, steps: int) -> None:
+        self.steps = steps
+        self.output = None
+        self.shown = wanted and sys.stderr.isatty()
+        if wanted and "ipykernel" in sys.modules:
+            from IPython.display import display
+
+            self.output = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def _show(self, text: str) -> None:
+        if self.output is not None:
+            self.output.update({"text/plain": text}, raw=True)
+        elif self.shown:
+            print(f"\r{text:<90}\r", end="", file=sys.stderr, flush=True)
+
+    def step(self, done: int, name: str) -> None:
+        """Say what comes now, after so many steps."""
+        full = 30 * done // self.steps
+        self._show(f"[{'#' * full}{'.' * (30 - full)}] {done}/{self.steps} {name}")
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._show("")
+
+
+def _measured(wanted: list[Case], measure: Any, progress: Progress) -> Iterator[dict]:
+    """Yield a row for each case; what is reduced is drawn once for the variants that share it."""
+    drawn: tuple | None = None
+    data, exact = np.empty(0), 0
+    for done, case in enumerate(wanted):
+        record, *what = case
+        op, dtype, n = what
+        progress.step(done, f"{record.name}: {op} of {n:,} {dtype}")
+        if what != drawn:
+            data, drawn = draw(op, dtype, n), what
+            exact = exact_result(op, data)
+        row = {"variant": record.name, "op": op, "dtype": dtype, "n": n, **measure(data, case)}
+        yield {**row, "exact": exact, "relative_error": relative_error(row["result"], exact)}
+
+
+def bench(
+    n: int | Sequence[int] = 2**25,
+    variants: str | Sequence[str] | None = None,
+    ops: str | Sequence[str] = "sum",
+    dtypes: Any = "float32",
+    device: str | Device | None = None,
+    repeats: int = 20,
+    progress: bool = True,
+    *,
+    block_size: int | None = None,
+) -> BenchResult:
+    """Measure variants: their times on a CUDA device, what their kernels do on the simulator.
+
+    Parameters
+    ----------
+    n : int or sequence of int
+        How many elements, of random numbers.
+    variants : str or sequence of str, optional
+        Names, as in `gpureduce.variants`; None takes all that can run the operator and dtype on the device.
+    ops : str or sequence of str
+        Operators.
+    dtypes : dtype_like or sequence of dtype_like
+        Dtypes of the elements.
+    device : str or Device, optional
+        Where; None takes the first GPU, else the simulator.
+    repeats : int
+        How often each time is taken; the figure is the median. The simulator counts once.
+    progress : bool
+        Whether to show a bar: in a notebook, or on standard error if that is a terminal.
+    block_size : int, optional
+        Threads a block; None takes the default of each variant.
+
+    Returns
+    -------
+    BenchResult
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    On a CUDA device the times are those of events around replays of a graph, over copies of the input that
+    together are larger than the L2 cache, so that no launch finds its input cached. On the simulator the
+    columns are counts, and nothing is said of time.
+
+    Examples
+    --------
+    >>> print(gpureduce.bench(n=4096, variants=["v0", "v7"], device="sim"))  # doctest: +SKIP
+    """
+    kind, index = resolve(device)
+    backend = "sim" if kind == _core.SIM else "cuda"
+    where = environment.find_device("sim" if backend == "sim" else f"cuda:{index}")
+    wanted = cases(variants, ops, dtypes, n, where)
+    repeats = _positive(repeats, "repeats")
+    head = {**environment.header(where), "kind": backend}
+    shown = Progress(progress, len(wanted))
+    if backend == "sim":
+        head["method"] = SIM_METHOD
+
+        def measure(data: np.ndarray, case: Case) -> dict:
+            return _count_case(data, case, block_size)
+    else:
+        head["method"] = CUDA_METHOD
+        head["peak_gb_per_s"] = where.memory_bytes_per_second / 1e9
+        head["read_gb_per_s"] = read_bandwidth(where, repeats)
+
+        def measure(data: np.ndarray, case: Case) -> dict:
+            return _time_case(data, case, block_size, str(where), repeats)
+
+    try:
+        return BenchResult(head, tuple(_measured(wanted, measure, shown)))
+    finally:
+        shown.close()

@@ -1,0 +1,111 @@
+"""In which order a variant adds: its tree of additions, read from what rounding does to chosen inputs.
+
+With a huge number at i, its negative at j and ones elsewhere, every one that is added to either of the two
+before they meet is lost. So the sum tells how many elements lie below the addition at which i and j meet, and
+these numbers tell the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import gpureduce
+
+_HUGE = np.float32(2.0**60)
+
+
+@dataclass(frozen=True)
+class Addition:
+    """One addition of a tree.
+
+    Attributes
+    ----------
+    left, right : Addition or int
+        What is added: other additions, or elements by their index. The smallest index lies on the left.
+    leaves : int
+        Elements below.
+    """
+
+    left: Addition | int
+    right: Addition | int
+    leaves: int
+
+    @property
+    def first(self) -> int:
+        """The smallest index below."""
+        return self.left if isinstance(self.left, int) else self.left.first
+
+    @property
+    def height(self) -> int:
+        """Additions on the longest way down, this one included."""
+        return 1 + max(0 if isinstance(side, int) else side.height for side in (self.left, self.right))
+
+    def additions(self) -> list[Addition]:
+        """Return this addition and all below it, those below first."""
+        below = [
+            each
+            for side in (self.left, self.right)
+            if isinstance(side, Addition)
+            for each in side.additions()
+        ]
+        return [*below, self]
+
+
+def _leaves(tree: Addition | int) -> int:
+    return 1 if isinstance(tree, int) else tree.leaves
+
+
+def _build(elements: list[int], meeting: Callable[[int, int], int]) -> Addition | int:
+    """Return the tree over some elements; `meeting` is how many lie below the addition where two meet."""
+    tree: Addition | int = elements[0]
+    by_size: dict[int, list[int]] = {}
+    for other in elements[1:]:
+        by_size.setdefault(meeting(elements[0], other), []).append(other)
+    for size, others in sorted(by_size.items()):
+        branch = _build(others, meeting)
+        leaves = _leaves(tree) + _leaves(branch)
+        if leaves != size:
+            raise ValueError("variant: it does not add two numbers at a time, or keeps what rounding loses")
+        tree = Addition(tree, branch, leaves)
+    return tree
+
+
+def additions_of(variant: str, n: int = 128, block_size: int | None = None, device: str = "sim") -> Addition:
+    """Return the tree of additions of a float32 sum.
+
+    Parameters
+    ----------
+    variant : str
+        The name of a variant, as in `gpureduce.variants`.
+    n : int
+        Elements, 2 or more; about n log(n) sums are taken.
+    block_size : int, optional
+        Threads a block.
+    device : str
+        Where the sums are taken.
+
+    Returns
+    -------
+    Addition
+
+    Raises
+    ------
+    ValueError
+        When the sums are not those of a tree of plain additions.
+    """
+    if n < 2:
+        raise ValueError(f"n: expected 2 or more, got {n}")
+    data = np.ones(n, np.float32)
+
+    def meeting(i: int, j: int) -> int:
+        data[i], data[j] = _HUGE, -_HUGE
+        left = gpureduce.sum(data, variant=variant, block_size=block_size, device=device)
+        data[i] = data[j] = 1
+        return n - int(left)
+
+    tree = _build(list(range(n)), meeting)
+    assert isinstance(tree, Addition)
+    return tree

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Measures what the tables and charts of the README and the notebooks show: tests/gpu/measure.sh FOLDER
+set -euo pipefail
+out=$1
+python=${PYTHON:-python3}
+$python -m gpureduce.bench.ladder --dtypes float32 float64 int32 int64 --out "$out/ladder_h200.json"
+$python -m gpureduce.bench.ladder --n $((1 << 24)) --out "$out/techniques_h200.json"
+sizes=()
+for power in 10 12 14 16 18 20 22 24 26; do sizes+=($((1 << power))); done
+$python -m gpureduce.bench.ladder --n "${sizes[@]}" --repeats 10 --out "$out/sizes_h200.json"
+$python "$(dirname "$0")/ncu_pipes.py" --out "$out/pipes_h200.json"

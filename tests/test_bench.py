@@ -1,0 +1,256 @@
+"""gpureduce.bench: rows, what follows from them, and the forms they are given out in."""
+
+import csv
+import importlib.util
+import inspect
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from selection import runs_on
+
+import gpureduce
+from gpureduce.bench import chart, environment, runner, tables
+
+SIZE = 3001
+COUNTERS = {"launches", "warp_instructions", "lanes", "shared_wavefronts", "bank_conflicts", "barriers"}
+TIMES = {"first_pass_us", "all_passes_us", "end_to_end_us"}
+
+
+def timed(variant, microseconds, n=1 << 20, **more):
+    spread = {"median": microseconds, "min": microseconds * 0.9, "max": microseconds * 1.1}
+    times = dict.fromkeys(sorted(TIMES), spread)
+    row = {"variant": variant, "op": "sum", "dtype": "float32", "n": n, **times, "result": 1.5}
+    return {**row, "relative_error": 1e-7, **more}
+
+
+HEAD = {
+    "device": "Some GPU", "kind": "cuda", "toolkit": "13.0", "driver_cuda": "13.0", "date": "2026-01-02",
+    "method": "none", "peak_gb_per_s": 2000.0, "read_gb_per_s": 1000.0,
+}  # fmt: skip
+TIMED = gpureduce.BenchResult(
+    HEAD, tuple(timed(*row) for row in [("v0", 40.0), ("v3", 10.0), ("atomic", 8.0)])
+)
+
+
+@pytest.fixture(scope="module")
+def result(device):
+    return gpureduce.bench(SIZE, device=device, repeats=2, progress=False)
+
+
+def test_a_row_for_every_variant_that_runs_here(result, device):
+    names = [row["variant"] for row in result.rows]
+    assert names == [variant.name for variant in gpureduce.variants() if runs_on(variant, device)]
+
+
+def test_sums_are_compared_with_the_exact_one(result):
+    data = runner.draw("sum", "float32", SIZE)
+    for row in result.rows:
+        assert row["exact"] == math.fsum(data)
+        assert row["relative_error"] == abs(row["result"] - row["exact"]) / row["exact"]
+        # One lost element of 3001 would show as 3e-4.
+        assert 0 < row["relative_error"] < 1e-6 or row["result"] == np.float32(row["exact"])
+
+
+def test_the_simulator_gives_counts_and_no_times(result, on_gpu):
+    keys = set().union(*result.records())
+    assert (keys > TIMES, keys > COUNTERS) == (on_gpu, not on_gpu)
+    assert result.simulated != on_gpu and ("Modelled" in str(result)) != on_gpu
+    if not on_gpu:
+        assert not any("us" in key.split("_") or "per_s" in key or "over" in key for key in keys)
+
+
+def test_counts_are_those_of_a_profile():
+    found = gpureduce.bench(SIZE, ["v1", "atomic"], device="sim", block_size=128)
+    for row in found.rows:
+        counts = gpureduce.profile(SIZE, row["variant"], block_size=128).totals
+        assert row["warp_instructions"] == counts.warp_instructions
+        assert (row["bank_conflicts"], row["atomics"]) == (counts.bank_conflicts, counts.atomics)
+        assert (row["global_sectors"], row["block_size"]) == (counts.global_sectors, 128)
+
+
+@pytest.mark.parametrize(
+    "op", ["prod", "min", "max", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"]
+)
+def test_operators_and_dtypes(op, device):
+    dtypes = ["int32", "int64"] if op.startswith("bitwise") else ["float32", "float64", "int64"]
+    found = gpureduce.bench([1, 777], "v3", op, dtypes, device=device, repeats=1, progress=False)
+    assert [(row["dtype"], row["n"]) for row in found.rows] == [(d, n) for d in dtypes for n in (1, 777)]
+    for row in found.rows:
+        exact = op != "prod" or row["dtype"] == "int64"
+        assert row["relative_error"] <= (0 if exact else 1e-4 if row["dtype"] == "float32" else 1e-13)
+
+
+def test_speed_ups_and_bandwidth():
+    first, third, side = TIMED.records()
+    assert first["gb_per_s"] == (1 << 22) / 40.0 / 1e3
+    assert math.isclose(first["percent_of_peak"], 100 * first["gb_per_s"] / 2000)
+    assert math.isclose(third["percent_of_read"], 100 * third["gb_per_s"] / 1000)
+    assert (first["over_first"], third["over_first"], side["over_first"]) == (1.0, 4.0, 5.0)
+    # v2, the rung before v3, was not measured; what stands beside the ladder has none before it.
+    assert first["over_previous"] is third["over_previous"] is side["over_previous"] is None
+    more = gpureduce.BenchResult(HEAD, (*TIMED.rows, timed("v2", 15.0), timed("v2", 99.0, n=1 << 22)))
+    assert more.records()[1]["over_previous"] == 1.5
+
+
+def test_json_there_and_back(result, tmp_path):
+    path = tmp_path / "result.json"
+    text = result.to_json(path)
+    assert path.read_text() == text
+    for source in (text, path, str(path)):
+        assert gpureduce.BenchResult.from_json(source) == result
+
+
+@pytest.mark.parametrize("text", ["{}", "[1, 2]", '{"rows": [{"variant": "v0"}]}', "not json", '{"rows": 3}'])
+def test_json_of_something_else(text, tmp_path):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"source: .*other\.json"):
+        gpureduce.BenchResult.from_json(path)
+
+
+def test_table_and_csv(result):
+    lines = result.table().splitlines()
+    assert len(lines) == 2 + len(result.rows) and len({len(line) for line in lines}) == 1
+    assert lines[0].startswith("| variant ") and set(lines[1]) <= set("|-: ")
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert [row["variant"] for row in rows] == [row["variant"] for row in result.rows]
+    assert [float(row["result"]) for row in rows] == [row["result"] for row in result.rows]
+
+
+def test_to_pandas(result):
+    pytest.importorskip("pandas")
+    frame = result.to_pandas()
+    assert (
+        list(frame.variant) == [row["variant"] for row in result.rows]
+        and frame.attrs["kind"] == result.head["kind"]
+    )
+    assert frame.n.eq(SIZE).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n": 0}, ValueError, "n: expected 1 or more"),
+        ({"n": 2.5}, TypeError, "n: expected int"),
+        ({"n": True}, TypeError, "n: expected int"),
+        ({"n": []}, ValueError, "n: nothing"),
+        ({"variants": "v77"}, ValueError, "unknown variant 'v77'"),
+        ({"variants": []}, ValueError, "variants: nothing"),
+        (
+            {"variants": ["v0", "cub_block"], "ops": "prod"},
+            ValueError,
+            "cub_block cannot run prod of float32",
+        ),
+        ({"ops": "mean"}, ValueError, "none can run mean"),
+        ({"dtypes": "float16"}, ValueError, "none can run sum of float16"),
+        ({"dtypes": "nonsense"}, TypeError, "dtypes: 'nonsense'"),
+        ({"repeats": 0}, ValueError, "repeats: expected 1 or more"),
+        ({"device": "moon"}, ValueError, "device: unknown device"),
+        ({"block_size": 77}, ValueError, "block_size: 77"),
+    ],
+)
+def test_wrong_arguments(options, error, message, device):
+    with pytest.raises(error, match=message):
+        gpureduce.bench(**{"n": 100, "device": device, "progress": False, **options})
+
+
+def test_bench_is_a_function_and_a_package():
+    assert callable(gpureduce.bench) and list(inspect.signature(gpureduce.bench).parameters)[:2] == [
+        "n",
+        "variants",
+    ]
+    assert gpureduce.bench.tables is tables and "Parameters" in gpureduce.bench.__doc__
+
+
+@pytest.mark.gpu
+def test_times_on_a_gpu_are_plausible(device):
+    found = gpureduce.bench(1 << 24, ["v0", "v8"], device=device, repeats=5, progress=False)
+    assert 0.2 < found.head["read_gb_per_s"] / found.head["peak_gb_per_s"] < 1
+    slow, fast = found.records()
+    assert slow["all_passes_us"] > fast["all_passes_us"] > fast["first_pass_us"] > 0
+    assert fast["end_to_end_us"] > fast["all_passes_us"] and 1 < fast["over_first"] < 100
+    assert 0 < fast["percent_of_peak"] < 100
+
+
+# Charts
+
+needs_matplotlib = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_plots_are_saved(dark, ending, tmp_path):
+    from gpureduce.bench import pictures
+
+    for kind in ("speedup", "bandwidth"):
+        path = tmp_path / f"{kind}.{ending}"
+        pictures.save(TIMED.plot(kind, dark=dark), path)
+        assert path.stat().st_size > 5000
+    if ending == "svg":
+        assert "GB/s" in path.read_text() and "atomic" in path.read_text()
+        assert path.read_text().count(chart.DARK.background) > 0 if dark else True
+
+
+@needs_matplotlib
+def test_bars_are_as_long_as_the_speed_ups():
+    ax = TIMED.plot("speedup")
+    assert [bar.get_width() for bar in ax.patches] == [1.0, 4.0, 5.0]
+    assert "speed-up" in ax.get_xlabel()
+
+
+@needs_matplotlib
+def test_a_plot_of_counts_says_so():
+    found = gpureduce.bench(SIZE, ["v0", "v2"], device="sim")
+    ax = found.plot()
+    assert "not a time" in ax.get_xlabel()
+    assert [bar.get_width() for bar in ax.patches] == [row["warp_instructions"] / SIZE for row in found.rows]
+    with pytest.raises(ValueError, match="kind: 'speedup' cannot be drawn of counts"):
+        found.plot("speedup")
+    with pytest.raises(ValueError, match="kind: unknown kind 'pie'"):
+        found.plot("pie")
+
+
+def test_the_chart_of_the_readme():
+    rows = [("v0", "naive", [1.0, 1.0]), ("v9", "a < b", [12.5, None])]
+    drawn = chart.speedup_svg("Title", rows, ["here", "there"], chart.LIGHT)
+    widths = [float(part.split('"')[0]) for part in drawn.split('width="')[1:]]
+    bars = [width for width in widths if width not in (chart.WIDTH, 12.0)]
+    assert math.isclose(bars[2] / bars[0], 12.5, rel_tol=0.01) and len(bars) == 3
+    assert "a &lt; b" in drawn and "12.50x" in drawn
+
+
+def test_trees_of_additions():
+    from gpureduce.bench.tree import additions_of
+
+    neighbours, halves = (additions_of(name, 64, 64) for name in ("v0", "v2"))
+    assert (neighbours.left.first, neighbours.right.first) == (0, 32)  # the last addition spans the widest
+    assert (halves.left.first, halves.right.first) == (0, 1)
+    assert [tree.height for tree in (neighbours, halves)] == [6, 6]
+    assert all(len(tree.additions()) == 63 for tree in (neighbours, halves))
+    with pytest.raises(ValueError, match="keeps what rounding loses"):
+        additions_of("auto", 64)
+    with pytest.raises(ValueError, match="n: expected 2"):
+        additions_of("v0", 1)
+
+
+# The committed results
+
+
+@pytest.mark.parametrize("name", ["ladder_h200.json", "techniques_h200.json", "sizes_h200.json"])
+def test_committed_results_say_where_they_are_from(name):
+    found = gpureduce.BenchResult.from_json(environment.RESULTS / name)
+    assert found.head["device"] == "NVIDIA H200" and not found.simulated
+    assert all(found.head[key] for key in ("driver_cuda", "toolkit", "date", "method", "peak_gb_per_s"))
+    assert {f"v{i}" for i in range(9)} <= {row["variant"] for row in found.rows}
+    adding_up = {
+        variant.name for variant in gpureduce.variants() if variant.float_atomics
+    }  # one after another
+    errors = {row["variant"]: row["relative_error"] for row in found.rows}
+    assert all(error < (1e-5 if name in adding_up else 1e-6) for name, error in errors.items())
+    assert json.loads(found.to_json()) == json.loads((environment.RESULTS / name).read_text())
