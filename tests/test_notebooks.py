@@ -1,0 +1,61 @@
+"""The notebooks run from top to bottom on this device, and draw."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+import gpureduce
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+RUNGS = [variant.name for variant in gpureduce.variants() if variant.role == "rung"]
+
+# The fewest pictures in each: the ladder draws every rung, and three charts beside.
+PICTURES = {"ladder.ipynb": len(RUNGS) + 3, "bandwidth.ipynb": 3}
+
+every_notebook = pytest.mark.parametrize("name", PICTURES)
+pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no notebooks beside the tests")
+
+
+def pictures_of(notebook):
+    found = []
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        data = output.get("data", {})
+        if "image/svg+xml" in data:
+            found.append(data["image/svg+xml"].encode())
+        elif "image/png" in data:
+            found.append(base64.b64decode(data["image/png"]))
+    return found
+
+
+def test_every_notebook_is_tested():
+    assert {path.name for path in FOLDER.glob("*.ipynb")} == set(PICTURES)
+
+
+@every_notebook
+def test_committed_without_outputs(name):
+    """So that the repository stays small, and shows no figures of another version."""
+    for cell in nbformat.read(FOLDER / name, as_version=4).cells:
+        assert not cell.get("outputs") and not cell.get("execution_count")
+
+
+@every_notebook
+def test_notebook_runs_and_draws(name):
+    notebook = nbformat.read(FOLDER / name, as_version=4)
+    client = nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+    )
+    client.execute()  # raises for a cell that does
+    drawn = pictures_of(notebook)
+    assert len(drawn) >= PICTURES[name] and len(set(drawn)) == len(drawn)
+    assert all(len(picture) > 4000 for picture in drawn)
+    said = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
+    assert "Traceback" not in said
+
+
+def test_every_rung_has_its_place():
+    cells = nbformat.read(FOLDER / "ladder.ipynb", as_version=4).cells
+    shown = [name for name in RUNGS if any(cell.source == f'show("{name}")' for cell in cells)]
+    assert shown == RUNGS[: len(shown)] and len(shown) >= 9  # a loop shows those that come later
