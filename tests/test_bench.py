@@ -165,6 +165,20 @@ def test_bench_is_a_function_and_a_package():
     assert gpureduce.bench.tables is tables and "Parameters" in gpureduce.bench.__doc__
 
 
+def test_a_bar_is_for_terminals(monkeypatch, capsys):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    for progress in (False, True):
+        gpureduce.bench(100, ["v0", "v7"], device="sim", progress=progress)
+        shown = screen.getvalue()
+        assert ("] 1/2 v7: sum of 100 float32" in shown) == progress
+    assert shown.rsplit("\r", 2)[1].strip() == "" and capsys.readouterr().out == ""
+
+
 @pytest.mark.gpu
 def test_times_on_a_gpu_are_plausible(device):
     found = gpureduce.bench(1 << 24, ["v0", "v8"], device=device, repeats=5, progress=False)

@@ -67,13 +67,13 @@ def speedup_svg(
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(_text(middle, bottom + 38, "speed-up over v0", palette.faint, size=12, anchor="middle"))
     for i, (name, what, values) in enumerate(rows):
-        top = TOP + ROW * i + (ROW - BAR * len(series)) / 2
+        bars = [(value, colour) for value, colour in zip(values, palette.series, strict=False) if value]
+        top = TOP + ROW * i + (ROW - BAR * len(bars)) / 2
         parts.append(_text(0, TOP + ROW * i + ROW / 2 + 5, name, palette.text))
         parts.append(_text(36, TOP + ROW * i + ROW / 2 + 5, what, palette.text))
-        for j, value in enumerate(values):
-            if value is not None:
-                y = top + BAR * j
-                parts.append(_rect(LEFT, y, value * scale, BAR - 1, palette.series[j]))
-                label = f"{value:.2f}x"
-                parts.append(_text(LEFT + value * scale + 5, y + BAR - 3, label, palette.text, size=12))
+        for j, (value, colour) in enumerate(bars):
+            y = top + BAR * j
+            parts.append(_rect(LEFT, y, value * scale, BAR - 1, colour))
+            label = f"{value:.2f}x"
+            parts.append(_text(LEFT + value * scale + 5, y + BAR - 3, label, palette.text, size=12))
     return "\n".join([*parts, "</svg>", ""])

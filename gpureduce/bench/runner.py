@@ -170,6 +170,11 @@ def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
     }
 
 
+def _in_notebook() -> bool:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None
+
+
 class Progress:
     """A bar for those who look on: in a notebook, or on standard error if that is a terminal."""
 
@@ -177,7 +182,7 @@ class Progress:
         self.steps = steps
         self.output = None
         self.shown = wanted and sys.stderr.isatty()
-        if wanted and "ipykernel" in sys.modules:
+        if wanted and _in_notebook():
             from IPython.display import display
 
             self.output = display({"text/plain": ""}, raw=True, display_id=True)
