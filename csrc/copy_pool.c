@@ -8,6 +8,9 @@
 
 /* A chunk is cut into this many pieces, which threads take one at a time, in whole lines of a cache. */
 enum { PIECES = 8, LINE = 64 };
+/* Of a short array the thread that waits copies, too, while the others wake up. Of a longer one it has to
+   order the copies to the device in time. */
+enum { SHARED_CHUNKS = 4 };
 
 struct gr_copy_pool {
     pthread_mutex_t lock;
@@ -37,23 +40,27 @@ static bool has_work(const gr_copy_pool *pool) {
     return pool->next < (pool->allowed < pool->chunks ? pool->allowed : pool->chunks) * PIECES;
 }
 
+/* Takes the next piece, and lets go of the lock while it copies. */
+static void copy_next(gr_copy_pool *pool) {
+    const uint64_t piece = pool->next++, chunk = piece / PIECES;
+    const gr_copy_job job = pool->job;
+    ++pool->busy;
+    pthread_mutex_unlock(&pool->lock);
+    copy_piece(&job, chunk, piece % PIECES);
+    pthread_mutex_lock(&pool->lock);
+    --pool->busy;
+    if (++pool->copied[chunk % job.places] == PIECES || pool->busy == 0)
+        pthread_cond_signal(&pool->progress);
+}
+
 static void *work(void *argument) {
     gr_copy_pool *pool = argument;
     pthread_mutex_lock(&pool->lock);
     while (!pool->quit) {
-        if (!has_work(pool)) {
+        if (has_work(pool))
+            copy_next(pool);
+        else
             pthread_cond_wait(&pool->work, &pool->lock);
-            continue;
-        }
-        const uint64_t piece = pool->next++, chunk = piece / PIECES;
-        const gr_copy_job job = pool->job;
-        ++pool->busy;
-        pthread_mutex_unlock(&pool->lock);
-        copy_piece(&job, chunk, piece % PIECES);
-        pthread_mutex_lock(&pool->lock);
-        --pool->busy;
-        if (++pool->copied[chunk % job.places] == PIECES || pool->busy == 0)
-            pthread_cond_signal(&pool->progress);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -131,8 +138,12 @@ bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds) {
     pthread_mutex_lock(&pool->lock);
     unsigned *copied = &pool->copied[chunk % pool->job.places];
     int late = 0;
-    while (*copied < PIECES && late == 0)
-        late = pthread_cond_timedwait(&pool->progress, &pool->lock, &until);
+    while (*copied < PIECES && late == 0) {
+        if (pool->chunks <= SHARED_CHUNKS && has_work(pool))
+            copy_next(pool);
+        else
+            late = pthread_cond_timedwait(&pool->progress, &pool->lock, &until);
+    }
     const bool there = *copied == PIECES;
     if (there)
         *copied = 0; /* the place is free to be filled again */
