@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Measures what the tables and charts of the README and the notebooks show: tests/gpu/measure.sh FOLDER
+# Measures, on a GPU, the results that the README, docs/ and the notebooks show: tests/gpu/measure.sh FOLDER
+# They go to gpureduce/bench/results; then python -m gpureduce.bench.tables.
 set -euo pipefail
 out=$1
 python=${PYTHON:-python3}
+$python -m gpureduce.bench.peers --out "$out/peers_h200.json"
+$python -m gpureduce.bench.host --out "$out/host_h200.json"
+$python -m gpureduce.bench.accuracy --out "$out/accuracy_h200.json"
 $python -m gpureduce.bench.ladder --dtypes float32 float64 int32 int64 --out "$out/ladder_h200.json"
 $python -m gpureduce.bench.ladder --n $((1 << 24)) --out "$out/techniques_h200.json"
 sizes=()
