@@ -284,8 +284,9 @@ def test_progress_bar(chunk, device, monkeypatch):
 # Interruption, processes
 
 INTERRUPTED = """
-    import sys, time
+    import signal, sys, time
     import numpy as np, gpureduce
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
     device, n = sys.argv[1], int(sys.argv[2])
     array, small = np.ones(n, np.float32), np.arange(10000.0)
     assert gpureduce.sum(small, device=device) == 49995000
