@@ -49,9 +49,14 @@ static gr_status prepare_flat(job *self, gr_registry *registry, gr_device *devic
                               const gr_general_request *request, const gr_general_plan *plan,
                               gr_error *error) {
     const bool hopper = device->backend->hopper;
+    const gr_layout *layout = &request->layout;
     gr_flat_launch planned;
-    gr_flat_plan_make(plan->reduced_count, request->layout.item_bytes, request->layout.pair, hopper,
-                      &planned);
+    if (request->shape == NULL)
+        gr_flat_plan_make(plan->reduced_count, layout->item_bytes, layout->pair, hopper, &planned);
+    else if (gr_flat_shape_fits(request->shape, layout->pair, hopper))
+        gr_flat_plan_shape(request->shape, plan->reduced_count, layout->item_bytes, &planned);
+    else
+        return gr_fail(error, GR_ERR_VALUE, "shape: not for this device or operator");
     self->flat = true;
     self->passes = 1;
     self->params[0].flat = planned.params;

@@ -35,6 +35,7 @@ typedef struct gr_general_request {
     void *host_out;      /* room for the results in host memory; NULL: they go to device_out */
     gr_devptr device_out;
     const gr_progress *progress; /* of a stream of chunks, or NULL */
+    const gr_flat_shape *shape;  /* of a flat kernel that is timed, in place of the best one; or NULL */
 } gr_general_request;
 
 /* `plan` is that of request->layout. */

@@ -247,8 +247,11 @@ static PyMethodDef methods[] = {
      "free_memory(): releases the buffers that devices keep from call to call"},
     {"plan_general", py_plan_general, METH_VARARGS,
      "plan_general(source, op, axes, second) -> (kernel, its way, blocks along x, along y) of each launch"},
+    {"flat_shapes", py_flat_shapes, METH_NOARGS,
+     "flat_shapes() -> up to how many bytes, kernel, threads, most blocks, early, for each way of launching"},
     {"time_general", py_time_general, METH_VARARGS,
-     "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats) -> microseconds a "
+     "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats, seconds, shape) -> "
+     "microseconds a "
      "repeat"},
     {"custom_load", py_custom_load, METH_VARARGS,
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "

@@ -276,14 +276,39 @@ static PyObject *time_call(py_state *state, const call *now, const gr_general_ti
     return result;
 }
 
+PyObject *py_flat_shapes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < gr_flat_shape_count; ++i) {
+        const gr_flat_shape *shape = &gr_flat_shapes[i];
+        PyObject *row =
+            Py_BuildValue("(KsIIO)", (unsigned long long)shape->up_to_bytes, shape->kernel, shape->threads,
+                          shape->most_blocks, shape->flags & GR_FLAT_EARLY ? Py_True : Py_False);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
 PyObject *py_time_general(PyObject *module, PyObject *args) {
     enum { MOST = 100000 };
     py_state *state = PyModule_GetState(module);
     PyObject *sources, *op, *axes, *outs, *kind, *index, *seconds = NULL, *result = NULL;
-    Py_ssize_t rounds, repeats;
-    if (!PyArg_ParseTuple(args, "O!OOO!OOnn|O!", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
-                          &kind, &index, &rounds, &repeats, &PyTuple_Type, &seconds))
+    Py_ssize_t rounds, repeats, shape = -1;
+    if (!PyArg_ParseTuple(args, "O!OOO!OOnn|On", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
+                          &kind, &index, &rounds, &repeats, &seconds, &shape))
         return NULL;
+    if (seconds == Py_None)
+        seconds = NULL;
+    if (seconds != NULL && !PyTuple_Check(seconds)) {
+        PyErr_SetString(PyExc_TypeError, "seconds: expected a tuple or None");
+        return NULL;
+    }
+    if (shape < -1 || shape >= (Py_ssize_t)gr_flat_shape_count) {
+        PyErr_Format(PyExc_ValueError, "shape: expected 0 to %zu, or -1 for the best",
+                     gr_flat_shape_count - 1);
+        return NULL;
+    }
     const Py_ssize_t buffers = PyTuple_GET_SIZE(sources);
     if (buffers < 1 || buffers > MOST || PyTuple_GET_SIZE(outs) != buffers || rounds < 1 || rounds > MOST ||
         repeats < 1 || repeats > MOST || (seconds != NULL && PyTuple_GET_SIZE(seconds) != buffers)) {
@@ -309,6 +334,7 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
         take_addresses(outs, "outs", &out, addresses + buffers) < 0 ||
         (seconds != NULL && take_addresses(seconds, "seconds", &now.second, addresses + 2 * buffers) < 0))
         goto cleanup;
+    now.request.shape = shape < 0 ? NULL : &gr_flat_shapes[shape];
     const gr_general_timing timing = {.buffers = (size_t)buffers,
                                       .sources = addresses,
                                       .outs = addresses + buffers,

@@ -6,6 +6,7 @@
 
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_plan_general(PyObject *module, PyObject *args);
+PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);
 PyObject *py_time_general(PyObject *module, PyObject *args);
 
 PyObject *py_device_alloc(PyObject *module, PyObject *args);

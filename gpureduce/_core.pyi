@@ -82,6 +82,7 @@ def plan_general(
     second: np.ndarray | DeviceView | None,
     /,
 ) -> list[tuple[str, str, int, int]]: ...
+def flat_shapes() -> list[tuple[int, str, int, int, bool]]: ...
 def time_general(
     sources: tuple[DeviceView, ...],
     op: str,
@@ -91,7 +92,8 @@ def time_general(
     device_index: int,
     rounds: int,
     repeats: int,
-    seconds: tuple[DeviceView, ...] = ...,
+    seconds: tuple[DeviceView, ...] | None = ...,
+    shape: int = ...,
     /,
 ) -> list[float]: ...
 def custom_load(name: str, ptx: str, device_kind: int, device_index: int, /) -> object: ...
