@@ -1,0 +1,251 @@
+"""Every entry point of the package as calls without arguments, successful and failing, on the simulator.
+
+What runs them watches something else: memory (test_leaks.py) or a failing allocator (test_faults.py).
+"""
+
+import ctypes
+import functools
+
+import numpy as np
+from test_device_array import Carrier, Exporter, Interface
+
+import gpureduce
+from gpureduce import _core, _device_array
+
+SIM = {"device": "sim"}
+ERRORS = (
+    TypeError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    BufferError,
+    AttributeError,
+    gpureduce.DeviceError,
+)
+
+TWICE = """
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry twice(.param .u64 data)
+{
+    .reg .b64 %a, %i;
+    .reg .b32 %r;
+    ld.param.u64 %a, [data];
+    mov.u32 %r, %tid.x;
+    mul.wide.u32 %i, %r, 4;
+    add.u64 %a, %a, %i;
+    ld.global.u32 %r, [%a];
+    add.u32 %r, %r, %r;
+    st.global.u32 [%a], %r;
+    ret;
+}
+"""
+
+# What calls are given; nothing may keep a reference to any of it.
+vector = (np.arange(1, 301) * 37 % 101 - 50).astype(np.float32)
+matrix = (np.arange(1, 1201) * 7919 % 23 - 11).reshape(30, 40).astype(np.int64)
+swapped = vector.astype(vector.dtype.newbyteorder())
+wide = np.arange(1.0, 4097.0)  # several chunks where chunks are small
+mask = matrix > 0
+words = np.arange(64, dtype=np.uint32)
+objects = np.array([1, None], object)
+on_device = gpureduce.to_device(matrix, "sim")
+mask_on_device = gpureduce.to_device(mask, "sim")
+row = np.zeros(40, np.int64)
+row_on_device = gpureduce.to_device(row, "sim")
+frozen = np.zeros((), np.float32)
+frozen.flags.writeable = False
+watched = (vector, matrix, swapped, wide, mask, words, objects, on_device, mask_on_device, row, row_on_device)
+watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.int64), gpureduce.DeviceError)
+
+
+class Liar:
+    def __array__(self, dtype=None, copy=None):
+        raise gpureduce.DeviceError("on purpose")
+
+
+def stop(done, total):
+    raise RuntimeError("on purpose")
+
+
+def drop_interface_view():
+    entries = {"data": (0x7000, False), "shape": (2**62, 4)}
+    _device_array.as_view(Interface(**entries))
+
+
+def drop_capsule(versioned):
+    """A capsule that we made and nobody consumes; and one of somebody else's, whose deleter runs."""
+    on_device.__dlpack__(dl_device=(1, 0), max_version=(1, 0) if versioned else None)
+    producer = Exporter(versioned=versioned).producer
+    view = _core.dlpack_import(producer.capsule())
+    del view
+    assert producer.deleted == 1
+    producer.managed.deleter = ctypes.cast(None, type(producer.managed.deleter))
+
+
+def simulate(**changes):
+    arguments = {"ptx": TWICE, "kernel": "twice", "grid": 1, "block": 64, "args": [words.copy()]}
+    return gpureduce.simulate(**(arguments | changes))
+
+
+@functools.cache
+def norm(**changes):
+    options = {"in_params": "T x", "out_params": "T y", "map_expr": "x * x", "reduce_expr": "a + b"}
+    options |= {"post_map_expr": "y = a", "identity": "0", "name": "norm"}
+    return gpureduce.ReductionKernel(**(options | changes))
+
+
+def ladder():
+    """One call of each rung that runs here."""
+    calls = {}
+    for variant in gpureduce.variants():
+        if "sim" in variant.backends:
+            calls[f"sum {variant.name}"] = functools.partial(
+                gpureduce.sum, vector, variant=variant.name, **SIM
+            )
+    return calls
+
+
+def operators():
+    calls = {}
+    for name in ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero"):
+        function = getattr(gpureduce, name)
+        calls[name] = functools.partial(function, vector, **SIM)
+        calls[f"{name} axis"] = functools.partial(function, matrix, axis=1, **SIM)
+        calls[f"{name} on device"] = functools.partial(function, on_device)
+        calls[f"{name} axis on device"] = functools.partial(function, on_device, axis=0)
+        calls[f"{name} of nothing"] = functools.partial(function, vector[:0], initial=None, **SIM)
+        calls[f"{name} bad axis"] = functools.partial(function, matrix, axis=7, **SIM)
+        calls[f"{name} bad dtype"] = functools.partial(function, objects, **SIM)
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+        calls[name] = functools.partial(getattr(gpureduce, name), matrix, axis=0, **SIM)
+        calls[f"{name} bad dtype"] = functools.partial(getattr(gpureduce, name), vector, **SIM)
+    return calls
+
+
+def options():
+    call = functools.partial
+    total, copy = gpureduce.sum, gpureduce.to_device
+    return {
+        "swapped": call(total, swapped, **SIM),
+        "strided": call(total, matrix[::2, ::-3], axis=0, **SIM),
+        "repacked": call(total, np.arange(256.0).reshape((2,) * 8)[:, ::-1], axis=(1, 3, 5), **SIM),
+        "stream": call(total, wide, **SIM),
+        "stream with progress": call(total, wide, progress=lambda done, total: None, **SIM),
+        "progress raises": call(total, wide, progress=stop, **SIM),
+        "progress of wrong type": call(total, wide, progress=3, **SIM),
+        "where": call(total, matrix, axis=0, where=mask, **SIM),
+        "where on device": call(total, on_device, axis=0, where=mask_on_device),
+        "where of wrong shape": call(total, matrix, where=mask[:3, :7], **SIM),
+        "where of wrong dtype": call(total, matrix, where=matrix, **SIM),
+        "where elsewhere": call(total, matrix, where=mask_on_device, **SIM),
+        "initial": call(total, matrix, initial=5, **SIM),
+        "initial of wrong type": call(total, matrix, initial="x", **SIM),
+        "out": call(total, matrix, axis=0, out=row, **SIM),
+        "out on device": call(total, on_device, axis=0, out=row_on_device),
+        "out of wrong shape": call(total, matrix, axis=1, out=row, **SIM),
+        "out read-only": call(total, vector, out=frozen, **SIM),
+        "out of wrong type": call(total, matrix, out=[1], **SIM),
+        "dot": call(gpureduce.dot, vector, vector[::-1], **SIM),
+        "dot of other length": call(gpureduce.dot, vector, vector[1:], **SIM),
+        "reduce": call(gpureduce.reduce, vector, "max", variant="v3", **SIM),
+        "reduce by nothing": call(gpureduce.reduce, vector, "none", **SIM),
+        "ladder other op": call(gpureduce.max, matrix, variant="v7", block_size=96, **SIM),
+        "ladder swapped": call(total, swapped, variant="v2", **SIM),
+        "ladder bad dtype": call(total, np.zeros(3, complex), variant="v2", **SIM),
+        "ladder bad block": call(total, vector, variant="v2", block_size=77, **SIM),
+        "ladder bad grid": call(total, vector, variant="v8", grid_size=2**70, **SIM),
+        "ladder grid of wrong type": call(total, vector, variant="v8", grid_size="x", **SIM),
+        "no such variant": call(total, vector, variant="none", **SIM),
+        "variant of wrong type": call(total, vector, variant=7, **SIM),
+        "no such device": call(total, vector, device="cuda:9"),
+        "nonsense for a device": call(total, vector, device="gpu"),
+        "error in __array__": call(total, Liar(), **SIM),
+        "numpy_like": call(gpureduce.numpy_like.sum, vector),
+        "to_device and back": lambda: copy(matrix, "sim").numpy(),
+        "to_device of objects": call(copy, objects, "sim"),
+        "to_device without room": call(_device_array.empty, (2**60,), np.dtype(np.int8), _core.SIM, 0),
+        "copy of device array": lambda: on_device.__reduce__()[1],
+        "devices": gpureduce.devices,
+        "variants": gpureduce.variants,
+        "core variants": _core.variants,
+        "general coverage": _core.general_coverage,
+        "cuda_problem": _core.cuda_problem,
+        "plan_general": call(_core.plan_general, matrix, "sum", (0,), None),
+        "plan_general of nonsense": call(_core.plan_general, matrix, "sum", (5,), None),
+        "time without clock": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
+        "time of nonsense": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 0, 1, 1),
+        "device_read of nothing": call(_core.device_read, _core.SIM, 0, 16, words),
+        "pointer_device": call(_core.pointer_device, 0x7000),
+        "registry twice": call(_core.open_registry, "/"),
+        "source": call(gpureduce.source, "v3"),
+    }
+
+
+def exchange():
+    call = functools.partial
+    return {
+        "dlpack to the CPU": lambda: np.from_dlpack(on_device, device="cpu", copy=True),
+        "dlpack of the simulator": on_device.__dlpack__,
+        "dlpack import": call(_core.dlpack_import, None),
+        "dlpack from the CPU": lambda: gpureduce.sum(Carrier(vector), **SIM),
+        "dlpack dropped": call(drop_capsule, False),
+        "dlpack versioned dropped": call(drop_capsule, True),
+        "dlpack bad version": lambda: _core.dlpack_import(
+            Exporter(versioned=True, major=2).producer.capsule()
+        ),
+        "dlpack bad dtype": lambda: _core.dlpack_import(Exporter(bits=7).producer.capsule()),
+        "dlpack elsewhere": lambda: gpureduce.sum(Exporter(), **SIM),
+        "dlpack export of nonsense": call(_core.dlpack_export, None, 0, (-1,), "int8", 1, 0, True, False),
+        "interface too large": drop_interface_view,
+        "interface malformed": lambda: gpureduce.sum(Interface(shape=None), **SIM),
+    }
+
+
+def instruments():
+    call = functools.partial
+    return {
+        "profile": call(gpureduce.profile, vector, "v2"),
+        "profile of nonsense": call(gpureduce.profile, vector, "v2", block_size=5),
+        "timeline": lambda: gpureduce.profile(vector, "v2").timeline(),
+        "simulate": simulate,
+        "simulate out of bounds": call(simulate, block=96),
+        "simulate broken PTX": call(simulate, ptx=TWICE.replace("mul.wide", "mul.narrow")),
+        "simulate no kernel": call(simulate, kernel="thrice"),
+        "simulate wrong arguments": call(simulate, args=[1, 2]),
+        "custom": lambda: norm()(vector, **SIM),
+        "custom axis": lambda: norm()(matrix, axis=0, **SIM),
+        "custom on device": lambda: norm()(on_device, axis=0),
+        "custom wrong count": lambda: norm()(vector, vector, vector, **SIM),
+        "custom does not compile": lambda: norm(map_expr="nonsense(")(vector, **SIM),
+        "custom of nonsense": lambda: gpureduce.ReductionKernel("T x", "T y", 1, 2, 3, 4),
+        "custom_load of nonsense": call(_core.custom_load, "x", "nonsense", _core.SIM, 0),
+        "free_memory": gpureduce.free_memory,
+    }
+
+
+CALLS = {**ladder(), **operators(), **options(), **exchange(), **instruments()}
+
+
+def outcome(name):
+    """Run a call; return its result, or the type of the exception it raised."""
+    try:
+        return CALLS[name]()
+    except RuntimeError as error:
+        assert isinstance(error, gpureduce.DeviceError) or str(error) in ("on purpose", REGISTRY), error
+        return type(error)
+    except ERRORS as error:
+        return type(error)
+
+
+REGISTRY = "the device registry is open already"
+
+
+def simulated_bytes_left():
+    """Bytes of simulated device memory that nobody has: the refusal to give all of them names them."""
+    try:
+        _core.device_alloc(_core.SIM, 0, 2**62)
+    except MemoryError as error:
+        return int(str(error).split("asked for, ")[1].split(" of ")[0])
+    raise AssertionError("a machine with 4 EiB of memory")

@@ -1,0 +1,148 @@
+"""Calls of every entry point, successful and failing, keep no memory, no object and no reference.
+
+pytest tests/test_leaks.py --leak-calls=100000 --timeout=0      (half an hour)
+"""
+
+import ctypes
+import gc
+import sys
+import time
+from pathlib import Path
+
+import every_call
+import pytest
+
+import gpureduce
+
+pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning")]
+
+SLOW = ("custom does not compile", "profile", "timeline")  # a tenth of the calls
+PAGE = 4096
+
+
+class Mallinfo2(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def heap_bytes():
+    """Bytes that malloc has given out; 0 where the C library does not say."""
+    mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo2 is None:
+        return 0
+    mallinfo2.restype = Mallinfo2
+    info = mallinfo2()
+    return info.uordblks + info.hblkhd
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+
+
+def thread_count():
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def under_asan():
+    return "libasan" in Path("/proc/self/maps").read_text()  # it keeps freed memory on purpose
+
+
+def state():
+    """What has to stay flat: Python's blocks, objects and references, the heap, the simulator's memory."""
+    gc.collect()
+    # CPython remembers where attributes were found, by the address of their name: up to 4096 strings.
+    getattr(sys, "_clear_type_cache", lambda: None)()
+    references = getattr(sys, "gettotalrefcount", lambda: 0)()
+    return {
+        "blocks": sys.getallocatedblocks(),
+        "objects": len(gc.get_objects()),
+        "references": references,
+        "heap bytes": 0 if under_asan() else heap_bytes(),
+        "device bytes": -every_call.simulated_bytes_left(),
+    }
+
+
+# What a round of calls may leave behind whatever their number: caches that fill, arenas, a thread's tcache.
+ROOM = {"blocks": 20, "objects": 10, "references": 20, "heap bytes": 2048, "device bytes": 0}
+
+
+def growth(call, times):
+    """What `times` calls left behind, beyond what any number of them may."""
+    before = state()
+    for _ in range(times):
+        call()
+    after = state()
+    return {key: after[key] - before[key] for key in before if after[key] - before[key] > ROOM[key]}
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setenv("GPUREDUCE_CHUNK_BYTES", "1024")
+    yield
+    gpureduce.free_memory()
+
+
+def calls_of(pytestconfig, name):
+    calls = pytestconfig.getoption("leak_calls") // (10 if under_asan() else 1)
+    return calls // 10 if name in SLOW else calls
+
+
+@pytest.mark.parametrize("name", every_call.CALLS)
+def test_a_call_keeps_nothing(name, small_chunks, pytestconfig):
+    times = calls_of(pytestconfig, name)
+
+    def call():
+        every_call.outcome(name)
+
+    for _ in range(5):
+        call()
+    references = [sys.getrefcount(thing) for thing in every_call.watched]
+    left = {}
+    for _ in range(3):  # what leaks leaks each time
+        left = growth(call, times)
+        if not left:
+            break
+    assert not left, f"{times} calls"
+    assert [sys.getrefcount(thing) for thing in every_call.watched] == references
+
+
+def test_the_process_stays_as_large_as_it_was(small_chunks, pytestconfig):
+    """All calls in turn, for what counts of one call would not show: fragments, threads, mappings."""
+
+    def all_calls(rounds):
+        for _ in range(rounds):
+            for name in every_call.CALLS:
+                if name not in SLOW:
+                    every_call.outcome(name)
+        gc.collect()
+
+    rounds = max(pytestconfig.getoption("leak_calls") // 20, 3)
+    all_calls(rounds)
+    threads, before, began = thread_count(), resident_bytes(), time.monotonic()
+    all_calls(rounds)
+    grown = resident_bytes() - before
+    assert thread_count() <= threads
+    assert under_asan() or grown < 2**20, f"{grown} bytes in {time.monotonic() - began:.0f} s"
+
+
+def test_a_leak_would_be_seen():
+    """Of one object, of sixteen bytes of the heap and of a byte on the device, with each call."""
+    kept, malloc, addresses = [], ctypes.CDLL(None).malloc, []
+    malloc.restype, malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    assert "blocks" in growth(lambda: kept.append(object()), 100) or not sys.getallocatedblocks()
+    assert "objects" in growth(lambda: kept.append([]), 100)
+    assert "device bytes" in growth(
+        lambda: addresses.append(gpureduce._core.device_alloc(gpureduce._core.SIM, 0, 1)), 100
+    )
+    if heap_bytes() and not under_asan():
+        assert "heap bytes" in growth(lambda: addresses.append(-malloc(24)), 300)
+    for address in addresses:
+        if address > 0:
+            gpureduce._core.device_free(gpureduce._core.SIM, 0, address)
+        else:
+            ctypes.CDLL(None).free(ctypes.c_void_p(-address))
