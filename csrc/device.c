@@ -117,6 +117,10 @@ gr_status gr_device_slots_take(gr_device *device, gr_devptr *out, gr_error *erro
     gr_status status = device->backend->alloc(device->backend, BYTES, out, error);
     if (status == GR_OK)
         status = gr_backend_clear(device->backend, *out, BYTES, error);
+    if (status != GR_OK) {
+        device->backend->free(device->backend, *out);
+        *out = 0;
+    }
     return status;
 }
 

@@ -1,0 +1,62 @@
+"""Every allocation of the C core fails once, in every entry point: a clean exception, and nothing else.
+
+pytest tests/test_faults.py --every-fault --timeout=0     (while kernel files are loaded, too; minutes)
+
+The driver's calls fail in tests/fake_cuda; here it is malloc and its kin, the start of a thread and the opening of
+a file, on the simulator.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent / "faults"
+
+
+@pytest.fixture(scope="module")
+def failing_alloc(tmp_path_factory):
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs a C compiler and glibc")
+    library = tmp_path_factory.mktemp("faults") / "failing_alloc.so"
+    flags = [
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fPIC",
+        "-shared",
+        "-pthread",
+    ]
+    subprocess.run([compiler, *flags, FOLDER / "failing_alloc.c", "-o", library, "-ldl"], check=True)
+    return library
+
+
+def run(library, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", FOLDER / "sweep.py", *arguments],
+        env={**os.environ, "LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_each_allocation_fails_once(failing_alloc, pytestconfig):
+    if "libasan" in Path("/proc/self/maps").read_text():
+        pytest.skip("the sanitizer has an allocator of its own")
+    found = run(failing_alloc, *(["all"] if pytestconfig.getoption("every_fault") else []))
+    assert found["bad"] == []
+    assert found["faults"] > 3000
+    # Loads that failed left nothing behind either: what is loaded in the end is what is loaded without faults.
+    assert found["loaded"] == run(failing_alloc, "clean")["loaded"]
