@@ -116,6 +116,9 @@ struct gr_backend {
     gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
                         gr_error *error);
     gr_status (*sync)(gr_backend *self, gr_error *error);
+    /* Takes the backend's own lock, or gives it back: a child of a fork must not find it taken. May be NULL.
+     */
+    void (*hold)(gr_backend *self, bool taken);
     /* Returns when the work in a stream is done, of ours or, as its CUstream, of another library. */
     gr_status (*wait)(gr_backend *self, gr_stream stream, gr_error *error);
     /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a

@@ -127,6 +127,10 @@ static gr_status sim_sync(gr_backend *base, gr_error *error) {
     return GR_OK;
 }
 
+static void sim_hold(gr_backend *base, bool taken) {
+    ptx_memory_hold(memory_of(base), taken);
+}
+
 static gr_status sim_wait(gr_backend *base, gr_stream stream, gr_error *error) {
     (void)stream;
     return sim_sync(base, error);
@@ -228,6 +232,7 @@ static const gr_backend sim_operations = {
     .find = sim_find,
     .launch = sim_launch,
     .sync = sim_sync,
+    .hold = sim_hold,
     .wait = sim_wait,
     .time = NULL,
 };

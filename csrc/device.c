@@ -220,6 +220,30 @@ void gr_registry_trim(gr_registry *registry) {
             gr_device_trim(cuda[i]);
 }
 
+static void device_hold(gr_device *device, bool taken) {
+    if (device == NULL)
+        return;
+    gr_backend *backend = device->backend;
+    if (taken)
+        pthread_mutex_lock(&device->lock);
+    if (backend->hold != NULL)
+        backend->hold(backend, taken);
+    if (!taken)
+        pthread_mutex_unlock(&device->lock);
+}
+
+void gr_registry_hold(gr_registry *registry, bool taken) {
+    if (registry->image_folder == NULL)
+        return;
+    if (taken)
+        pthread_mutex_lock(&registry->lock);
+    device_hold(registry->sim, taken);
+    for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
+        device_hold(registry->cuda[i], taken);
+    if (!taken)
+        pthread_mutex_unlock(&registry->lock);
+}
+
 gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
                              gr_error *error) {
     if (registry->image_folder == NULL)

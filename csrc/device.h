@@ -52,6 +52,8 @@ void gr_registry_close(gr_registry *registry);
 
 /* Trims every device that is open. */
 void gr_registry_trim(gr_registry *registry);
+/* Takes the locks of the registry and of what is in it, or gives them back; around a fork. */
+void gr_registry_hold(gr_registry *registry, bool taken);
 
 /* A device of one's own, beside those of the registry; without index for the simulator. */
 gr_status gr_device_open(gr_device_kind kind, int index, gr_device **out, gr_error *error);

@@ -230,6 +230,15 @@ static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)
     Py_RETURN_NONE;
 }
 
+/* The GIL stays with this thread: none that has one of these locks waits for it. */
+static PyObject *core_hold(PyObject *module, PyObject *taken) {
+    const int truth = PyObject_IsTrue(taken);
+    if (truth < 0)
+        return NULL;
+    gr_registry_hold(&state_of(module)->registry, truth != 0);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"reduce", (PyCFunction)(void (*)(void))core_reduce, METH_FASTCALL,
      "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
@@ -245,6 +254,8 @@ static PyMethodDef methods[] = {
     {"runs", core_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
     {"free_memory", core_free_memory, METH_NOARGS,
      "free_memory(): releases the buffers that devices keep from call to call"},
+    {"hold", core_hold, METH_O,
+     "hold(taken): takes all locks, or gives them back, so that a fork finds none in another thread's hands"},
     {"plan_general", py_plan_general, METH_VARARGS,
      "plan_general(source, op, axes, second) -> (kernel, its way, blocks along x, along y) of each launch"},
     {"flat_shapes", py_flat_shapes, METH_NOARGS,
@@ -291,7 +302,19 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* NumPy's API is one for the process, and DLPack's deleters take the GIL of the main interpreter. */
+static int refuse_sub_interpreters(void) {
+    if (PyInterpreterState_Get() == PyInterpreterState_Main())
+        return 0;
+    PyErr_SetString(PyExc_ImportError,
+                    "gpureduce works in the main interpreter only, not in a sub-interpreter; use threads or "
+                    "processes");
+    return -1;
+}
+
 static int core_exec(PyObject *module) {
+    if (refuse_sub_interpreters() < 0)
+        return -1;
     if (PyArray_ImportNumPyAPI() < 0)
         return -1;
     py_state *state = state_of(module);
@@ -325,6 +348,12 @@ static void core_free(void *module) {
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, core_exec},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_USED}, /* a free-threaded interpreter takes the GIL back, with a warning */
+#endif
     {0, NULL},
 };
 

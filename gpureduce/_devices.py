@@ -31,6 +31,18 @@ def _free_at_exit(process: int = os.getpid(), free: Callable[[], None] = _core.f
         free()
 
 
+def _hold() -> None:
+    _core.hold(True)
+
+
+def _let_go() -> None:
+    _core.hold(False)
+
+
+# Other threads may be in the middle of a call; the child has none that would give their locks back.
+os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
+
+
 class SimulatorWarning(UserWarning):
     """No CUDA device was found and none was asked for, so the simulator runs the kernels."""
 

@@ -2,8 +2,8 @@
 
 pytest tests/test_faults.py --every-fault --timeout=0     (while kernel files are loaded, too; minutes)
 
-The driver's calls fail in tests/fake_cuda; here it is malloc and its kin, the start of a thread and the opening of
-a file, on the simulator.
+The driver's calls fail in tests/fake_cuda; here it is malloc and its kin, the start of a thread and the
+opening of a file, on the simulator.
 """
 
 import json
@@ -58,5 +58,5 @@ def test_each_allocation_fails_once(failing_alloc, pytestconfig):
     found = run(failing_alloc, *(["all"] if pytestconfig.getoption("every_fault") else []))
     assert found["bad"] == []
     assert found["faults"] > 3000
-    # Loads that failed left nothing behind either: what is loaded in the end is what is loaded without faults.
+    # Loads that failed left nothing behind either: in the end as much is loaded as without faults.
     assert found["loaded"] == run(failing_alloc, "clean")["loaded"]

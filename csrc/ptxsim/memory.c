@@ -212,6 +212,13 @@ ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t b
     return PTX_OK;
 }
 
+void ptx_memory_hold(ptx_memory *memory, bool taken) {
+    if (taken)
+        pthread_mutex_lock(&memory->lock);
+    else
+        pthread_mutex_unlock(&memory->lock);
+}
+
 ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error) {
     ptx_status status = PTX_OK;
     pthread_mutex_lock(&memory->lock);

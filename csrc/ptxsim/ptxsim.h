@@ -59,6 +59,8 @@ ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address,
 ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *error);
 ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, size_t bytes,
                             ptx_error *error);
+/* Takes the memory's lock, or gives it back, so that nobody else is in the middle of a change. */
+void ptx_memory_hold(ptx_memory *memory, bool taken);
 ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
 
 /* Watches a launch: see hooks.h, counters.h and racecheck.h. */

@@ -55,7 +55,7 @@ def is_clean(outcome, wanted):
 
 
 def load(name):
-    """The first calls of all, in which kernel files are read and parsed; return the faults and bad outcomes."""
+    """The first calls of all, in which kernel files are read and parsed; return faults and bad outcomes."""
     n, faults, bad = 1, 0, []
     failed = True
     while failed:
