@@ -160,11 +160,24 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
     return -1;
 }
 
-/* The callback of a progress report, and the thread that is to call it. */
+/* The callback of a progress report, and the thread that is to call it. NumPy does not resize an array that
+   has weak references, even when told not to look (refcheck=False): the callback cannot take elements away.
+ */
 typedef struct reporter {
     PyThreadState **thread;
     PyObject *callback;
+    PyObject *pins[2];
 } reporter;
+
+static int pin(reporter *self, const call *now) {
+    PyObject *const owners[] = {now->source.owner, now->second.owner};
+    for (int i = 0; i < 2; ++i) {
+        self->pins[i] = owners[i] != NULL ? PyWeakref_NewRef(owners[i], NULL) : NULL;
+        if (owners[i] != NULL && self->pins[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
 
 static bool report(void *arg, uint64_t done, uint64_t total) {
     const reporter *self = arg;
@@ -184,27 +197,31 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
         return NULL;
     }
     call now = {.out_array = NULL};
-    if (take_call(state, args, &now) < 0) {
-        call_release(&now);
-        Py_XDECREF(now.out_array);
-        return NULL;
-    }
+    PyThreadState *thread = NULL;
+    reporter told = {.thread = &thread, .callback = args[8]};
+    PyObject *result = NULL;
+    if (take_call(state, args, &now) < 0 || (args[8] != Py_None && pin(&told, &now) < 0))
+        goto cleanup;
     gr_error error = {GR_OK, ""};
-    PyThreadState *thread = PyEval_SaveThread();
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    reporter told = {&thread, args[8]};
     const gr_progress progress = {.report = report, .arg = &told};
     now.request.progress = args[8] != Py_None ? &progress : NULL;
+    thread = PyEval_SaveThread();
     const gr_status status =
         gr_general(&state->registry, now.device, &now.request, &now.plan, &interrupt, &error);
     PyEval_RestoreThread(thread);
-    call_release(&now);
     if (status != GR_OK) {
-        Py_XDECREF(now.out_array);
-        return py_raise(state, &error);
+        py_raise(state, &error);
+        goto cleanup;
     }
     py_count_run();
-    return now.out_array != NULL ? now.out_array : Py_NewRef(Py_None);
+    result = Py_NewRef(now.out_array != NULL ? now.out_array : Py_None);
+cleanup:
+    Py_XDECREF(told.pins[0]);
+    Py_XDECREF(told.pins[1]);
+    Py_XDECREF(now.out_array);
+    call_release(&now);
+    return result;
 }
 
 /* Which of a kernel's ways of working a launch takes. */

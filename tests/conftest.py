@@ -26,6 +26,7 @@ def pytest_addoption(parser):
     parser.addoption("--device", default="sim", help='where sums run: "sim" (default), "cuda" or "cuda:N"')
     parser.addoption("--large", action="store_true", help="2^25 elements; with --device=cuda also 2^31 + 3")
     parser.addoption("--property-cases", type=int, default=20000, help="calls that test_property.py draws")
+    parser.addoption("--boundary-cases", type=int, default=1000, help="of each test in test_boundary.py")
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=300, help="of each entry point, in test_leaks.py")
     parser.addoption("--property-seconds", type=float, default=90, help="after which it runs no more")

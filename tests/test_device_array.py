@@ -821,6 +821,14 @@ def test_malformed_interfaces(entries, addresses, waits):
     assert waits == []
 
 
+@pytest.mark.parametrize("interface", [7, "text", (), np.int8(3), np.zeros(2), {}])
+def test_interfaces_that_are_no_dictionary(interface):
+    source = Interface()
+    source.__cuda_array_interface__ = interface
+    with pytest.raises(ValueError, match="malformed"):
+        as_view(source)
+
+
 @pytest.mark.parametrize("entry", ["shape", "typestr", "data", "version"])
 def test_missing_entries(entry):
     source = Interface()

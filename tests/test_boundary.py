@@ -1,0 +1,591 @@
+"""Hostile input at the boundary to Python: no crash, no hang, no wrong answer.
+
+pytest tests/test_boundary.py --boundary-cases=200000 --timeout=0     (cases of each of the five tests)
+
+Objects that describe memory of a device are read on the simulator, whose memory is bounds-checked: what they
+describe either lies in the array they were made for, and then NumPy says what comes out, or is refused.
+"""
+
+import contextlib
+import ctypes
+import operator
+import os
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_device_array import CUDA, Producer
+
+import gpureduce
+from gpureduce import _core, _device_array
+
+# What a call may raise. A SystemError is a defect of the core, and so is a plain RuntimeError.
+CLEAN = (
+    TypeError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    BufferError,
+    AttributeError,
+    gpureduce.DeviceError,
+)
+CLEAN += (ZeroDivisionError, KeyError, UnicodeError)
+MOST_ELEMENTS = 20000  # more would be right, too, but the simulator would take long
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def cases(pytestconfig):
+    """Runs a test as often as the command line says."""
+    return pytestconfig.getoption("boundary_cases")
+
+
+def explore(cases, strategy, check):
+    options = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings(max_examples=cases, **options)(given(strategy)(check))()
+
+
+# Numbers and things that are none
+
+SIZES = (
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    31,
+    32,
+    33,
+    64,
+    65,
+    255,
+    256,
+    1000,
+    65535,
+    65536,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**32,
+)
+SIZES += (2**53, 2**61, 2**62, 2**63 - 8, 2**63 - 1, 2**63, 2**64 - 8, 2**64 - 1, 2**64, 2**70, 10**30)
+integers = st.one_of(
+    st.sampled_from(SIZES), st.sampled_from(SIZES).map(operator.neg), st.integers(-40, 40), st.integers()
+)
+small = st.integers(0, 9)
+
+
+class Index:
+    """An integer that does something else while it is asked for."""
+
+    def __init__(self, value, effect=None):
+        self.value, self.effect = value, effect
+
+    def __index__(self):
+        if self.effect is not None:
+            self.effect()
+        return self.value
+
+    __int__ = __index__
+
+    def __repr__(self):
+        return f"Index({self.value!r})"
+
+
+class Raises:
+    """Raises whatever is asked of it."""
+
+    def __getattr__(self, name):
+        raise ValueError(name)
+
+    def __index__(self):
+        raise ValueError("on purpose")
+
+    def __len__(self):
+        raise ValueError("on purpose")
+
+    def __repr__(self):
+        return "Raises()"
+
+
+junk = st.one_of(
+    st.none(),
+    st.booleans(),
+    integers,
+    integers.map(Index),
+    st.floats(),
+    st.complex_numbers(),
+    st.sampled_from(
+        ("", "sum", "v3", "sim", "cuda", "cuda:0", "cuda:99999999999", "\0", "f4", "\udc80", "axis")
+    ),
+    st.text(max_size=5),
+    st.binary(max_size=9),
+    st.builds(Raises),
+    st.builds(object),
+    st.sampled_from((np.float32, np.dtype("f8"), np.int8(3), np.float64("nan"), np._NoValue, Ellipsis, int)),
+    st.tuples(integers),
+    st.lists(integers, max_size=3),
+    st.integers(0, 200).map(lambda n: (0,) * n),
+    st.just({}),
+    st.just(np.arange(6.0).reshape(2, 3)),
+    st.just(np.array([True, False, True])),
+)
+shapes = st.one_of(
+    st.lists(small, max_size=4).map(tuple),
+    st.lists(integers, max_size=5).map(tuple),
+    st.integers(30, 70).map(lambda n: (1,) * n),
+    st.lists(st.one_of(integers, junk), max_size=3).map(tuple),
+    junk,
+)
+
+# Device memory that lies: a base array on the simulator, and descriptions of parts of it, right and wrong
+
+BASE = np.arange(1, 2049, dtype=np.uint8)
+base = gpureduce.to_device(BASE, "sim")
+typestrs = st.one_of(
+    st.sampled_from(("<f4", "<i4", "|u1", "|i1", "<i8", "<u2", "|b1", ">f4", "<f2", "<c8", "<f8", "<c16")),
+    st.sampled_from(("|O", "<V8", "<f16", "<U4", "f", "", "<M8[s]", "i4,f4", "(3,)f4", "|V0")),
+    junk,
+)
+offsets = st.one_of(st.integers(0, 2100), st.integers(-20, 4).map(lambda n: 8 * n), integers)
+near = st.one_of(st.integers(-40, 40), st.sampled_from((4, 8, -4, -8, 16, 0)), integers)
+
+
+@contextlib.contextmanager
+def addresses_are_known(patch):
+    """As on a machine with one CUDA device; what is taken there is read on the simulator instead."""
+    with patch.context() as now:
+        now.setattr(_core, "pointer_device", lambda address: 0)
+        now.setattr(_core, "stream_wait", lambda kind, index, stream: None)
+        yield
+
+
+def wanted_elements(view):
+    """The elements that a view describes if all lie in the base, by NumPy; None otherwise."""
+    low = high = view.pointer - base.pointer
+    for length, stride in zip(view.shape, view.strides, strict=True):
+        low += min(0, (length - 1) * stride)
+        high += max(0, (length - 1) * stride)
+    if low < 0 or high + view.dtype.itemsize > BASE.size:
+        return None
+    start = BASE[view.pointer - base.pointer :][: view.dtype.itemsize].view(view.dtype)
+    return np.lib.stride_tricks.as_strided(start, view.shape, view.strides)
+
+
+def check_view(view):
+    """Reads what a view describes, on the simulator."""
+    assert isinstance(view.size, int) and all(length >= 0 for length in view.shape)
+    if (
+        view.size > MOST_ELEMENTS or view.dtype.kind == "b"
+    ):  # a bool of another byte than 0 and 1 is undefined
+        with contextlib.suppress(*CLEAN):
+            _core.plan_general(view.view_tuple(), "max", tuple(range(view.ndim)), None)
+        return
+    wanted = wanted_elements(view) if view.size else np.zeros(view.shape, view.dtype)
+    for axes in (tuple(range(view.ndim)), *((axis,) for axis in range(min(view.ndim, 2)))):
+        try:
+            got = _core.general(
+                view.view_tuple(), "count_nonzero", axes, None, None, None, _core.SIM, 0, None
+            )
+        except CLEAN as error:
+            refused = ("is not supported", "with such strides", "dimensions")
+            assert wanted is None or any(text in str(error) for text in refused), error
+        else:
+            if wanted is not None:
+                np.testing.assert_array_equal(got, np.count_nonzero(wanted, axis=axes))
+
+
+def test_cuda_array_interfaces(cases, monkeypatch):
+    entries = st.fixed_dictionaries(
+        {
+            "shape": shapes,
+            "typestr": typestrs,
+            "data": st.one_of(st.tuples(offsets, st.booleans()), junk),
+            "version": st.one_of(st.sampled_from((2, 3)), integers, junk),
+        },
+        optional={
+            "strides": st.one_of(st.none(), st.lists(near, max_size=4).map(tuple), junk),
+            "stream": st.one_of(st.none(), integers, junk),
+            "mask": st.one_of(st.none(), junk),
+            "descr": junk,
+        },
+    )
+
+    def check(drawn):
+        given_entries, missing, whole = drawn
+        if whole is not None:
+            given_entries = whole
+        else:
+            given_entries = {key: value for key, value in given_entries.items() if key != missing}
+            data = given_entries.get("data")
+            if isinstance(data, tuple) and len(data) == 2 and isinstance(data[0], int):
+                given_entries["data"] = (data[0] + base.pointer, data[1])
+        thing = type("Thing", (), {"__cuda_array_interface__": given_entries})()
+        try:
+            view = _device_array.as_view(thing)
+        except CLEAN:
+            return
+        if view is not None:
+            check_view(view)
+
+    missing = st.one_of(st.none(), st.sampled_from(("shape", "typestr", "data", "version", "strides")))
+    whole = st.one_of(st.none(), st.none(), st.none(), st.none(), junk)
+    with addresses_are_known(monkeypatch):
+        explore(cases, st.tuples(entries, missing, whole), check)
+
+
+kept = []
+
+
+def wrap(value, bits):
+    """The number that a field of so many bits holds."""
+    value %= 2**bits
+    return value - 2**bits if value >= 2 ** (bits - 1) else value
+
+
+def test_dlpack_capsules(cases, monkeypatch):
+    lengths = st.one_of(
+        st.lists(small, max_size=4), st.lists(integers, max_size=4), st.integers(60, 70).map(range)
+    )
+    fields = st.fixed_dictionaries(
+        {
+            "versioned": st.booleans(),
+            "shape": lengths,
+            "strides": st.one_of(st.none(), st.lists(near, min_size=4, max_size=4)),
+            "data": st.one_of(st.none(), offsets),
+            "code": st.one_of(st.sampled_from((0, 1, 2, 4, 5, 6)), st.integers(0, 255)),
+            "bits": st.one_of(st.sampled_from((8, 16, 32, 64, 128)), st.integers(0, 255)),
+            "lanes": st.sampled_from((1, 1, 1, 1, 0, 2, 65535)),
+            "byte_offset": st.one_of(st.just(0), st.integers(0, 64), integers),
+            "major": st.sampled_from((1, 1, 1, 0, 2, 2**32 - 1)),
+            "flags": st.one_of(st.just(0), st.integers(0, 2**64 - 1)),
+            "ndim": st.one_of(
+                st.none(), st.none(), st.none(), st.sampled_from((-1, 0, 65, 2**31 - 1, -(2**31)))
+            ),
+            "shape_is_null": st.sampled_from((False, False, False, True)),
+            "device": st.one_of(st.just((CUDA, 0)), st.tuples(integers, integers), junk),
+            "says": st.one_of(st.none(), st.none(), junk),
+            "gives": st.one_of(st.none(), st.none(), st.none(), junk),
+            "name": st.sampled_from(
+                (None, None, None, b"used_dltensor", b"", b"dltensor_versioned", b"dltensor")
+            ),
+            "twice": st.booleans(),
+        }
+    )
+
+    def check(f):
+        shape = [wrap(length, 64) for length in f["shape"]]
+        strides = None if f["strides"] is None else [wrap(s, 64) for s in f["strides"][: len(shape)]]
+        if strides is not None and len(strides) < len(shape):
+            strides = None
+        device = f["device"] if isinstance(f["device"], tuple) and len(f["device"]) == 2 else (CUDA, 0)
+        device = tuple(wrap(part, 32) if isinstance(part, int) else 0 for part in device)
+        ndim = len(shape) if f["ndim"] is None else f["ndim"]
+        if ndim > len(shape) and ndim <= 64:
+            ndim = len(shape)  # the memory of the shape is the producer's: it cannot be checked
+        producer = Producer(
+            f["versioned"],
+            None if f["shape_is_null"] else shape,
+            strides,
+            wrap(f["flags"], 64) % 2**64,
+            f["major"],
+            data=None if f["data"] is None else (f["data"] + base.pointer) % 2**64,
+            device_type=device[0],
+            device_id=device[1],
+            ndim=ndim,
+            code=f["code"],
+            bits=f["bits"],
+            lanes=f["lanes"],
+            byte_offset=f["byte_offset"] % 2**64,
+        )
+        right = producer.name
+        if f["name"] is not None and (f["name"] == right or not f["name"].startswith(b"dltensor")):
+            producer.name = f["name"]  # a wrong name that is another right one is another structure
+        capsule = producer.capsule()
+        said = device if f["says"] is None else f["says"]
+        given_capsule = capsule if f["gives"] is None else f["gives"]
+        methods = {"__dlpack_device__": lambda self: said, "__dlpack__": lambda self, **_: given_capsule}
+        thing = type("Thing", (), methods)()
+        view = None
+        try:
+            for _ in range(1 + f["twice"]):
+                with contextlib.suppress(*CLEAN):
+                    view = _device_array.as_view(thing)
+            if view is not None:
+                check_view(view)
+        except BaseException:
+            kept.append(producer)  # the traceback keeps the view
+            raise
+        del view
+        assert producer.deleted <= 1
+        producer.managed.deleter = ctypes.cast(None, type(producer.managed.deleter))
+
+    with addresses_are_known(monkeypatch):
+        explore(cases, fields, check)
+
+
+# Arguments of the public functions
+
+ARRAYS = {
+    "row": np.arange(1, 61, dtype=np.int32),
+    "block": (np.arange(1, 61) * 7919 % 23 - 11).reshape(3, 4, 5).astype(np.float64),
+    "empty": np.zeros((3, 0), np.int64),
+    "none": np.array(7, np.int16),
+    "swapped": np.arange(12, dtype=">i4").reshape(3, 4),
+    "negative": np.arange(60, dtype=np.int64).reshape(5, 12)[::-2, ::-3],
+    "bools": np.arange(12).reshape(3, 4) % 3 == 0,
+}
+NAMES = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
+axes = st.one_of(st.integers(-4, 4), st.lists(st.integers(-4, 4), max_size=4).map(tuple), junk)
+
+
+def same(got, wanted):
+    wanted = np.asarray(wanted)
+    got = np.asarray(got)
+    assert got.shape == wanted.shape and got.dtype == wanted.dtype, (got, wanted)
+    np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def test_arguments(cases):
+    options = st.fixed_dictionaries(
+        {},
+        optional={
+            "axis": axes,
+            "keepdims": st.one_of(st.booleans(), junk),
+            "dtype": junk,
+            "initial": st.one_of(st.integers(-3, 3), junk),
+            "where": st.one_of(st.booleans(), junk),
+            "out": junk,
+            "variant": st.one_of(st.sampled_from(("auto", "v1", "v8", "atomic")), junk),
+            "block_size": junk,
+            "grid_size": junk,
+            "stream": junk,
+            "as_device": junk,
+            "progress": st.one_of(st.just(print), junk),
+        },
+    )
+    few = st.lists(st.sampled_from(("axis", "keepdims", "dtype", "initial", "where", "out")), max_size=2)
+
+    def check(drawn):
+        name, array, all_options, kept, odd = drawn
+        a = ARRAYS[array].copy() if odd is None else odd
+        options = {k: v for k, v in all_options.items() if k in kept} if kept else all_options
+        if options.get("progress") is True or callable(options.get("progress")):
+            options["progress"] = None
+        ours = {
+            k: options[k]
+            for k in ("variant", "block_size", "grid_size", "stream", "as_device", "progress")
+            if k in options
+        }
+        theirs = {k: v for k, v in options.items() if k not in ours}
+        before = a.copy() if isinstance(a, np.ndarray) else a
+        try:
+            got = getattr(gpureduce, name)(a, device="sim", **options)
+        except CLEAN:
+            return
+        except RuntimeError as error:
+            assert type(error) is not RuntimeError, error
+            return
+        if isinstance(got, gpureduce.DeviceArray):
+            got = got.numpy()
+        if not isinstance(a, np.ndarray) or "out" in theirs or "variant" in ours:
+            return
+        np.testing.assert_array_equal(a, before)
+        with contextlib.suppress(TypeError, ValueError, OverflowError, AttributeError, KeyError, MemoryError):
+            wanted = getattr(np, name)(before, **theirs)
+            with contextlib.suppress(TypeError):
+                np.asarray(wanted).astype(np.complex128)
+                same(got, wanted)
+
+    drawn = st.tuples(
+        st.sampled_from(NAMES),
+        st.sampled_from(tuple(ARRAYS)),
+        options,
+        few,
+        st.one_of(st.none(), st.none(), junk),
+    )
+    explore(cases, drawn, check)
+
+
+# The core itself, which trusts the package but must not be brought down by it
+
+CORE = (
+    *(
+        "reduce",
+        "time",
+        "general",
+        "quick",
+        "plan_general",
+        "time_general",
+        "custom_load",
+        "custom_run",
+        "profile",
+    ),
+    *("kernel_params", "device_free", "device_write", "device_read", "dlpack_import", "dlpack_export"),
+    *("devices", "variants", "open_registry", "pointer_device", "runs"),
+)
+
+
+def test_calls_of_the_core(cases):
+    plain = np.arange(1, 41, dtype=np.float32)
+    views = st.tuples(
+        offsets.map(lambda n: (base.pointer + n) % 2**64),
+        st.one_of(st.lists(small, max_size=3).map(tuple), shapes),
+        st.one_of(st.lists(near, max_size=3).map(tuple), shapes),
+        st.sampled_from(("float32", "int8", "bool", "float16", "complex128", "x")),
+    )
+    things = st.one_of(
+        st.just(plain),
+        st.just(plain.reshape(5, 8)),
+        st.sampled_from(("sum", "max", "dot", "argmin", "v2", "v9")),
+        st.sampled_from((_core.SIM, 0, 1, None, (0,), (0, 1), (1,))),
+        views,
+        junk,
+    )
+    likely = {
+        "reduce": (plain, "sum", "v2", None, None, _core.SIM, 0),
+        "time": (plain, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
+        "general": (plain.reshape(5, 8), "sum", (0,), None, None, None, _core.SIM, 0, None),
+        "quick": (plain, "sum", _core.SIM, 0),
+        "plan_general": (plain, "sum", (0,), None),
+        "time_general": (
+            ((0, (1,), (4,), "float32"),),
+            "sum",
+            (0,),
+            ((0, (), (), "float32"),),
+            _core.SIM,
+            0,
+            1,
+            1,
+        ),
+        "custom_load": ("x", ".version 7.0", _core.SIM, 0),
+        "custom_run": (None, (plain,), False, True, (0,), np.zeros(())),
+        "profile": (plain, "sum", "v2", None, None, _core.SIM, 0, 0, 0),
+        "kernel_params": (".version 7.0", "x"),
+        "device_free": (_core.SIM, 0, 16),
+        "device_write": (_core.SIM, 0, base.pointer - 4096, plain),
+        "device_read": (_core.SIM, 0, base.pointer - 4096, plain.copy()),
+        "dlpack_export": (plain, 16, (2, 3), "float32", 1, 0, True, False),
+    }
+
+    def check(drawn):
+        name, places, values, cut = drawn
+        arguments = list(likely.get(name, values[:1]))
+        for place, value in zip(places, values, strict=False):
+            if arguments:
+                arguments[place % len(arguments)] = value
+        if name == "device_free" and arguments[2:] and arguments[2] == base.pointer:
+            return  # it would work
+        if name == "device_write" and not isinstance(arguments[2], int):
+            arguments[2] = 16
+        if name in ("general", "quick", "reduce", "plan_general") and isinstance(arguments[0], tuple):
+            sizes = arguments[0][1] if len(arguments[0]) > 1 else ()
+            with contextlib.suppress(TypeError, OverflowError):
+                if abs(int(np.prod([float(n) for n in sizes]))) > MOST_ELEMENTS:
+                    arguments[0] = plain
+        try:
+            getattr(_core, name)(*arguments[: len(arguments) - cut])
+        except (*CLEAN, RuntimeError, OSError):
+            return
+        assert (base.numpy() == BASE).all()
+
+    drawn = st.tuples(
+        st.sampled_from(CORE),
+        st.lists(st.integers(0, 9), max_size=3),
+        st.lists(things, min_size=3, max_size=3),
+        st.sampled_from((0, 0, 0, 0, 1)),
+    )
+    explore(cases, drawn, check)
+    gpureduce.free_memory()
+
+
+# Arrays that change while they are looked at
+
+
+def test_arrays_resized_under_us(cases):
+    def check(drawn):
+        name, size, more, where, fill = drawn
+        array = np.arange(1, size + 1, dtype=np.float64)
+
+        def change():
+            # NumPy refuses while somebody holds a view; without refcheck it looks at nothing else.
+            with contextlib.suppress(ValueError):
+                array.resize(more, refcheck=False)
+                array[...] = fill
+
+        evil = Index(0, change)
+
+        class Mask:
+            def __array__(self, dtype=None, copy=None):
+                change()
+                return np.ones(size, bool)
+
+        options = {
+            "axis": {"axis": evil},
+            "axes": {"axis": (evil,)},
+            "keepdims": {"keepdims": evil},
+            "block_size": {"variant": "v2", "block_size": Index(64, change)},
+            "grid_size": {"variant": "v8", "grid_size": Index(2, change)},
+            "where": {"where": Mask()},
+            "stream": {"stream": Index(1, change)},
+            "progress": {"progress": lambda done, total: change()},
+        }[where]
+        if name == "dot":
+            options = {"progress": lambda done, total: change()}
+        try:
+            arguments = (array, array) if name == "dot" else (array,)
+            got = getattr(gpureduce, name)(*arguments, device="sim", **options)
+        except CLEAN:
+            return
+        seen = [np.arange(1.0, size + 1), np.full(more, fill)]
+        values = [float(np.dot(s, s)) if name == "dot" else s.sum() if s.size else 0.0 for s in seen]
+        assert float(np.asarray(got).reshape(-1)[0]) in values, (got, values, where)
+
+    places = ("axis", "axes", "keepdims", "block_size", "grid_size", "where", "stream", "progress")
+    sizes = st.sampled_from((1, 40, 200, 5000))
+    drawn = st.tuples(
+        st.sampled_from(("sum", "dot")), sizes, sizes, st.sampled_from(places), st.integers(-3, 3).map(float)
+    )
+    before = os.environ.get("GPUREDUCE_CHUNK_BYTES")
+    os.environ["GPUREDUCE_CHUNK_BYTES"] = "256"
+    try:
+        explore(max(cases // 4, 100), drawn, check)
+    finally:
+        del os.environ["GPUREDUCE_CHUNK_BYTES"]
+        if before is not None:
+            os.environ["GPUREDUCE_CHUNK_BYTES"] = before
+        gpureduce.free_memory()
+
+
+def test_a_progress_callback_cannot_take_elements_away(monkeypatch):
+    """It used to end in a segmentation fault in a copying thread."""
+    monkeypatch.setenv("GPUREDUCE_CHUNK_BYTES", "256")
+    array, refused = np.arange(3e5), []
+
+    def shrink(done, total):
+        try:
+            array.resize(10, refcheck=False)
+        except ValueError:
+            refused.append(done)
+
+    assert gpureduce.sum(array, device="sim", progress=shrink) == np.arange(3e5).sum()
+    assert refused
+    array.resize(10, refcheck=False)  # nothing is held afterwards
+
+
+def test_a_progress_callback_may_call_us(monkeypatch):
+    monkeypatch.setenv("GPUREDUCE_CHUNK_BYTES", "256")
+    array, found = np.arange(1e5), []
+
+    def call(done, total):
+        found.append(gpureduce.sum(array[:1000], device="sim"))
+        gpureduce.free_memory()
+
+    assert gpureduce.sum(array, device="sim", progress=call) == array.sum()
+    assert found and set(found) == {499500.0}
