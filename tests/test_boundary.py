@@ -8,6 +8,7 @@ describe either lies in the array they were made for, and then NumPy says what c
 
 import contextlib
 import ctypes
+import math
 import operator
 import os
 import warnings
@@ -396,6 +397,11 @@ def test_arguments(cases):
             got = got.numpy()
         if not isinstance(a, np.ndarray) or "out" in theirs or "variant" in ours:
             return
+        # NumPy takes the truth of these, by its own lights: mean divides by where=2, argmin has no use for 0.
+        if not isinstance(theirs.get("where", True), (bool, np.ndarray)) or isinstance(
+            theirs.get("keepdims"), Index
+        ):
+            return
         np.testing.assert_array_equal(a, before)
         with contextlib.suppress(TypeError, ValueError, OverflowError, AttributeError, KeyError, MemoryError):
             wanted = getattr(np, name)(before, **theirs)
@@ -480,15 +486,13 @@ def test_calls_of_the_core(cases):
         for place, value in zip(places, values, strict=False):
             if arguments:
                 arguments[place % len(arguments)] = value
-        if name == "device_free" and arguments[2:] and arguments[2] == base.pointer:
-            return  # it would work
         if name == "device_write" and not isinstance(arguments[2], int):
             arguments[2] = 16
         if name in ("general", "quick", "reduce", "plan_general") and isinstance(arguments[0], tuple):
             sizes = arguments[0][1] if len(arguments[0]) > 1 else ()
-            with contextlib.suppress(TypeError, OverflowError):
-                if abs(int(np.prod([float(n) for n in sizes]))) > MOST_ELEMENTS:
-                    arguments[0] = plain
+            numbers = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, tuple) else []
+            if abs(math.prod(numbers)) > MOST_ELEMENTS:
+                arguments[0] = plain
         try:
             getattr(_core, name)(*arguments[: len(arguments) - cut])
         except (*CLEAN, RuntimeError, OSError):
