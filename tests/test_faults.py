@@ -42,7 +42,11 @@ def failing_alloc(tmp_path_factory):
 def run(library, *arguments):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", FOLDER / "sweep.py", *arguments],
-        env={**os.environ, "LD_PRELOAD": str(library)},
+        env={
+            **os.environ,
+            "LD_PRELOAD": str(library),
+            "GPUREDUCE_CACHE_DIR": str(library.with_name("kernels")),
+        },
         capture_output=True,
         text=True,
         timeout=3600,

@@ -80,6 +80,14 @@ def growth(call, times):
     return {key: after[key] - before[key] for key in before if after[key] - before[key] > ROOM[key]}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kept_kernels(tmp_path_factory):
+    """A folder of compiled kernels for this file alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUREDUCE_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        yield
+
+
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setenv("GPUREDUCE_CHUNK_BYTES", "1024")
