@@ -96,9 +96,9 @@ cat >"$work/old" <<'SH'
 echo "Cuda compilation tools, release 11.8, V11.8.89"
 SH
 chmod +x "$work/old"
-fails_with "nvcc" env NVCC="$work/nowhere" "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
+fails_with "no program" env NVCC="$work/nowhere" "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
 fails_with "11.8" env NVCC="$work/old" "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
-fails_with "nvcc" env NVCC=/bin/false "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
+fails_with "does not run" env NVCC=/bin/false "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
 
 say "a wheel"
 "$work/one/bin/pip" wheel -q --no-deps -w "$work/wheel" "$tree"
