@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import gpureduce
-from gpureduce._demo import find_device
+from gpureduce._devices import record as find_device
 from gpureduce._profile_text import metrics
 from gpureduce.bench.environment import RESULTS
 

@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 
-from gpureduce import Device, DeviceError, Variant, devices, variants
+from gpureduce import Device, Variant, variants
 from gpureduce import sum as sum_on_device
-from gpureduce._devices import resolve
+from gpureduce._devices import record
 
 GPU_SIZE = 2**22 + 3
 SIMULATOR_SIZE = 2**18 + 3
@@ -71,18 +71,9 @@ def _timed_sum(array: np.ndarray, variant: Variant, device: Device) -> tuple[np.
     return result, (time.perf_counter() - start) * 1e3
 
 
-def find_device(wanted: str | None) -> Device:
-    """Return the device that ``device=`` means."""
-    kind_and_index = resolve(wanted)
-    for device in devices():
-        if resolve(device) == kind_and_index:
-            return device
-    raise DeviceError(f"{wanted}: no such device; there are {', '.join(map(str, devices()))}")
-
-
 def run_demo(args: argparse.Namespace) -> int:
     """Sum an array with every variant; return 1 if a sum is wrong."""
-    device = find_device(args.device)
+    device = record(args.device)
     simulated = device.kind == "sim"
     size = args.size if args.size is not None else SIMULATOR_SIZE if simulated else GPU_SIZE
     array = demo_array(args.dtype, size)

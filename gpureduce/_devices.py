@@ -142,4 +142,4 @@ def record(device: str | Device | None) -> Device:
     for found in devices():
         if str(found) == wanted:
             return found
-    raise _core.DeviceError(f"{wanted}: no such device")
+    raise _core.DeviceError(f"{wanted}: no such device; there are {', '.join(map(str, devices()))}")

@@ -2,18 +2,14 @@
 
 import math
 import os
-import signal
-import subprocess
 import sys
-import textwrap
 import threading
-import time
 import types
 
 import numpy as np
 import numpy_oracle as oracle
 import pytest
-from test_api import PACKAGE, child_environment, python
+from test_api import interrupted, python
 from test_operators import around_one, assert_like_numpy, numbers
 
 import gpureduce
@@ -302,24 +298,9 @@ INTERRUPTED = """
 def test_ctrl_c(chunk, device, on_gpu):
     """A stream of tiny chunks, which takes some seconds, ends soon after Ctrl-C; the next one is right."""
     n = 2**30 if on_gpu else 2**20
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPTED), device, str(n)],
-        env=child_environment(GPUREDUCE_CHUNK_BYTES="4096" if on_gpu else "256"),
-        cwd=PACKAGE.parent,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdout.readline().strip() == "ready"
-        time.sleep(0.3)
-        sent = time.time()
-        child.send_signal(signal.SIGINT)
-        rest, _ = child.communicate(timeout=120)
-    finally:
-        child.kill()
-    word, moment, after = rest.split()
-    assert word == "interrupted" and after == "True", rest
-    assert float(moment) - sent < 2.0
+    bytes_each = "4096" if on_gpu else "256"
+    options = {"after": 0.3, "within": 2.0, "GPUREDUCE_CHUNK_BYTES": bytes_each}
+    assert interrupted(INTERRUPTED, device, str(n), **options) == "True"
 
 
 def test_a_forked_child_streams_on_the_simulator():

@@ -5,15 +5,11 @@ simulation and in a stream, a daemon thread at the end.
 """
 
 import multiprocessing
-import signal
-import subprocess
-import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
-from test_api import PACKAGE, child_environment, python
+from test_api import child_environment, interrupted, python
 
 import gpureduce
 
@@ -190,21 +186,4 @@ LONG = """
 
 @pytest.mark.parametrize("call", ["simulate", "profile", "axis", "dot"])
 def test_ctrl_c(call):
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(LONG), call],
-        env=child_environment(GPUREDUCE_CHUNK_BYTES="4096"),
-        cwd=PACKAGE.parent,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdout.readline().strip() == "ready"
-        time.sleep(0.3)
-        sent = time.time()
-        child.send_signal(signal.SIGINT)
-        rest, _ = child.communicate(timeout=60)
-    finally:
-        child.kill()
-    word, moment, after = rest.split()
-    assert word == "interrupted" and after == "100.0", rest
-    assert float(moment) - sent < 2.0
+    assert interrupted(LONG, call, after=0.3, within=2.0, GPUREDUCE_CHUNK_BYTES="4096") == "100.0"

@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -150,14 +148,6 @@ def _place(device: str) -> tuple[int, int]:
     return (_core.CUDA, environment.find_device(device).index)
 
 
-def cpu_name() -> str:
-    """Return what the machine calls its processor."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
-
-
 def optional(name: str):
     """Return a module, or None where it is not installed."""
     try:
@@ -178,7 +168,7 @@ def main(argv: list[str] | None = None) -> int:
     torch, cupy = optional("torch"), optional("cupy")
     record = {
         **environment.header(environment.find_device(options.device)),
-        "cpu": cpu_name(),
+        "cpu": environment.cpu_name(),
         "cores": len(os.sched_getaffinity(0)),
         "numpy": np.__version__,
         "torch": getattr(torch, "__version__", None),

@@ -17,9 +17,9 @@ from gpureduce._device_array import empty, to_device
 from gpureduce._devices import Device, resolve
 from gpureduce._variants import Variant, find, variants
 from gpureduce.bench import environment
+from gpureduce.bench.environment import ROTATION_BYTES
 from gpureduce.bench.result import BenchResult
 
-ROTATION_BYTES = 512 << 20  # 8 times the 60 MB L2 of an H200
 MOST_BUFFERS = 1024
 LAUNCHES = 8  # a graph holds at least as many reductions
 READ_BYTES = 1 << 30  # of the array whose sum measures the read bandwidth

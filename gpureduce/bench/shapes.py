@@ -18,8 +18,8 @@ from gpureduce import _numpy_rules as rules
 from gpureduce._device_array import DeviceArray, empty
 from gpureduce._devices import resolve
 from gpureduce.bench import environment
+from gpureduce.bench.environment import ROTATION_BYTES
 
-ROTATION_BYTES = 512 << 20  # 8 times the 60 MB L2 of an H200
 MOST_BUFFERS = 256
 APART = 256  # bytes
 CASES = (

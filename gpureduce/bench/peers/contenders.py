@@ -9,10 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 from gpureduce import _core
 from gpureduce import _numpy_rules as rules
+from gpureduce._device_array import _dtype_named
 
 SOURCE = Path(__file__).with_name("cub_peer.cu")
 OUT_BYTES = 64  # of each result: room for any dtype, or for a value and a place
@@ -51,7 +50,7 @@ class Ours:
         def views(tensors: list) -> tuple:
             return tuple((t.data_ptr(), (case.n,), (t.element_size(),), case.dtype) for t in tensors)
 
-        out_dtype = rules.core_dtype(case.op, rules_dtype(case.dtype))
+        out_dtype = rules.core_dtype(case.op, _dtype_named(case.dtype))
         outs = tuple((place, (), (), str(out_dtype)) for place in case.places())
         seconds = (views(case.seconds),) if case.op == "dot" else ()
         return _core.time_general(
@@ -60,16 +59,7 @@ class Ours:
 
     def answer(self, case: Case) -> float:
         """Return what the last time() left for the first input."""
-        return read_result(case, str(rules.core_dtype(case.op, rules_dtype(case.dtype))))
-
-
-def rules_dtype(name: str) -> np.dtype:
-    """Return the NumPy dtype of that name."""
-    if name == "bfloat16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(name)
+        return read_result(case, str(rules.core_dtype(case.op, _dtype_named(case.dtype))))
 
 
 def read_result(case: Case, dtype: str) -> float:

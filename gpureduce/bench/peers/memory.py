@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-ROTATION_BYTES = 512 << 20  # 8 times the 60 MB L2 of an H200
+from gpureduce.bench.environment import ROTATION_BYTES
+
 MOST_BUFFERS = 256
 APART = 256  # bytes: buffers begin at multiples of it, as the pieces of every allocator do
 
