@@ -151,13 +151,15 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
     }
     if (tile < parts.chunks) { // the last turn, of which not every thread has all
         const uint64_t at = tile + threadIdx.x;
+        // Threads without a chunk load the last one: behind loads with a condition ptxas may put their uses,
+        // so that each waits for the one before.
 #pragma unroll
-        for (unsigned k = 0; k < turns; ++k)
-            if (at + k * threads < parts.chunks) {
-                x[k] = load_chunk(chunk + at + k * threads);
-                if constexpr (Pair)
-                    y[k] = other.chunk_at(at + k * threads);
-            }
+        for (unsigned k = 0; k < turns; ++k) {
+            const uint64_t from = min(at + k * threads, parts.chunks - 1);
+            x[k] = load_chunk(chunk + from);
+            if constexpr (Pair)
+                y[k] = other.chunk_at(from);
+        }
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k)
             if (at + k * threads < parts.chunks) {
