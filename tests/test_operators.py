@@ -458,7 +458,7 @@ BAD_CALLS = [
     {"where": np.ones((4, 30), int)}, {"where": np.ones(29, bool)}, {"where": np.ones((1, 4, 30), bool)},
     {"where": np.ones((4, 30), object)},
     {"dtype": "zork"}, {"dtype": ">f4"}, {"dtype": "M8[s]"}, {"dtype": "S3"},
-    {"initial": [1, 2]}, {"initial": {}}, {"initial": object()}, {"initial": "x"}, {"initial": 2**70},
+    {"initial": [1, 2]}, {"initial": {}}, {"initial": ...}, {"initial": "x"}, {"initial": 2**70},
     {"initial": np.nan}, {"unknown": 1},
 ]  # fmt: skip
 
