@@ -119,6 +119,9 @@ struct gr_backend {
     /* Takes the backend's own lock, or gives it back: a child of a fork must not find it taken. May be NULL.
      */
     void (*hold)(gr_backend *self, bool taken);
+    /* Makes the device current for other libraries in this thread, until `leave`. NULL on the simulator. */
+    gr_status (*enter)(gr_backend *self, gr_error *error);
+    void (*leave)(gr_backend *self);
     /* Returns when the work in a stream is done, of ours or, as its CUstream, of another library. */
     gr_status (*wait)(gr_backend *self, gr_stream stream, gr_error *error);
     /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a

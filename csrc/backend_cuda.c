@@ -42,6 +42,15 @@ gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *er
     return gr_cuda_check(self->driver, result, error, "restoring the caller's CUDA context");
 }
 
+static gr_status cuda_enter(gr_backend *base, gr_error *error) {
+    return gr_cuda_enter(as_cuda(base), error);
+}
+
+static void cuda_leave(gr_backend *base) {
+    gr_error ignored;
+    gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
+}
+
 static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
     cuda_backend *self = as_cuda(base);
     gr_status status = gr_cuda_enter(self, error);
@@ -519,8 +528,12 @@ gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error)
     gr_status status = gr_cuda_driver_get(&driver, error);
     if (status != GR_OK)
         return status;
-    return gr_cuda_check(driver, driver->pointer_attribute(index, GR_CU_POINTER_DEVICE, address), error,
-                         "looking up the device of address 0x%llx", (unsigned long long)address);
+    status = gr_cuda_check(driver, driver->pointer_attribute(index, GR_CU_POINTER_DEVICE, address), error,
+                           "looking up the device of address 0x%llx", (unsigned long long)address);
+    if (status == GR_OK && *index < 0) /* host memory, where devices reach all of it */
+        status = gr_fail(error, GR_ERR_DEVICE, "address 0x%llx lies on no CUDA device",
+                         (unsigned long long)address);
+    return status;
 }
 
 static const gr_backend cuda_operations = {
@@ -536,6 +549,8 @@ static const gr_backend cuda_operations = {
     .find = cuda_find,
     .launch = cuda_launch,
     .sync = cuda_sync,
+    .enter = cuda_enter,
+    .leave = cuda_leave,
     .wait = cuda_wait,
     .time = cuda_time,
 };

@@ -286,6 +286,8 @@ static PyMethodDef methods[] = {
     {"device_read", py_device_read, METH_VARARGS, "device_read(device_kind, device_index, address, array)"},
     {"stream_wait", py_stream_wait, METH_VARARGS,
      "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
+    {"call_on", py_call_on, METH_VARARGS,
+     "call_on(index, function) -> function(), called while that CUDA device is the current one"},
     {"pointer_device", py_pointer_device, METH_O,
      "pointer_device(address) -> number of the CUDA device it lies on"},
     {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},

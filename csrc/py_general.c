@@ -450,10 +450,15 @@ PyObject *py_device_read(PyObject *module, PyObject *args) {
 
 PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index;
-    unsigned long long stream;
-    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &stream))
+    PyObject *kind, *index, *handle;
+    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &handle))
         return NULL;
+    const unsigned long long stream = PyLong_AsUnsignedLongLong(handle);
+    if (PyErr_Occurred()) { /* the driver would follow what is left of a number that does not fit */
+        if (PyErr_ExceptionMatches(PyExc_OverflowError))
+            PyErr_Format(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", handle);
+        return NULL;
+    }
     gr_device *device = device_of(state, kind, index);
     if (device == NULL)
         return NULL;
@@ -465,6 +470,27 @@ PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     if (status != GR_OK)
         return py_raise(state, &error);
     Py_RETURN_NONE;
+}
+
+/* Without that device the function is called all the same: who uses the device next says what is wrong. */
+PyObject *py_call_on(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *index, *function;
+    if (!PyArg_ParseTuple(args, "OO", &index, &function))
+        return NULL;
+    PyObject *kind = PyLong_FromLong(GR_DEVICE_CUDA);
+    if (kind == NULL)
+        return NULL;
+    gr_device *device = device_of(state, kind, index);
+    Py_DECREF(kind);
+    if (device == NULL)
+        PyErr_Clear();
+    gr_error ignored;
+    const bool entered = device != NULL && device->backend->enter(device->backend, &ignored) == GR_OK;
+    PyObject *result = PyObject_CallNoArgs(function);
+    if (entered)
+        device->backend->leave(device->backend);
+    return result;
 }
 
 PyObject *py_pointer_device(PyObject *module, PyObject *pointer) {

@@ -1,9 +1,11 @@
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+_T = TypeVar("_T")
 
 CUDA: int
 SIM: int
@@ -153,6 +155,7 @@ def device_free(device_kind: int, device_index: int, address: int, /) -> None: .
 def device_write(device_kind: int, device_index: int, address: int, array: np.ndarray, /) -> None: ...
 def device_read(device_kind: int, device_index: int, address: int, array: np.ndarray, /) -> None: ...
 def stream_wait(device_kind: int, device_index: int, stream: int, /) -> None: ...
+def call_on(index: int, function: Callable[[], _T], /) -> _T: ...
 def pointer_device(address: int, /) -> int: ...
 def dlpack_import(
     capsule: object, /

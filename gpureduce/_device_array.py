@@ -6,6 +6,7 @@ import math
 import operator
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -397,10 +398,13 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     # Managed memory belongs to no device in particular.
     index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
     _check_device(_core.CUDA, index, device)
+    # Producers take the stream for one of the current device: CuPy orders its own work there, and PyTorch
+    # refuses arrays of another one.
+    export = partial(_core.call_on, index)
     try:
-        capsule = obj.__dlpack__(stream=_LEGACY_STREAM, max_version=_DLPACK_VERSION)
+        capsule = export(partial(obj.__dlpack__, stream=_LEGACY_STREAM, max_version=_DLPACK_VERSION))
     except TypeError:  # a producer from before versions
-        capsule = obj.__dlpack__(stream=_LEGACY_STREAM)
+        capsule = export(partial(obj.__dlpack__, stream=_LEGACY_STREAM))
     pointer, shape, strides, name, *place, read_only, owner = _core.dlpack_import(capsule)
     if place != [kind, number]:
         raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {tuple(place)}")

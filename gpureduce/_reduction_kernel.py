@@ -217,7 +217,8 @@ class ReductionKernel:
         keepdims : bool
             Whether reduced axes stay, with length one.
         stream : int, optional
-            Handle of a CUDA stream; work queued in it so far is finished before the inputs are read.
+            Handle of a CUDA stream that exists (PyTorch's ``stream.cuda_stream``, CuPy's ``stream.ptr``);
+            work queued in it so far is finished before the inputs are read.
         device : str or Device, optional
             ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for arrays
             of the host the first CUDA device or, when there is none, the simulator, with one

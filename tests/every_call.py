@@ -178,6 +178,7 @@ def options():
         "time of nonsense": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 0, 1, 1),
         "device_read of nothing": call(_core.device_read, _core.SIM, 0, 16, words),
         "pointer_device": call(_core.pointer_device, 0x7000),
+        "call_on no device": call(_core.call_on, 63, list),
         "registry twice": call(_core.open_registry, "/"),
         "source": call(gpureduce.source, "v3"),
     }

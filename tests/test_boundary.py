@@ -434,7 +434,7 @@ CORE = (
         "profile",
     ),
     *("kernel_params", "device_free", "device_write", "device_read", "dlpack_import", "dlpack_export"),
-    *("devices", "variants", "open_registry", "pointer_device", "runs"),
+    *("devices", "variants", "open_registry", "pointer_device", "call_on", "runs"),
 )
 
 

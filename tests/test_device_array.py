@@ -667,6 +667,18 @@ def test_bfloat16_view():
     assert as_view(Exporter(code=4, bits=16)).dtype == ml_dtypes.bfloat16
 
 
+def test_producers_are_asked_while_their_device_is_current(monkeypatch):
+    asked, call_on = [], _core.call_on
+
+    def noting(index, function):
+        asked.append((index, function.func.__name__))
+        return call_on(index, function)
+
+    monkeypatch.setattr(_core, "call_on", noting)
+    as_view(Exporter((CUDA, 1)))
+    assert asked == [(1, "__dlpack__")]
+
+
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
 def test_array_elsewhere(device_text):
     exporter = Exporter((CUDA, 1))

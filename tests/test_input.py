@@ -293,6 +293,14 @@ def test_cuda_without_a_gpu_is_a_device_error():
             gpureduce.sum([1.0], device=device)
 
 
+@pytest.mark.parametrize("stream", [-1, 2**64])
+def test_numbers_that_are_no_stream(stream, device):
+    with pytest.raises(ValueError, match=f"stream: {stream} is no handle"):
+        gpureduce.sum(np.ones(3), stream=stream, device=device)
+    with pytest.raises(ValueError, match=f"stream: {stream} is no handle"):
+        gpureduce.sum(gpureduce.to_device([1.0, 2.0], device), stream=stream)
+
+
 def test_device_record_is_accepted(device, device_record):
     assert gpureduce.sum([1.5, 2.0], device=device_record) == 3.5
 

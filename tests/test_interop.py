@@ -163,6 +163,14 @@ class OnlyInterface:
         return self.array.__cuda_array_interface__
 
 
+def soon(condition):
+    """Wait until something holds: JAX lets go of memory from a thread of its own."""
+    end = time.monotonic() + 10
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
 def driver_bytes(cupy):
     """Memory of the device in use, whoever allocated it."""
     free, total = cupy.cuda.runtime.memGetInfo()
@@ -185,10 +193,10 @@ def test_view_keeps_their_memory(peer):
     view, before = as_view(array), peer.used_bytes()
     del array
     gc.collect()
-    assert peer.used_bytes() == before
+    assert peer.used_bytes() > before - 4 * LARGE
     del view
     gc.collect()
-    assert peer.used_bytes() <= before - 4 * LARGE
+    assert soon(lambda: peer.used_bytes() <= before - 4 * LARGE)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -226,7 +234,7 @@ def test_sum_copies_nothing(peer, cupy, device):
     gc.collect()
     theirs, everybodys = peer.used_bytes(), driver_bytes(cupy)
     assert gpureduce.sum(array, device=device) == host.sum()
-    assert peer.used_bytes() == theirs
+    assert peer.used_bytes() <= theirs
     # Partial results stay, perhaps; a copy would be 256 MiB.
     assert driver_bytes(cupy) - everybodys < LARGE
 
@@ -392,10 +400,7 @@ def test_they_hold_our_memory(peer, device, monkeypatch):
     np.testing.assert_array_equal(peer.host(theirs), host)
     del theirs
     gc.collect()
-    end = time.monotonic() + 10  # JAX lets go from a thread of its own
-    while not freed and time.monotonic() < end:
-        time.sleep(0.01)
-    assert freed == [address]
+    assert soon(lambda: freed) == [address]
 
 
 def test_they_may_write(peer_with_views, device):

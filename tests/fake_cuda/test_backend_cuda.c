@@ -220,6 +220,10 @@ static void test_happy_path(void) {
     b->free(b, 0);
     b->unload(b, NULL);
     CHECK(current_is(1, 1));
+    CHECK_OK(b->enter(b, error));
+    CHECK(current_is(0, 2));
+    b->leave(b);
+    CHECK(current_is(1, 1));
 
     /* Two launches, a warm-up, three repeats: everything ran in the streams that it should. */
     fake_cuda_launch log[16];
