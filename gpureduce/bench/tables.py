@@ -14,6 +14,7 @@ from pathlib import Path
 import gpureduce
 from gpureduce.bench import chart
 from gpureduce.bench.environment import RESULTS
+from gpureduce.bench.peers import table as peers
 from gpureduce.bench.result import BenchResult
 
 END = "<!-- end -->"
@@ -39,21 +40,16 @@ def _cell(value: float | None, form: str) -> str:
     return "" if value is None else form.format(value)
 
 
-def _apart(names: list[str]) -> str:
-    return f" {', '.join(names)}: another run of the same day." if names else ""
-
-
 def ladder_table(found: BenchResult, published: dict) -> str:
     """Return the ladder as a Markdown table, the figures published for another GPU beside it."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     records = ladder_records(found)
     first = records[0]
     gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
-    apart = [f"`{row['variant']}`" for row in records if row.get("run")]
     lines = [
         f"{found.title()}: sum of {first['n']:,} float32 on the device, {first['block_size']} threads a"
         f" block, all passes. {gpu}: first pass, as published for {published['device']}"
-        f" ([source]({published['source'].split()[-1]})).{_apart(apart)}",
+        f" ([source]({published['source'].split()[-1]})).",
         "",
         "| variant | technique | time (us) | GB/s | % of peak | over v0 | over the rung before"
         f" | {gpu} (us) | {gpu}, over v0 |",
@@ -258,6 +254,7 @@ def tables() -> dict[str, dict[str, str]]:
             "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
         },
         "docs/axis.md": {"<!-- axis-table -->": axis_table(load("axis_h200.json"))},
+        "docs/peers.md": {"<!-- peers-table -->": peers.tables(load("peers_h200.json"))},
         "docs/host_arrays.md": {"<!-- host-table -->": host_table(load("host_h200.json"))},
         "docs/instrument.md": {
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
