@@ -148,9 +148,11 @@ gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *
         const gr_launch launch = job_launch(&work, i, input, &params);
         status = backend->launch(backend, &launch, interrupt, error);
     }
+    /* Of a place the position alone, which comes first: what lies behind the element was never written. */
+    const bool is_place = gr_ops[request->op].result == GR_RESULT_PLACE;
     if (status == GR_OK)
-        status = backend->download(backend, result, work.partials[(work.plan.count - 1) % 2], partial_bytes,
-                                   error);
+        status = backend->download(backend, result, work.partials[(work.plan.count - 1) % 2],
+                                   is_place ? sizeof(int64_t) : partial_bytes, error);
     if (status == GR_OK)
         gr_op_finish(request->op, partial, result);
 
