@@ -22,6 +22,15 @@ static bool alike(const alu_case *a, const alu_case *b) {
     return strcmp(a->op, b->op) == 0 && strcmp(a->shape, b->shape) == 0 && strcmp(a->extra, b->extra) == 0;
 }
 
+/* Valgrind rounds to nearest in every mode, so there such rows run, but nothing is known of their results. */
+static bool known(const char *op) {
+#ifdef UNDER_VALGRIND
+    return strncmp(op, "cvt", 3) == 0 || !(strstr(op, ".rm.") || strstr(op, ".rp.") || strstr(op, ".rz."));
+#else
+    return op != NULL;
+#endif
+}
+
 /* Lane i computes row i % count, once with all lanes at work and once without the last. */
 static void run_rows(const alu_case *rows, unsigned count) {
     char text[4000];
@@ -49,7 +58,7 @@ static void run_rows(const alu_case *rows, unsigned count) {
         ptx_status status = ptx_launch(ptx_module_kernel_at(module, 0), memory, &config, NULL, &error);
         check_report(status == PTX_OK, rows->op, 0, status == PTX_OK ? "" : error.message);
         ptx_memory_read(memory, result, params[1], sizeof result, &error);
-        for (unsigned i = 0; i < threads; i++) {
+        for (unsigned i = 0; i < threads && known(rows->op); i++) {
             char name[120];
             const alu_case *row = &rows[i % count];
             snprintf(name, sizeof name, "%s%s(0x%" PRIx64 ", 0x%" PRIx64 ", 0x%" PRIx64 ")", row->op,
