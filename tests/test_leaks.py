@@ -11,6 +11,7 @@ from pathlib import Path
 
 import every_call
 import pytest
+from sanitized import UNDER_ASAN
 
 import gpureduce
 
@@ -48,10 +49,6 @@ def thread_count():
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def under_asan():
-    return "libasan" in Path("/proc/self/maps").read_text()  # it keeps freed memory on purpose
-
-
 def state():
     """What has to stay flat: Python's blocks, objects and references, the heap, the simulator's memory."""
     gc.collect()
@@ -62,7 +59,7 @@ def state():
         "blocks": sys.getallocatedblocks(),
         "objects": len(gc.get_objects()),
         "references": references,
-        "heap bytes": 0 if under_asan() else heap_bytes(),
+        "heap bytes": 0 if UNDER_ASAN else heap_bytes(),  # it keeps freed memory on purpose
         "device bytes": -every_call.simulated_bytes_left(),
     }
 
@@ -96,7 +93,7 @@ def small_chunks(monkeypatch):
 
 
 def calls_of(pytestconfig, name):
-    calls = pytestconfig.getoption("leak_calls") // (10 if under_asan() else 1)
+    calls = pytestconfig.getoption("leak_calls") // (10 if UNDER_ASAN else 1)
     return calls // 10 if name in SLOW else calls
 
 
@@ -135,7 +132,7 @@ def test_the_process_stays_as_large_as_it_was(small_chunks, pytestconfig):
     all_calls(rounds)
     grown = resident_bytes() - before
     assert thread_count() <= threads
-    assert under_asan() or grown < 2**20, f"{grown} bytes in {time.monotonic() - began:.0f} s"
+    assert UNDER_ASAN or grown < 2**20, f"{grown} bytes in {time.monotonic() - began:.0f} s"
 
 
 def test_a_leak_would_be_seen():
@@ -147,7 +144,7 @@ def test_a_leak_would_be_seen():
     assert "device bytes" in growth(
         lambda: addresses.append(gpureduce._core.device_alloc(gpureduce._core.SIM, 0, 1)), 100
     )
-    if heap_bytes() and not under_asan():
+    if heap_bytes() and not UNDER_ASAN:
         assert "heap bytes" in growth(lambda: addresses.append(-malloc(24)), 300)
     for address in addresses:
         if address > 0:

@@ -9,6 +9,7 @@ import textwrap
 
 import numpy as np
 import pytest
+from sanitized import not_under_asan
 from test_api import child_environment, interrupted, python
 
 import gpureduce
@@ -23,6 +24,7 @@ def total(array):
 # Forks
 
 
+@not_under_asan("its allocator stays locked in a child if another thread was in it")
 def test_forks_beside_threads_that_work():
     """No child finds a lock in the hands of a thread that it does not have."""
     done = python(
