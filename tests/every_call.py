@@ -5,12 +5,15 @@ What runs them watches something else: memory (test_leaks.py) or a failing alloc
 
 import ctypes
 import functools
+import pickle
+import threading
+from unittest import mock
 
 import numpy as np
 from test_device_array import Carrier, Exporter, Interface
 
 import gpureduce
-from gpureduce import _core, _device_array
+from gpureduce import _core, _device_array, numpy_like
 
 SIM = {"device": "sim"}
 ERRORS = (
@@ -96,6 +99,20 @@ def norm(**changes):
     return gpureduce.ReductionKernel(**(options | changes))
 
 
+@functools.cache
+def profiled():
+    return gpureduce.profile(vector, "v2")
+
+
+def as_text():
+    """All that a profile shows of itself."""
+    found = profiled()
+    drawn, against = found.timeline(), found.compare(found)
+    for thing in (found, drawn, against):
+        str(thing), thing._repr_html_()
+    return found.annotate(), found.annotate(ptx=True), found.lines(), found.races, drawn.conflict
+
+
 def ladder():
     """One call of each rung that runs here."""
     calls = {}
@@ -115,13 +132,22 @@ def operators():
         calls[f"{name} axis"] = functools.partial(function, matrix, axis=1, **SIM)
         calls[f"{name} on device"] = functools.partial(function, on_device)
         calls[f"{name} axis on device"] = functools.partial(function, on_device, axis=0)
-        calls[f"{name} of nothing"] = functools.partial(function, vector[:0], initial=None, **SIM)
+        options = {"initial": None} if name in ("sum", "prod", "min", "max") else {}
+        calls[f"{name} of nothing"] = functools.partial(function, vector[:0], **options, **SIM)
         calls[f"{name} bad axis"] = functools.partial(function, matrix, axis=7, **SIM)
         calls[f"{name} bad dtype"] = functools.partial(function, objects, **SIM)
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
         calls[name] = functools.partial(getattr(gpureduce, name), matrix, axis=0, **SIM)
         calls[f"{name} bad dtype"] = functools.partial(getattr(gpureduce, name), vector, **SIM)
     return calls
+
+
+def in_a_thread():
+    found = []
+    worker = threading.Thread(target=lambda: found.append(gpureduce.sum(vector, **SIM)))
+    worker.start()
+    worker.join()
+    return found[0] if found else gpureduce.DeviceError
 
 
 def options():
@@ -162,26 +188,84 @@ def options():
         "no such device": call(total, vector, device="cuda:9"),
         "nonsense for a device": call(total, vector, device="gpu"),
         "error in __array__": call(total, Liar(), **SIM),
-        "numpy_like": call(gpureduce.numpy_like.sum, vector),
+        "as_device": call(total, matrix, axis=0, as_device=True, **SIM),
+        "as_device from there": call(total, on_device, as_device=False),
+        "stream of the caller": call(total, vector, stream=1, **SIM),
+        "stream of wrong type": call(total, vector, stream="x", **SIM),
+        "device by its record": call(total, vector, device=gpureduce.devices()[-1]),
+        "no device given": call(total, vector),
+        "in a thread": in_a_thread,
+        "list": call(total, [[1, 2], [3, 4]], axis=0, **SIM),
+        "masked": call(total, np.ma.masked_less(vector, 0), **SIM),
+        "half precision": call(gpureduce.prod, vector[:9].astype(np.float16), dtype=np.float32, **SIM),
+        "complex": call(total, vector.astype(np.complex64), **SIM),
         "to_device and back": lambda: copy(matrix, "sim").numpy(),
         "to_device of objects": call(copy, objects, "sim"),
         "to_device without room": call(_device_array.empty, (2**60,), np.dtype(np.int8), _core.SIM, 0),
         "copy of device array": lambda: on_device.__reduce__()[1],
+    }
+
+
+def records():
+    """What tells of variants, devices and arrays, and the names of NumPy."""
+    call = functools.partial
+    calls = {
         "devices": gpureduce.devices,
         "variants": gpureduce.variants,
+        "source": call(gpureduce.source, "v3"),
+        "source of nothing": call(gpureduce.source, "none"),
+        "ptx": call(gpureduce.ptx, "v3"),
+        "ptx of a library": call(gpureduce.ptx, "cub"),
+        "runs_on": call(gpureduce.variants()[3].runs_on, "sim"),
+        "runs_on nowhere": call(gpureduce.variants()[3].runs_on, "cuda:9"),
+        "fallbacks": numpy_like.fallbacks,
+        "free_memory": gpureduce.free_memory,
+        "repr of device array": lambda: (repr(on_device), on_device.device, len(on_device), on_device.nbytes),
+        "device array as array": call(np.asarray, on_device),
+        "pickled device array": lambda: pickle.loads(pickle.dumps(row_on_device)),
         "core variants": _core.variants,
+        "core runs": _core.runs,
+        "core hold": lambda: (_core.hold(True), _core.hold(False)),
         "general coverage": _core.general_coverage,
+        "flat_shapes": _core.flat_shapes,
         "cuda_problem": _core.cuda_problem,
+        "kernel_params": call(_core.kernel_params, TWICE, "twice"),
+        "kernel_params of nonsense": call(_core.kernel_params, TWICE, "thrice"),
         "plan_general": call(_core.plan_general, matrix, "sum", (0,), None),
         "plan_general of nonsense": call(_core.plan_general, matrix, "sum", (5,), None),
         "time without clock": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
         "time of nonsense": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 0, 1, 1),
+        "time_general without clock": time_general,
         "device_read of nothing": call(_core.device_read, _core.SIM, 0, 16, words),
+        "device_write to nothing": call(_core.device_write, _core.SIM, 0, 16, words),
         "pointer_device": call(_core.pointer_device, 0x7000),
         "call_on no device": call(_core.call_on, 63, list),
+        "stream_wait": call(_core.stream_wait, _core.SIM, 0, 1),
         "registry twice": call(_core.open_registry, "/"),
-        "source": call(gpureduce.source, "v3"),
     }
+    for name in numpy_like.__all__:
+        function = getattr(numpy_like, name)
+        if hasattr(function, "reduce"):
+            calls[f"numpy_like {name}"] = call(function.reduce, matrix, **SIM)
+            calls[f"numpy_like {name} bad out"] = call(function.reduce, matrix, out=(row, row), **SIM)
+        elif name not in ("dot", "fallbacks"):
+            calls[f"numpy_like {name}"] = call(function, vector, **SIM)
+    return calls
+
+
+def time_general():
+    views = (on_device.view_tuple(),), (row_on_device.view_tuple(),)
+    return _core.time_general(views[0], "sum", (0,), views[1], _core.SIM, 0, 1, 1)
+
+
+def taken(thing):
+    """What a reduction makes of an array of another library, read on the simulator as if that were a GPU."""
+    with (
+        mock.patch.object(_core, "pointer_device", lambda address: 0),
+        mock.patch.object(_core, "stream_wait", lambda kind, index, stream: None),
+    ):
+        view = _device_array.as_view(thing)
+    return _core.general(view.view_tuple(), "sum", (0, 1), None, None, None, _core.SIM, 0, None)
 
 
 def exchange():
@@ -197,6 +281,11 @@ def exchange():
             Exporter(versioned=True, major=2).producer.capsule()
         ),
         "dlpack bad dtype": lambda: _core.dlpack_import(Exporter(bits=7).producer.capsule()),
+        "dlpack taken": lambda: taken(Exporter(data=on_device.pointer)),
+        "dlpack versioned taken": lambda: taken(Exporter(data=on_device.pointer, versioned=True)),
+        "dlpack out of bounds": lambda: taken(Exporter()),
+        "interface taken": lambda: taken(Interface(data=(on_device.pointer, True), stream=7)),
+        "interface out of bounds": lambda: taken(Interface()),
         "dlpack elsewhere": lambda: gpureduce.sum(Exporter(), **SIM),
         "dlpack export of nonsense": call(_core.dlpack_export, None, 0, (-1,), "int8", 1, 0, True, False),
         "interface too large": drop_interface_view,
@@ -210,23 +299,29 @@ def instruments():
         "profile": call(gpureduce.profile, vector, "v2"),
         "profile of nonsense": call(gpureduce.profile, vector, "v2", block_size=5),
         "timeline": lambda: gpureduce.profile(vector, "v2").timeline(),
+        "profile as text": as_text,
+        "timeline of no block": lambda: profiled().timeline(block=99),
+        "annotate of no file": lambda: profiled().annotate("none.cu"),
         "simulate": simulate,
         "simulate out of bounds": call(simulate, block=96),
         "simulate broken PTX": call(simulate, ptx=TWICE.replace("mul.wide", "mul.narrow")),
         "simulate no kernel": call(simulate, kernel="thrice"),
         "simulate wrong arguments": call(simulate, args=[1, 2]),
         "custom": lambda: norm()(vector, **SIM),
+        "custom anew": lambda: norm.__wrapped__()(vector, **SIM),
+        "custom pickled": lambda: pickle.loads(pickle.dumps(norm())).cache_info(),
+        "custom of two": lambda: norm(in_params="T x, T w", map_expr="x * w")(vector, 3, **SIM),
+        "custom out": lambda: norm()(matrix, axis=0, out=row, **SIM),
         "custom axis": lambda: norm()(matrix, axis=0, **SIM),
         "custom on device": lambda: norm()(on_device, axis=0),
         "custom wrong count": lambda: norm()(vector, vector, vector, **SIM),
         "custom does not compile": lambda: norm(map_expr="nonsense(")(vector, **SIM),
         "custom of nonsense": lambda: gpureduce.ReductionKernel("T x", "T y", 1, 2, 3, 4),
         "custom_load of nonsense": call(_core.custom_load, "x", "nonsense", _core.SIM, 0),
-        "free_memory": gpureduce.free_memory,
     }
 
 
-CALLS = {**ladder(), **operators(), **options(), **exchange(), **instruments()}
+CALLS = {**ladder(), **operators(), **options(), **records(), **exchange(), **instruments()}
 
 
 def outcome(name):

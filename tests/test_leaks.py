@@ -17,7 +17,7 @@ import gpureduce
 
 pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning")]
 
-SLOW = ("custom does not compile", "profile", "timeline")  # a tenth of the calls
+SLOW = ("custom does not compile", "profile", "profile as text", "timeline")  # a tenth of the calls
 PAGE = 4096
 
 
