@@ -1,7 +1,7 @@
 """The C extension and the kernels. Everything else is in pyproject.toml.
 
-Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_COVERAGE, GPUREDUCE_WERROR,
-GPUREDUCE_CUB (in build_support/kernels.py).
+Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_COVERAGE, GPUREDUCE_FUZZ,
+GPUREDUCE_WERROR, GPUREDUCE_CUB (in build_support/kernels.py).
 """
 
 import os
@@ -21,9 +21,12 @@ from kernels import build_kernels
 
 # Each switch: compiler flags, linker flags. They follow Python's own flags and the ones below, and win.
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+FUZZ = ["-fno-omit-frame-pointer", "-fsanitize=address,undefined,fuzzer-no-link", "-fsanitize-trap=undefined"]
 SWITCHES = {
     "DEBUG": (["-O0", "-g", "-UNDEBUG"], []),
     "SANITIZE": (["-O2", "-g", "-UNDEBUG", "-fno-wrapv", "-fno-omit-frame-pointer", *SANITIZE], SANITIZE),
+    # For tests/fuzz, with CC=clang; the run-time part comes with atheris.
+    "FUZZ": (["-O1", "-g", "-UNDEBUG", "-fno-wrapv", "-DPTX_NO_CLONES", *FUZZ], ["-fsanitize=address"]),
     "COVERAGE": (["-O0", "-g", "--coverage"], ["--coverage"]),
     "WERROR": (["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"], []),
 }
