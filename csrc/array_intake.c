@@ -90,12 +90,20 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
     return -1;
 }
 
+PyObject *py_pin(PyArrayObject *array) {
+    while (PyArray_BASE(array) != NULL && PyArray_Check(PyArray_BASE(array)))
+        array = (PyArrayObject *)PyArray_BASE(array); /* a view's memory is that one's */
+    return PyWeakref_NewRef((PyObject *)array, NULL);
+}
+
 int py_array_intake(const py_state *state, PyObject *object, bool in_order, gr_array *out) {
     PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
     if (array == NULL)
         return -1;
-    if (py_find_dtype(state, array, GR_SCOPE_LADDER, "a", &out->dtype) < 0) {
-        Py_DECREF(array);
+    out->owner = (PyObject *)array;
+    out->pin = py_pin(array);
+    if (out->pin == NULL || py_find_dtype(state, array, GR_SCOPE_LADDER, "a", &out->dtype) < 0) {
+        gr_array_release(out);
         return -1;
     }
     const bool contiguous = PyArray_IS_C_CONTIGUOUS(array) || (!in_order && PyArray_IS_F_CONTIGUOUS(array));
@@ -105,18 +113,19 @@ int py_array_intake(const py_state *state, PyObject *object, bool in_order, gr_a
             native == NULL ? NULL
                            : (PyArrayObject *)PyArray_FromArray(array, native,
                                                                 NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY);
-        Py_DECREF(array);
+        gr_array_release(out);
         if (copy == NULL)
             return -1;
         array = copy;
+        out->owner = (PyObject *)array;
     }
-    out->owner = (PyObject *)array;
     out->data = PyArray_DATA(array);
     out->n = (uint64_t)PyArray_SIZE(array);
     return 0;
 }
 
 void gr_array_release(gr_array *array) {
+    Py_CLEAR(array->pin);
     Py_CLEAR(array->owner);
 }
 

@@ -5,7 +5,7 @@
 #include "py_state.h"
 
 typedef struct gr_array {
-    PyObject *owner; /* holds the elements; released by gr_array_release */
+    PyObject *owner, *pin; /* hold the elements and keep them in place; released by gr_array_release */
     const void *data;
     uint64_t n;
     gr_dtype dtype;
@@ -22,6 +22,11 @@ PyArray_Descr *py_descr(const py_state *state, gr_dtype dtype);
 int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, const char *argument,
                   gr_dtype *out);
 int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out);
+
+/* For as long as the pin lives, nobody takes the memory of an array away: NumPy does not resize an array that
+   has weak references, even when told not to look (refcheck=False), be it in a callback, in a signal handler
+   or in another thread. A new reference, or NULL with an exception set. */
+PyObject *py_pin(PyArrayObject *array);
 
 /* Takes what numpy.asarray takes. Native, aligned and contiguous (C or, unless `in_order`, Fortran order)
    elements are used in place, read-only ones too; others are copied. Returns -1 with an exception set:

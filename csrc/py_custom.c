@@ -107,8 +107,10 @@ static uint64_t wanted_results(const custom_call *self) {
 
 static int take_out(const py_state *state, PyObject *out, custom_call *self) {
     py_operand place = {.owner = NULL};
-    if (py_operand_take(state, out, "out", &place) < 0)
+    if (py_operand_take(state, out, "out", &place) < 0) {
+        py_operand_release(&place);
         return -1;
+    }
     uint64_t room = 1;
     for (size_t d = 0; d < place.ndim; ++d)
         room *= place.extent[d];
@@ -118,7 +120,7 @@ static int take_out(const py_state *state, PyObject *out, custom_call *self) {
         PyArrayObject *array = (PyArrayObject *)out; /* what py_operand_take took, or would have copied */
         good = good && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISWRITEABLE(array);
         self->request.host_out = PyArray_DATA(array);
-        Py_DECREF(place.owner);
+        py_operand_release(&place);
     } else {
         self->request.device_out = place.source.origin;
     }
@@ -227,7 +229,7 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
             py_raise(state, &error);
     }
     for (size_t i = 0; i < now.arrays; ++i)
-        Py_XDECREF(now.operands[i].owner);
+        py_operand_release(&now.operands[i]);
     if (failed)
         return NULL;
     py_count_run();

@@ -17,8 +17,8 @@ typedef struct call {
 } call;
 
 static void call_release(call *self) {
-    Py_CLEAR(self->source.owner);
-    Py_CLEAR(self->second.owner);
+    py_operand_release(&self->source);
+    py_operand_release(&self->second);
 }
 
 static int take_second(const py_state *state, PyObject *object, call *self) {
@@ -160,24 +160,11 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
     return -1;
 }
 
-/* The callback of a progress report, and the thread that is to call it. NumPy does not resize an array that
-   has weak references, even when told not to look (refcheck=False): the callback cannot take elements away.
- */
+/* The callback of a progress report, and the thread that is to call it. */
 typedef struct reporter {
     PyThreadState **thread;
     PyObject *callback;
-    PyObject *pins[2];
 } reporter;
-
-static int pin(reporter *self, const call *now) {
-    PyObject *const owners[] = {now->source.owner, now->second.owner};
-    for (int i = 0; i < 2; ++i) {
-        self->pins[i] = owners[i] != NULL ? PyWeakref_NewRef(owners[i], NULL) : NULL;
-        if (owners[i] != NULL && self->pins[i] == NULL)
-            return -1;
-    }
-    return 0;
-}
 
 static bool report(void *arg, uint64_t done, uint64_t total) {
     const reporter *self = arg;
@@ -200,7 +187,7 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     PyThreadState *thread = NULL;
     reporter told = {.thread = &thread, .callback = args[8]};
     PyObject *result = NULL;
-    if (take_call(state, args, &now) < 0 || (args[8] != Py_None && pin(&told, &now) < 0))
+    if (take_call(state, args, &now) < 0)
         goto cleanup;
     gr_error error = {GR_OK, ""};
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
@@ -217,8 +204,6 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     py_count_run();
     result = Py_NewRef(now.out_array != NULL ? now.out_array : Py_None);
 cleanup:
-    Py_XDECREF(told.pins[0]);
-    Py_XDECREF(told.pins[1]);
     Py_XDECREF(now.out_array);
     call_release(&now);
     return result;
@@ -429,12 +414,16 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     gr_backend *backend = device->backend;
     gr_error error = {GR_OK, ""};
     gr_status status = GR_OK;
+    PyObject *pin = py_pin(array);
+    if (pin == NULL)
+        return NULL;
     const size_t bytes = (size_t)PyArray_NBYTES(array);
     Py_BEGIN_ALLOW_THREADS;
     if (bytes > 0)
         status = to_device ? backend->upload(backend, address, PyArray_DATA(array), bytes, &error)
                            : backend->download(backend, PyArray_DATA(array), address, bytes, &error);
     Py_END_ALLOW_THREADS;
+    Py_DECREF(pin);
     if (status != GR_OK)
         return py_raise(state, &error);
     Py_RETURN_NONE;

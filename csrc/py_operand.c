@@ -88,6 +88,9 @@ static int array_operand(const py_state *state, PyObject *object, const char *na
         return -1;
     }
     out->owner = Py_NewRef(object);
+    out->pin = py_pin(array);
+    if (out->pin == NULL)
+        return -1;
     describe(array, out);
     return span_of_array(array, out) ? 0 : pack(out);
 }
@@ -95,6 +98,11 @@ static int array_operand(const py_state *state, PyObject *object, const char *na
 int py_operand_take(const py_state *state, PyObject *object, const char *name, py_operand *out) {
     return PyTuple_Check(object) ? py_operand_view(object, name, out)
                                  : array_operand(state, object, name, out);
+}
+
+void py_operand_release(py_operand *self) {
+    Py_CLEAR(self->pin);
+    Py_CLEAR(self->owner);
 }
 
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {

@@ -7,6 +7,7 @@
 
 typedef struct py_operand {
     PyObject *owner; /* a PyArrayObject that we own a reference to, or NULL for a device view */
+    PyObject *pin;   /* py_pin of the array that was given, or NULL */
     size_t ndim;
     uint64_t extent[GR_MAX_NDIM];
     int64_t stride[GR_MAX_NDIM];
@@ -19,8 +20,9 @@ typedef struct py_operand {
 int py_operand_view(PyObject *view, const char *name, py_operand *out);
 
 /* Takes such a view or a NumPy array, which must be aligned and in native byte order. -1 with an exception
-   set that calls it `name`. */
+   set that calls it `name`. py_operand_release has something to do in either case. */
 int py_operand_take(const py_state *state, PyObject *object, const char *name, py_operand *out);
+void py_operand_release(py_operand *self);
 
 /* Marks the axes of a tuple in `reduced`, which is all false. */
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced);

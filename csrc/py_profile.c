@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array_intake.h"
 #include "py_args.h"
 #include "py_errors.h"
 #include "py_observed.h"
@@ -54,6 +55,7 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
 /* An array of the host, its place on the device, and where in the parameters that address goes. */
 typedef struct given_array {
     PyArrayObject *array; /* borrowed */
+    PyObject *pin;
     size_t offset;
     uint64_t address;
 } given_array;
@@ -86,7 +88,10 @@ static int take_arrays(PyObject *tuple, simulation *s) {
             PyErr_SetString(PyExc_ValueError, "args: an array that is not plain, or outside the parameters");
             return -1;
         }
-        s->arrays[s->array_count++] = (given_array){.array = array, .offset = (size_t)offset};
+        PyObject *pin = py_pin(array);
+        if (pin == NULL)
+            return -1;
+        s->arrays[s->array_count++] = (given_array){.array = array, .pin = pin, .offset = (size_t)offset};
     }
     return 0;
 }
@@ -149,6 +154,8 @@ static gr_status run(simulation *s, gr_profile *profile, gr_error *error) {
 static void simulation_release(simulation *s) {
     ptx_memory_destroy(s->memory);
     ptx_module_free(s->module);
+    for (size_t i = 0; i < s->array_count; ++i)
+        Py_DECREF(s->arrays[i].pin);
     free(s->arrays);
     free(s->params);
 }

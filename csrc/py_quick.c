@@ -7,13 +7,14 @@
 #include "py_operand.h"
 
 /* Fills in what is to be reduced; false for whatever needs more than a look: copies, checks, messages. */
-static bool take_array(const py_state *state, PyArrayObject *array, gr_general_request *out,
-                       uint64_t *count) {
+static bool take_array(const py_state *state, PyArrayObject *array, gr_general_request *out, uint64_t *count,
+                       PyObject **pin) {
     const bool in_order = gr_ops[out->op].result == GR_RESULT_PLACE;
     const bool contiguous = PyArray_IS_C_CONTIGUOUS(array) || (!in_order && PyArray_IS_F_CONTIGUOUS(array));
     if (!contiguous || !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array))
         return false;
-    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, "a", &out->dtype) < 0) {
+    *pin = py_pin(array);
+    if (*pin == NULL || py_find_dtype(state, array, GR_SCOPE_GENERAL, "a", &out->dtype) < 0) {
         PyErr_Clear();
         return false;
     }
@@ -47,6 +48,7 @@ PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     gr_general_plan plan = {.single_pass = true, .results = 1};
     gr_device *device = NULL;
     gr_scalar result = {.bytes = {0}};
+    PyObject *pin = NULL, *answer = NULL;
     const char *op = PyUnicode_Check(args[1]) ? PyUnicode_AsUTF8(args[1]) : NULL;
     if (op == NULL || !gr_op_find(op, &request.op) || gr_ops[request.op].takes == GR_TAKES_PAIR) {
         if (!PyErr_Occurred())
@@ -55,12 +57,14 @@ PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     }
     const bool taken = PyTuple_Check(args[0])
                            ? take_view(args[0], &request, &plan.reduced_count)
-                           : PyArray_CheckExact(args[0]) &&
-                                 take_array(state, (PyArrayObject *)args[0], &request, &plan.reduced_count);
-    if (!taken || plan.reduced_count == 0 || !gr_op_takes(request.op, request.dtype))
-        Py_RETURN_NOTIMPLEMENTED;
+                           : PyArray_CheckExact(args[0]) && take_array(state, (PyArrayObject *)args[0],
+                                                                       &request, &plan.reduced_count, &pin);
+    if (!taken || plan.reduced_count == 0 || !gr_op_takes(request.op, request.dtype)) {
+        answer = Py_NewRef(Py_NotImplemented);
+        goto cleanup;
+    }
     if (py_take_device(state, args[2], args[3], &device) < 0)
-        return NULL;
+        goto cleanup;
     request.layout.item_bytes = gr_dtypes[request.dtype].item_bytes;
     request.host_out = &result;
 
@@ -69,8 +73,13 @@ PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
     const gr_status status = gr_general(&state->registry, device, &request, &plan, &interrupt, &error);
     PyEval_RestoreThread(thread);
-    if (status != GR_OK)
-        return py_raise(state, &error);
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        goto cleanup;
+    }
     py_count_run();
-    return py_result(state, gr_op_result(request.op, request.dtype), result);
+    answer = py_result(state, gr_op_result(request.op, request.dtype), result);
+cleanup:
+    Py_XDECREF(pin);
+    return answer;
 }

@@ -11,7 +11,9 @@ import ctypes
 import math
 import os
 import random
+import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -103,7 +105,8 @@ def check_view(view):
     """Reads what a view describes, on the simulator."""
     assert isinstance(view.size, int) and all(length >= 0 for length in view.shape)
     # A bool of another byte than 0 and 1 is undefined, and NumPy has no array of more than 64 dimensions.
-    if view.size > MOST_ELEMENTS or view.dtype.kind == "b" or view.ndim > 64:
+    most = math.prod(length for length in view.shape if length)  # of results, too
+    if most > MOST_ELEMENTS or view.dtype.kind == "b" or view.ndim > 64:
         with contextlib.suppress(*CLEAN):
             _core.plan_general(view.view_tuple(), "max", tuple(range(view.ndim)), None)
         return
@@ -528,3 +531,60 @@ def test_a_progress_callback_may_call_us(monkeypatch):
 
     assert gpureduce.sum(array, device="sim", progress=call) == array.sum()
     assert found and set(found) == {499500.0}
+
+
+SPIN = """
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry spin(.param .u64 data)
+{
+    .reg .b64 %a;
+    .reg .b32 %i;
+    .reg .pred %p;
+    mov.u32 %i, 20000;
+again:
+    sub.u32 %i, %i, 1;
+    setp.ne.u32 %p, %i, 0;
+    @%p bra again;
+    ret;
+}
+"""
+MANY = 2**20
+READERS = {
+    "whole": lambda a: gpureduce.sum(a, device="sim"),
+    "axis": lambda a: gpureduce.sum(a.reshape(-1, 64), axis=1, device="sim"),
+    "variant": lambda a: gpureduce.sum(a, variant="v2", device="sim"),
+    "dot": lambda a: gpureduce.dot(np.ones(MANY), a, device="sim"),
+    "where": lambda a: gpureduce.sum(np.ones(8 * MANY), where=a.view(bool), device="sim"),
+    "profile": lambda a: gpureduce.profile(a[: MANY // 8], "v2"),
+    "to_device": lambda a: gpureduce.to_device(a, "sim"),
+    "simulate": lambda a: gpureduce.simulate(SPIN, "spin", 1, 32, [a]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_thread_can_take_elements_away(reader):
+    """NumPy would free them under a reader that has let go of the GIL."""
+    array, over, refused = np.arange(MANY) % 256 * 0.0, threading.Event(), []
+
+    def take():
+        while not over.is_set() and not refused:
+            if weakref.getweakrefcount(array):
+                try:
+                    array.resize(1, refcheck=False)
+                except ValueError:
+                    refused.append(True)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        for _ in range(100):
+            READERS[reader](array)
+            if refused:
+                break
+    finally:
+        over.set()
+        thread.join()
+    assert refused and array.size == MANY
+    assert not weakref.getweakrefcount(array)
