@@ -244,11 +244,12 @@ typedef struct exported {
 /* Called by the consumer, perhaps from a thread that Python does not know and perhaps after Python ended:
    then the owner cannot be released any more. */
 static void release_exported(exported *self) {
+    PyObject *owner = self->owner;
+    free(self);
     if (!Py_IsInitialized())
         return;
     const PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF(self->owner);
-    free(self);
+    Py_DECREF(owner);
     PyGILState_Release(gil);
 }
 
@@ -260,14 +261,20 @@ static void delete_versioned(dl_versioned *self) {
     release_exported(self->context);
 }
 
-/* A capsule that nobody consumed takes its tensor along. */
+/* A capsule that nobody consumed takes its tensor along. Python calls this, so that the owner can be released
+   even while Python ends. */
 static void drop_capsule(PyObject *capsule) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    exported *self = NULL; /* whose first member is the tensor */
     if (PyCapsule_IsValid(capsule, FRESH))
-        delete_managed(PyCapsule_GetPointer(capsule, FRESH));
+        self = PyCapsule_GetPointer(capsule, FRESH);
     else if (PyCapsule_IsValid(capsule, FRESH_VERSIONED))
-        delete_versioned(PyCapsule_GetPointer(capsule, FRESH_VERSIONED));
+        self = PyCapsule_GetPointer(capsule, FRESH_VERSIONED);
+    if (self != NULL) {
+        Py_DECREF(self->owner);
+        free(self);
+    }
     PyErr_Restore(type, value, traceback);
 }
 

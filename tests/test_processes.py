@@ -150,6 +150,19 @@ def test_ways_out(way):
     assert "Fatal" not in done.stderr
 
 
+def test_a_capsule_releases_its_owner_while_python_ends():
+    done = python(
+        """
+        import gpureduce
+        owner = open(1, "w")  # flushes when it is released
+        owner.write("released")
+        kept = gpureduce._core.dlpack_export(owner, 4096, (1,), "float32", 1, 0, False, False)
+        del owner
+        """
+    )
+    assert done.stdout == "released", done.stderr
+
+
 # Ctrl-C, where the others do not send it
 
 LONG = """
