@@ -472,8 +472,11 @@ PyObject *py_call_on(PyObject *module, PyObject *args) {
         return NULL;
     gr_device *device = device_of(state, kind, index);
     Py_DECREF(kind);
-    if (device == NULL)
+    if (device == NULL) {
+        if (!PyErr_ExceptionMatches(state->device_error))
+            return NULL;
         PyErr_Clear();
+    }
     gr_error ignored;
     const bool entered = device != NULL && device->backend->enter(device->backend, &ignored) == GR_OK;
     PyObject *result = PyObject_CallNoArgs(function);
