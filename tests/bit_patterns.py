@@ -224,8 +224,8 @@ def launch_name(block, grid):
     return f"b{block}" if grid is None else f"b{block}g{grid}"
 
 
-def bits(variant, dtype, block, grid, device, op="sum"):
-    """The bits of the results over all data sets: {data set: "hex hex ...", one for each of SIZES}."""
+def bits(variant, dtype, block, grid, device, op="sum", sizes=SIZES):
+    """The bits of the results over all data sets: {data set: "hex hex ...", one for each of the sizes}."""
     measured = {}
     for dataset in datasets(dtype, op):
         results = (
@@ -236,7 +236,7 @@ def bits(variant, dtype, block, grid, device, op="sum"):
                 block_size=block,
                 grid_size=grid,
             )
-            for n in SIZES
+            for n in sizes
         )
         measured[dataset] = " ".join(_hex(result) for result in results)
     return measured

@@ -3,6 +3,7 @@
 pytest tests                             on the simulator
 pytest tests --device=cuda               on a GPU; also sums 2^25 elements
 pytest tests --device=cuda --large       and 2^31 + 3
+pytest tests --thin                      every test, fewer sizes; tests/sanitized.sh
 """
 
 import sys
@@ -29,6 +30,9 @@ def pytest_addoption(parser):
     parser.addoption("--boundary-cases", type=int, default=1000, help="of each test in test_boundary.py")
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=300, help="of each entry point, in test_leaks.py")
+    parser.addoption(
+        "--thin", action="store_true", help="fewer sizes in the tests that try many, for slow builds"
+    )
     parser.addoption("--property-seconds", type=float, default=90, help="after which it runs no more")
 
 
@@ -66,6 +70,12 @@ def can_run(item, device):
 def device(pytestconfig):
     """The device that the tests run on, as text for `device=`."""
     return pytestconfig.getoption("device")
+
+
+@pytest.fixture(scope="session")
+def thin(pytestconfig):
+    """Whether to leave out sizes and repetitions that take no way through the C code of their own."""
+    return pytestconfig.getoption("thin")
 
 
 @pytest.fixture(scope="session")
