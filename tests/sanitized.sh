@@ -16,11 +16,12 @@ reports=$(mktemp -d)
 trap 'rm -rf "$reports"' EXIT
 
 # The sanitizer has to see libstdc++ when it starts, or the first exception of anybody's C++ ends the process.
-# CPython leaks as it ends, which must not change the exit status that tests of children look at.
+# CPython leaks as it ends, which must not change the exit status that tests of children look at. UBSan cannot write
+# to a file beside ASan: it aborts, and ASan reports that, whoever has asked for SIGABRT.
 status=0
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)" \
-    ASAN_OPTIONS=detect_leaks=$leaks:log_path=$reports/asan$( ((leaks)) && echo :exitcode=0 || true) \
-    UBSAN_OPTIONS=print_stacktrace=1:log_path=$reports/ubsan LSAN_OPTIONS=print_suppressions=0 \
+    ASAN_OPTIONS=detect_leaks=$leaks:handle_abort=2:log_path=$reports/asan$( ((leaks)) && echo :exitcode=0 || true) \
+    UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1:log_path=$reports/asan \
     PYTHONMALLOC=malloc "$(dirname "$python")"/pytest "$@" || status=$?
 
 # Of leaks only those with a frame in our sources: a paragraph each.
