@@ -57,7 +57,7 @@ def test_the_file_has_no_operators_that_are_gone(measured):
 
 @pytest.fixture
 def sizes(thin):
-    return bit_patterns.SIZES[:-1] if thin else bit_patterns.SIZES
+    return (1, 257, 4097) if thin else bit_patterns.SIZES
 
 
 @pytest.mark.parametrize("variant, dtype, block, grid", COMBINATIONS)
@@ -75,14 +75,12 @@ def test_bits_of_operators(variant, op, dtype, device, measured, sizes):
 def compare(stored, here, sizes):
     assert stored is not None, "not in gpu_bits.json: run tests/make_bits.py on a GPU"
     assert here.keys() == stored.keys(), "other data sets than measured: run tests/make_bits.py on a GPU"
-    wrong = [
-        f"{dataset}, n = {n}: {got}, on the GPU {wanted}"
-        for dataset in here
-        for n, got, wanted in zip(
-            sizes, here[dataset].split(), stored[dataset].split()[: len(sizes)], strict=True
-        )
-        if got != wanted
-    ]
+    wrong = []
+    for dataset in here:
+        wanted = dict(zip(bit_patterns.SIZES, stored[dataset].split(), strict=True))
+        for n, got in zip(sizes, here[dataset].split(), strict=True):
+            if got != wanted[n]:
+                wrong.append(f"{dataset}, n = {n}: {got}, on the GPU {wanted[n]}")
     assert not wrong, f"{len(wrong)} results differ:\n" + "\n".join(wrong)
 
 
