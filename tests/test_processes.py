@@ -9,7 +9,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from sanitized import not_under_asan
+from sanitized import leaves_a_call_unfinished, not_under_asan
 from test_api import child_environment, interrupted, python
 
 import gpureduce
@@ -142,7 +142,13 @@ WAYS_OUT = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS_OUT)
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, marks=leaves_a_call_unfinished if way == "sys.exit beside a daemon" else ())
+        for way in WAYS_OUT
+    ],
+)
 def test_ways_out(way):
     code, wanted = WAYS_OUT[way]
     done = python(textwrap.dedent(WORK) + code, "-X", "faulthandler", GPUREDUCE_CHUNK_BYTES="4096")
