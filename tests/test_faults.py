@@ -50,7 +50,6 @@ def run(library, *arguments):
         },
         capture_output=True,
         text=True,
-        timeout=3600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
