@@ -1,6 +1,6 @@
 """Every allocation of the C core fails once, in every entry point: a clean exception, and nothing else.
 
-pytest tests/test_faults.py --every-fault --timeout=0     (while kernel files are loaded, too; minutes)
+pytest tests/test_faults.py --every-fault --timeout=0     (while kernel files are loaded, too; 15 minutes)
 
 The driver's calls fail in tests/fake_cuda; here it is malloc and its kin, the start of a thread and the
 opening of a file, on the simulator.
