@@ -72,13 +72,12 @@ class Pool:
 def measure(pool: Pool, op: str, dtype: str, exponents: range, repeats: int) -> Iterator[dict]:
     """Yield a row for each size: the time of every shape, and which one is chosen."""
     table = _core.flat_shapes()
+    ways = {label(row): i for i, row in enumerate(table)}  # some rows launch alike
     for exponent in exponents:
         nbytes = 1 << exponent
         times = {
-            label(row): round(
-                environment.spread(pool.time(op, np.dtype(dtype), nbytes, i, repeats))["median"], 3
-            )
-            for i, row in enumerate(table)
+            name: round(environment.spread(pool.time(op, np.dtype(dtype), nbytes, i, repeats))["median"], 3)
+            for name, i in ways.items()
         }
         yield {
             "op": op,
