@@ -3,7 +3,7 @@
 pytest tests                             on the simulator
 pytest tests --device=cuda               on a GPU; also sums 2^25 elements
 pytest tests --device=cuda --large       and 2^31 + 3
-pytest tests --thin                      every test, fewer sizes; tests/sanitized.sh
+pytest tests --thin                      every test, fewer sizes and block sizes; tests/sanitized.sh
 """
 
 import sys
@@ -46,6 +46,10 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     on_gpu = config.getoption("device").startswith("cuda")
     large = config.getoption("large")
+    if config.getoption("thin"):
+        left_out = [item for item in items if not is_one_of_few(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if is_one_of_few(item)]
     skipped = {
         "gpu": (on_gpu, "needs --device=cuda"),
         "large": (on_gpu or large, "needs --large or --device=cuda"),
@@ -57,6 +61,12 @@ def pytest_collection_modifyitems(config, items):
         for marker, (wanted, reason) in skipped.items():
             if not wanted and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def is_one_of_few(item):
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    block = parameters.get("block")
+    return block is None or block in selection.few_block_sizes(parameters["variant"])
 
 
 def can_run(item, device):

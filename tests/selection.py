@@ -12,3 +12,9 @@ def runs_on(variant, device):
 def block_sizes(variant):
     """What to pass as block_size=: all there is to choose from, or None where a library chooses."""
     return variant.block_sizes or (None,)
+
+
+def few_block_sizes(variant):
+    """Those that a slow build runs: the C code takes the same ways for the others."""
+    sizes = block_sizes(variant)
+    return sorted({*sizes[:2], sizes[-1]})

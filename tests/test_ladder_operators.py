@@ -6,7 +6,7 @@ import numpy as np
 import operator_cases
 import pytest
 import reference
-from selection import block_sizes, runs_on
+from selection import block_sizes, few_block_sizes, runs_on
 
 import gpureduce
 
@@ -48,10 +48,9 @@ def sizes_for(block, on_gpu, thin):
 
 @pytest.mark.parametrize("variant, op, dtype", named(CELLS))
 def test_every_size(variant, op, dtype, device, on_gpu, thin):
-    blocks = block_sizes(variant)
     found = [
         reason
-        for block in (blocks[:2] + blocks[-1:] if thin else blocks)
+        for block in (few_block_sizes if thin else block_sizes)(variant)
         for n in sizes_for(block, on_gpu, thin)
         for reason in failures(variant, op, dtype, n, device, block)
     ]
