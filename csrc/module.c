@@ -291,6 +291,8 @@ static PyMethodDef methods[] = {
     {"pointer_device", py_pointer_device, METH_O,
      "pointer_device(address) -> number of the CUDA device it lies on"},
     {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},
+    {"dlpack_exchange", py_dlpack_exchange, METH_O,
+     "dlpack_exchange(array) -> its parts and an owner, or None: ask its __dlpack__"},
     {"dlpack_export", py_dlpack_export, METH_VARARGS,
      "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied) -> "
      "capsule"},

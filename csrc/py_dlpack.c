@@ -43,10 +43,23 @@ typedef struct dl_versioned {
     dl_tensor tensor;
 } dl_versioned;
 
-_Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_versioned) == 80,
+/* Since version 1.3 a type may carry these functions, which live as long as the process. */
+typedef struct dl_exchange {
+    uint32_t major;
+    uint32_t minor;
+    const struct dl_exchange *previous; /* of an older major version */
+    void (*allocate)(void);
+    int (*take)(PyObject *object, dl_versioned **out);
+    void (*wrap)(void);
+    void (*borrow)(void);
+    int (*current_stream)(int32_t device_type, int32_t device_number, void **out);
+} dl_exchange;
+
+_Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_versioned) == 80 &&
+                   sizeof(dl_exchange) == 56,
                "DLPack fixes these sizes");
 
-enum { MAJOR_VERSION = 1, READ_ONLY = 1, COPIED = 2, MAX_DIMENSIONS = 64 };
+enum { MAJOR_VERSION = 1, READ_ONLY = 1, COPIED = 2, MAX_DIMENSIONS = 64, CUDA_DEVICE = 2 };
 
 /* The names of capsules; a capsule keeps the pointer, so they must be static. */
 static const char FRESH[] = "dltensor";
@@ -228,6 +241,53 @@ PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
     }
     return take_over(capsule, managed, &managed->tensor, (managed->flags & READ_ONLY) != 0, USED_VERSIONED,
                      release_imported_versioned);
+}
+
+static const dl_exchange *exchange_of(PyObject *object) {
+    static const char name[] = "dlpack_exchange_api";
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");
+    if (capsule == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    const dl_exchange *table = PyCapsule_IsValid(capsule, name) ? PyCapsule_GetPointer(capsule, name) : NULL;
+    Py_DECREF(capsule);
+    while (table != NULL && table->major != MAJOR_VERSION)
+        table = table->previous;
+    return table;
+}
+
+/* Whether the producer works in the legacy default stream of the tensor's GPU, which our own come after. */
+static bool in_legacy_stream(const dl_exchange *table, const dl_versioned *managed) {
+    const uintptr_t legacy_handle = 1;
+    void *stream = NULL;
+    return managed->major == MAJOR_VERSION && managed->tensor.device.type == CUDA_DEVICE &&
+           table->current_stream(CUDA_DEVICE, managed->tensor.device.number, &stream) == 0 &&
+           (stream == NULL || (uintptr_t)stream == legacy_handle);
+}
+
+PyObject *py_dlpack_exchange(PyObject *Py_UNUSED(module), PyObject *object) {
+    const dl_exchange *table = exchange_of(object);
+    dl_versioned *managed = NULL;
+    if (table == NULL || table->take(object, &managed) != 0 || managed == NULL) {
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    PyObject *owner = PyCapsule_New(managed, OWNER, release_imported_versioned);
+    if (owner == NULL) {
+        if (managed->deleter != NULL)
+            managed->deleter(managed);
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (in_legacy_stream(table, managed)) {
+        result = describe(&managed->tensor, (managed->flags & READ_ONLY) != 0, owner);
+    } else {
+        PyErr_Clear();
+        result = Py_NewRef(Py_None);
+    }
+    Py_DECREF(owner);
+    return result;
 }
 
 /* Export */

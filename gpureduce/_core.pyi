@@ -160,6 +160,9 @@ def pointer_device(address: int, /) -> int: ...
 def dlpack_import(
     capsule: object, /
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object]: ...
+def dlpack_exchange(
+    array: object, /
+) -> tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object] | None: ...
 def dlpack_export(
     owner: object,
     pointer: int,

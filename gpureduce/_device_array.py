@@ -390,25 +390,51 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceView | Non
 
 
 def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
-    kind, number = map(int, obj.__dlpack_device__())
-    if kind in (_CPU, _CUDA_HOST):
-        return None
-    if kind not in (_CUDA, _CUDA_MANAGED):
-        raise BufferError(f"DLPack: arrays on devices of DLPack's type {kind} are not supported")
-    # Managed memory belongs to no device in particular.
-    index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
-    _check_device(_core.CUDA, index, device)
+    if _says(obj, "is_neg"):
+        # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to be turned.
+        raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
+    parts = _core.dlpack_exchange(obj) if _means_what_lies_there(obj) else None
+    if parts is None:
+        kind, number = map(int, obj.__dlpack_device__())
+        if kind in (_CPU, _CUDA_HOST):
+            return None
+        if kind not in (_CUDA, _CUDA_MANAGED):
+            raise BufferError(f"DLPack: arrays on devices of DLPack's type {kind} are not supported")
+        # Managed memory belongs to no device in particular.
+        index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
+        _check_device(_core.CUDA, index, device)
+        parts = _core.dlpack_import(_capsule_of(obj, index))
+        if parts[4:6] != (kind, number):
+            raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {parts[4:6]}")
+    else:
+        index = parts[5]
+        _check_device(_core.CUDA, index, device)
+    pointer, shape, strides, name, _, _, read_only, owner = parts
+    return _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
+
+
+def _says(obj: Any, name: str) -> bool:
+    answer = getattr(obj, name, False)
+    return bool(answer() if callable(answer) else answer)
+
+
+def _means_what_lies_there(obj: Any) -> bool:
+    """Whether nothing but its memory makes up the array: DLPack's functions for C ask no further.
+
+    PyTorch's tensors may have a gradient or stand for their conjugate. A class that takes ``__dlpack__`` from
+    another may give its elements any meaning.
+    """
+    return "__dlpack__" in vars(type(obj)) and not (_says(obj, "requires_grad") or _says(obj, "is_conj"))
+
+
+def _capsule_of(obj: Any, index: int) -> object:
     # Producers take the stream for one of the current device: CuPy orders its own work there, and PyTorch
     # refuses arrays of another one.
     export = partial(_core.call_on, index)
     try:
-        capsule = export(partial(obj.__dlpack__, stream=_LEGACY_STREAM, max_version=_DLPACK_VERSION))
+        return export(partial(obj.__dlpack__, stream=_LEGACY_STREAM, max_version=_DLPACK_VERSION))
     except TypeError:  # a producer from before versions
-        capsule = export(partial(obj.__dlpack__, stream=_LEGACY_STREAM))
-    pointer, shape, strides, name, *place, read_only, owner = _core.dlpack_import(capsule)
-    if place != [kind, number]:
-        raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {tuple(place)}")
-    return _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
+        return export(partial(obj.__dlpack__, stream=_LEGACY_STREAM))
 
 
 def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> DeviceView:

@@ -20,6 +20,7 @@ if not list((ROOT / "gpureduce").glob("_core*.so")):
 import selection  # noqa: E402
 
 import gpureduce  # noqa: E402
+from gpureduce import _core  # noqa: E402
 from gpureduce.bench import environment  # noqa: E402
 
 
@@ -108,3 +109,19 @@ def study_may_fail(request, on_gpu):
             request.applymarker(pytest.mark.xfail(strict=False, reason="published with a data race"))
 
     return mark
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The streams waited for, as (kind, index, stream)."""
+    calls = []
+    monkeypatch.setattr(_core, "stream_wait", lambda *args: calls.append(args))
+    return calls
+
+
+@pytest.fixture
+def addresses(monkeypatch):
+    """Which CUDA device an address is on, as the driver would say."""
+    known = {0x7000: 0, 0x8000: 1}
+    monkeypatch.setattr(_core, "pointer_device", known.__getitem__)
+    return known

@@ -10,7 +10,7 @@ import threading
 from unittest import mock
 
 import numpy as np
-from test_device_array import Carrier, Exporter, Interface
+from producers import Carrier, Exchange, Exporter, Interface
 
 import gpureduce
 from gpureduce import _core, _device_array, numpy_like
@@ -61,6 +61,9 @@ frozen = np.zeros((), np.float32)
 frozen.flags.writeable = False
 watched = (vector, matrix, swapped, wide, mask, words, objects, on_device, mask_on_device, row, row_on_device)
 watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.int64), gpureduce.DeviceError)
+
+
+QUICK, IN_A_STREAM = Exchange(), Exchange(stream=7)
 
 
 class Liar:
@@ -283,6 +286,9 @@ def exchange():
         "dlpack bad dtype": lambda: _core.dlpack_import(Exporter(bits=7).producer.capsule()),
         "dlpack taken": lambda: taken(Exporter(data=on_device.pointer)),
         "dlpack versioned taken": lambda: taken(Exporter(data=on_device.pointer, versioned=True)),
+        "dlpack exchanged": lambda: taken(QUICK.exporter(data=on_device.pointer)),
+        "dlpack exchange of nonsense": lambda: taken(QUICK.exporter(data=on_device.pointer, bits=7)),
+        "dlpack not exchanged": lambda: taken(IN_A_STREAM.exporter(data=on_device.pointer)),
         "dlpack out of bounds": lambda: taken(Exporter()),
         "interface taken": lambda: taken(Interface(data=(on_device.pointer, True), stream=7)),
         "interface out of bounds": lambda: taken(Interface()),

@@ -6,7 +6,7 @@ set -euo pipefail
 python=$1
 shift
 cd "$(dirname "$0")/.."
-(($#)) || set -- tests/test_numpy_like.py tests/test_device_array.py tests/test_ladder.py::test_quick
+(($#)) || set -- tests/test_numpy_like.py tests/test_device_array.py tests/test_views.py tests/test_ladder.py::test_quick
 # Memory for Python's objects comes from malloc, so that each is checked by itself. Children run without valgrind.
 PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions=tests/memcheck.supp \
     "$python" "$(dirname "$python")/pytest" -q --timeout=0 -p no:cacheprovider "$@"

@@ -20,7 +20,7 @@ import pytest
 from hostile_values import Index, integers, junk, mostly, shapes, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_device_array import CUDA, Producer
+from producers import CUDA, Exchange, Producer
 
 import gpureduce
 from gpureduce import _core, _device_array
@@ -180,7 +180,17 @@ def wrap(value, bits):
     return value - 2**bits if value >= 2 ** (bits - 1) else value
 
 
+class Known(str):
+    """Names a table of functions."""
+
+
 def test_dlpack_capsules(cases, monkeypatch):
+    tables = {
+        "plain": Exchange(),
+        "stream": Exchange(stream=7),
+        "stream fails": Exchange(refuses="current_stream"),
+    }
+    tables["older"] = Exchange(major=2, previous=tables["plain"])
     lengths = mostly(
         st.lists(small, max_size=4),
         st.one_of(st.lists(integers, max_size=4), st.integers(60, 70).map(range)),
@@ -207,6 +217,7 @@ def test_dlpack_capsules(cases, monkeypatch):
                 st.none(), st.sampled_from((b"used_dltensor", b"", b"dltensor_versioned", b"dltensor"))
             ),
             "twice": mostly(st.just(False), st.just(True), 4),
+            "table": mostly(st.none(), st.one_of(junk, st.sampled_from(list(tables)).map(Known)), 2),
         }
     )
 
@@ -244,7 +255,11 @@ def test_dlpack_capsules(cases, monkeypatch):
         said = device if f["says"] is None else f["says"]
         given_capsule = capsule if f["gives"] is None else f["gives"]
         methods = {"__dlpack_device__": lambda self: said, "__dlpack__": lambda self, **_: given_capsule}
+        table = tables[f["table"]].capsule if isinstance(f["table"], Known) else f["table"]
+        if f["versioned"] or not isinstance(f["table"], Known):
+            methods["__dlpack_c_exchange_api__"] = table
         thing = type("Thing", (), methods)()
+        thing.producer = producer
         view = None
         try:
             for _ in range(1 + f["twice"]):
@@ -258,7 +273,7 @@ def test_dlpack_capsules(cases, monkeypatch):
             kept.append(producer)  # the traceback keeps the view
             raise
         del view
-        assert producer.deleted <= 1
+        assert producer.deleted <= (1 if f["table"] is None else 4)
         producer.managed.deleter = ctypes.cast(None, type(producer.managed.deleter))
 
     with addresses_are_known(monkeypatch):

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from test_device_array import Versioned, api
+from producers import Versioned, api
 
 import gpureduce
 from gpureduce._device_array import DeviceArray, as_view, to_device
@@ -463,6 +463,34 @@ def test_gradients_are_refused(torch, device, index):
     with pytest.raises((BufferError, RuntimeError), match="grad"):
         gpureduce.sum(tensor, device=device)
     assert gpureduce.sum(tensor.detach(), device=device) == 4
+
+
+def test_tensors_that_stand_for_others_are_refused(torch, device, index):
+    z = torch.tensor([1 + 2j, 3 - 5j, 7 + 11j], device=f"cuda:{index}")
+    for tensor, name in ((z.conj(), "conjugate"), (z.conj().imag, "negative bit")):
+        with pytest.raises(BufferError, match=name):
+            gpureduce.sum(tensor, device=device)
+    assert gpureduce.sum(z.conj().resolve_conj(), device=device) == 11 - 8j
+    assert gpureduce.sum(z.conj().imag.resolve_neg(), device=device) == -8
+
+
+def test_no_python_of_pytorchs_is_asked_in_the_default_stream(torch, device, index, monkeypatch):
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("needs PyTorch 2.10 or newer")
+    asked, export = [], torch.Tensor.__dlpack__
+
+    def noting(tensor, **options):
+        asked.append(options)
+        return export(tensor, **options)
+
+    monkeypatch.setattr(torch.Tensor, "__dlpack__", noting)
+    host = numbers((40, 50), "float32")
+    tensor = torch.from_numpy(host).to(f"cuda:{index}")
+    assert gpureduce.sum(tensor.T[3:, ::2], device=device) == host.T[3:, ::2].sum()
+    assert asked == []
+    with torch.cuda.stream(torch.cuda.Stream(index)):
+        assert gpureduce.sum(tensor, device=device) == host.sum()
+    assert len(asked) == 1
 
 
 def test_they_work_afterwards(peer, device):
