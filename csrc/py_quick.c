@@ -13,8 +13,9 @@ static bool take_array(const py_state *state, PyArrayObject *array, gr_general_r
     const bool contiguous = PyArray_IS_C_CONTIGUOUS(array) || (!in_order && PyArray_IS_F_CONTIGUOUS(array));
     if (!contiguous || !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array))
         return false;
-    *pin = py_pin(array);
-    if (*pin == NULL || py_find_dtype(state, array, GR_SCOPE_GENERAL, "a", &out->dtype) < 0) {
+    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, "a", &out->dtype) == 0)
+        *pin = py_pin(array);
+    if (*pin == NULL) {
         PyErr_Clear();
         return false;
     }

@@ -14,6 +14,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._core import DeviceError
 from gpureduce._devices import Device, resolve
+from gpureduce._numpy_rules import c_strides
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -112,7 +113,7 @@ class DeviceArray(DeviceView):
         self.kind = kind
         self.index = index
         self.read_only = False
-        self.strides = _c_strides(shape, dtype.itemsize)
+        self.strides = c_strides(shape, dtype.itemsize)
         self._process = os.getpid()
         if self.size:
             self.pointer = _core.device_alloc(kind, index, self.nbytes)
@@ -238,14 +239,6 @@ class DeviceArray(DeviceView):
 
 def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
     return _core.dlpack_export(array, pointer, array.shape, array.dtype.name, *device, versioned, copied)
-
-
-def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides = []
-    for length in reversed(shape):
-        strides.append(itemsize)
-        itemsize *= max(length, 1)
-    return tuple(reversed(strides))
 
 
 def _checked_dtype(dtype: np.dtype) -> np.dtype:
@@ -477,7 +470,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
 def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
     """Make a view, refusing a layout that names memory no array can have."""
     item = dtype.itemsize
-    packed = _c_strides(shape, item)
+    packed = c_strides(shape, item)
     if strides is None:
         strides = packed
     if len(strides) != len(shape) or any(length < 0 for length in shape):
