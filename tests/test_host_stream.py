@@ -1,7 +1,6 @@
 """Whole arrays of the host that go to the device chunk by chunk, and the short way for small ones."""
 
 import math
-import os
 import sys
 import threading
 import types
@@ -12,6 +11,7 @@ import pytest
 from sanitized import leaves_a_call_unfinished, not_under_asan
 from test_api import interrupted, python
 from test_operators import around_one, assert_like_numpy, numbers
+from thread_count import has_at_most, thread_count
 
 import gpureduce
 
@@ -192,19 +192,15 @@ def test_many_threads(chunk, device):
     assert not wrong
 
 
-def threads_of_process():
-    return len(os.listdir("/proc/self/task"))
-
-
 def test_free_memory(chunk, device):
     array = whole_numbers(9 * chunk // 4, "float32")
     gpureduce.free_memory()
-    before = threads_of_process()
+    before = thread_count()
     for _ in range(3):
         assert gpureduce.sum(array, device=device) == array.astype(np.int64).sum()
-    assert threads_of_process() > before  # the copy threads wait for the next call
+    assert thread_count() > before  # the copy threads wait for the next call
     assert gpureduce.free_memory() is None
-    assert threads_of_process() <= before
+    assert has_at_most(before)
     gpureduce.free_memory()
     assert gpureduce.sum(array, device=device) == array.astype(np.int64).sum()
 
