@@ -1,7 +1,7 @@
 """The C extension and the kernels. Everything else is in pyproject.toml.
 
-Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_COVERAGE, GPUREDUCE_FUZZ,
-GPUREDUCE_WERROR, GPUREDUCE_CUB (in build_support/kernels.py).
+Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_TSAN, GPUREDUCE_COVERAGE,
+GPUREDUCE_FUZZ, GPUREDUCE_WERROR, GPUREDUCE_CUB (in build_support/kernels.py).
 """
 
 import os
@@ -25,6 +25,8 @@ FUZZ = ["-fno-omit-frame-pointer", "-fsanitize=address,undefined,fuzzer-no-link"
 SWITCHES = {
     "DEBUG": (["-O0", "-g", "-UNDEBUG"], []),
     "SANITIZE": (["-O2", "-g", "-UNDEBUG", "-fno-wrapv", "-fno-omit-frame-pointer", *SANITIZE], SANITIZE),
+    # Which function is chosen for this processor is decided before the sanitizer is there.
+    "TSAN": (["-O1", "-g", "-UNDEBUG", "-DPTX_NO_CLONES", "-fsanitize=thread"], ["-fsanitize=thread"]),
     # For tests/fuzz, with CC=clang; the run-time part comes with atheris.
     "FUZZ": (["-O1", "-g", "-UNDEBUG", "-fno-wrapv", "-DPTX_NO_CLONES", *FUZZ], ["-fsanitize=address"]),
     "COVERAGE": (["-O0", "-g", "--coverage"], ["--coverage"]),

@@ -100,13 +100,19 @@ static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     py_state *state = state_of(module);
     gr_error error = {GR_OK, ""};
     gr_device *sim = NULL;
+    gr_status status;
     int cuda_count = 0;
+    Py_BEGIN_ALLOW_THREADS;
     if (gr_backend_cuda_count(&cuda_count, &error) != GR_OK)
         cuda_count = 0;
+    Py_END_ALLOW_THREADS;
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < cuda_count; ++i) {
         gr_device_info info;
-        if (gr_backend_cuda_info(i, &info, &error) != GR_OK) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = gr_backend_cuda_info(i, &info, &error);
+        Py_END_ALLOW_THREADS;
+        if (status != GR_OK) {
             py_raise(state, &error);
             Py_CLEAR(list);
         } else if (append_device(list, &info) < 0) {
@@ -115,7 +121,10 @@ static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     }
     if (list == NULL)
         return NULL;
-    if (gr_registry_device(&state->registry, GR_DEVICE_SIM, 0, &sim, &error) != GR_OK) {
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_registry_device(&state->registry, GR_DEVICE_SIM, 0, &sim, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK) {
         py_raise(state, &error);
         Py_CLEAR(list);
     } else if (append_device(list, &sim->backend->info) < 0) {
@@ -127,8 +136,12 @@ static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
 /* None when there is a CUDA device, else why there is none. */
 static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     gr_error error = {GR_OK, ""};
+    gr_status status;
     int count = 0;
-    if (gr_backend_cuda_count(&count, &error) != GR_OK)
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_backend_cuda_count(&count, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
         return PyUnicode_FromString(error.message);
     if (count == 0)
         return PyUnicode_FromString("the CUDA driver reports no device");
@@ -230,12 +243,16 @@ static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)
     Py_RETURN_NONE;
 }
 
-/* The GIL stays with this thread: none that has one of these locks waits for it. */
+/* Two threads may fork at once: the one that waits here must not keep the other from going on in Python. The
+   same is true of every lock of the core, none of which is waited for with the GIL. */
 static PyObject *core_hold(PyObject *module, PyObject *taken) {
+    py_state *state = state_of(module);
     const int truth = PyObject_IsTrue(taken);
     if (truth < 0)
         return NULL;
-    gr_registry_hold(&state_of(module)->registry, truth != 0);
+    Py_BEGIN_ALLOW_THREADS;
+    gr_registry_hold(&state->registry, truth != 0);
+    Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }
 

@@ -123,21 +123,23 @@ static void release_imported_versioned(PyObject *owner) {
     PyErr_Restore(type, value, traceback);
 }
 
-static int check_capsule(PyObject *capsule) {
-    if (!PyCapsule_CheckExact(capsule)) {
-        PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule, got %s", Py_TYPE(capsule)->tp_name);
-        return -1;
-    }
-    if (PyCapsule_IsValid(capsule, FRESH) || PyCapsule_IsValid(capsule, FRESH_VERSIONED))
-        return 0;
-    if (PyCapsule_IsValid(capsule, USED) || PyCapsule_IsValid(capsule, USED_VERSIONED)) {
-        PyErr_SetString(PyExc_BufferError, "DLPack: the capsule was consumed before");
-        return -1;
-    }
+/* Gives a capsule its used name. Of all threads that import it a single one may go on with the tensor. */
+static bool claim(PyObject *capsule, const char *fresh, const char *used) {
+    bool claimed;
+    Py_BEGIN_CRITICAL_SECTION(capsule);
+    claimed = PyCapsule_IsValid(capsule, fresh) && PyCapsule_SetName(capsule, used) == 0;
+    Py_END_CRITICAL_SECTION();
+    return claimed;
+}
+
+static PyObject *refuse_capsule(PyObject *capsule) {
+    if (!PyCapsule_CheckExact(capsule))
+        return PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule, got %s", Py_TYPE(capsule)->tp_name);
     const char *name = PyCapsule_GetName(capsule);
-    PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule named '%s' or '%s', got '%.100s'", FRESH,
-                 FRESH_VERSIONED, name == NULL ? "(no name)" : name);
-    return -1;
+    if (name != NULL && (strcmp(name, USED) == 0 || strcmp(name, USED_VERSIONED) == 0))
+        return PyErr_Format(PyExc_BufferError, "DLPack: the capsule was consumed before");
+    return PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule named '%s' or '%s', got '%.100s'", FRESH,
+                        FRESH_VERSIONED, name == NULL ? "(no name)" : name);
 }
 
 static int check_structure(const dl_tensor *tensor) {
@@ -211,35 +213,35 @@ static PyObject *describe(const dl_tensor *tensor, bool read_only, PyObject *own
     return result;
 }
 
-/* The owner gets its destructor last: until then an error leaves the tensor to the capsule it came in. */
+/* The owner gets its destructor last. An error leaves the tensor to the capsule it came in, and that with the
+   name it had. */
 static PyObject *take_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
-                           const char *used, PyCapsule_Destructor release) {
+                           const char *fresh, PyCapsule_Destructor release) {
     PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
-    if (owner == NULL)
-        return NULL;
-    PyObject *result = describe(tensor, read_only, owner);
-    if (result != NULL && PyCapsule_SetName(capsule, used) < 0)
-        Py_CLEAR(result);
+    PyObject *result = owner == NULL ? NULL : describe(tensor, read_only, owner);
     if (result != NULL)
         PyCapsule_SetDestructor(owner, release);
-    Py_DECREF(owner);
+    else
+        PyCapsule_SetName(capsule, fresh);
+    Py_XDECREF(owner);
     return result;
 }
 
 PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
-    if (check_capsule(capsule) < 0)
-        return NULL;
-    if (PyCapsule_IsValid(capsule, FRESH)) {
-        dl_managed *managed = PyCapsule_GetPointer(capsule, FRESH);
-        return take_over(capsule, managed, &managed->tensor, false, USED, release_imported);
+    if (claim(capsule, FRESH, USED)) {
+        dl_managed *managed = PyCapsule_GetPointer(capsule, USED);
+        return take_over(capsule, managed, &managed->tensor, false, FRESH, release_imported);
     }
-    dl_versioned *managed = PyCapsule_GetPointer(capsule, FRESH_VERSIONED);
+    if (!claim(capsule, FRESH_VERSIONED, USED_VERSIONED))
+        return refuse_capsule(capsule);
+    dl_versioned *managed = PyCapsule_GetPointer(capsule, USED_VERSIONED);
     if (managed->major != MAJOR_VERSION) {
         PyErr_Format(PyExc_BufferError, "DLPack: the tensor is of version %u.%u; version %d is supported",
                      (unsigned)managed->major, (unsigned)managed->minor, (int)MAJOR_VERSION);
+        PyCapsule_SetName(capsule, FRESH_VERSIONED);
         return NULL;
     }
-    return take_over(capsule, managed, &managed->tensor, (managed->flags & READ_ONLY) != 0, USED_VERSIONED,
+    return take_over(capsule, managed, &managed->tensor, (managed->flags & READ_ONLY) != 0, FRESH_VERSIONED,
                      release_imported_versioned);
 }
 

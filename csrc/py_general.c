@@ -404,24 +404,26 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     PyArrayObject *array;
     if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array))
         return NULL;
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    /* After the device: while that was looked for, others may have had their way with the array. */
     if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array))) {
         PyErr_SetString(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
         return NULL;
     }
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
-        return NULL;
     gr_backend *backend = device->backend;
     gr_error error = {GR_OK, ""};
     gr_status status = GR_OK;
     PyObject *pin = py_pin(array);
     if (pin == NULL)
         return NULL;
+    void *const data = PyArray_DATA(array);
     const size_t bytes = (size_t)PyArray_NBYTES(array);
     Py_BEGIN_ALLOW_THREADS;
     if (bytes > 0)
-        status = to_device ? backend->upload(backend, address, PyArray_DATA(array), bytes, &error)
-                           : backend->download(backend, PyArray_DATA(array), address, bytes, &error);
+        status = to_device ? backend->upload(backend, address, data, bytes, &error)
+                           : backend->download(backend, data, address, bytes, &error);
     Py_END_ALLOW_THREADS;
     Py_DECREF(pin);
     if (status != GR_OK)
@@ -492,7 +494,11 @@ PyObject *py_pointer_device(PyObject *module, PyObject *pointer) {
         return NULL;
     int index = 0;
     gr_error error = {GR_OK, ""};
-    if (gr_backend_cuda_pointer(address, &index, &error) != GR_OK)
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_backend_cuda_pointer(address, &index, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
         return py_raise(state, &error);
     return PyLong_FromLong(index);
 }

@@ -1,5 +1,7 @@
 #include "py_operand.h"
 
+#include <string.h>
+
 #include "array_intake.h"
 
 static size_t item_bytes(const py_operand *self) {
@@ -123,6 +125,25 @@ int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
     return 0;
 }
 
+/* Has the owner's axes in another order, and packs. Results were counted by the lengths taken first: an array
+   that got others since then is refused. */
+static int turn(py_operand *self, npy_intp *order, int ndim) {
+    uint64_t extent[GR_MAX_NDIM];
+    for (int d = 0; d < ndim; ++d)
+        extent[d] = self->extent[order[d]];
+    PyArray_Dims axes = {order, ndim};
+    PyObject *turned = PyArray_Transpose((PyArrayObject *)self->owner, &axes);
+    if (turned == NULL)
+        return -1;
+    Py_SETREF(self->owner, turned);
+    if (pack(self) < 0)
+        return -1;
+    if (memcmp(self->extent, extent, (size_t)ndim * sizeof extent[0]) == 0)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "a: the array was given another shape during the call");
+    return -1;
+}
+
 int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
     npy_intp order[GR_MAX_NDIM];
     const size_t all = operands[0]->ndim;
@@ -141,12 +162,7 @@ int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
                             "axes; copy it to C order first");
             return -1;
         }
-        PyArray_Dims axes = {order, ndim};
-        PyObject *turned = PyArray_Transpose((PyArrayObject *)operands[i]->owner, &axes);
-        if (turned == NULL)
-            return -1;
-        Py_SETREF(operands[i]->owner, turned);
-        if (pack(operands[i]) < 0)
+        if (turn(operands[i], order, ndim) < 0)
             return -1;
     }
     for (int d = 0; d < ndim; ++d)

@@ -54,7 +54,10 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
 
 /* An array of the host, its place on the device, and where in the parameters that address goes. */
 typedef struct given_array {
-    PyArrayObject *array; /* borrowed */
+    const PyArrayObject *array; /* borrowed, and only compared: others may change it meanwhile */
+    void *data;
+    size_t bytes;
+    bool writeable;
     PyObject *pin;
     size_t offset;
     uint64_t address;
@@ -91,7 +94,12 @@ static int take_arrays(PyObject *tuple, simulation *s) {
         PyObject *pin = py_pin(array);
         if (pin == NULL)
             return -1;
-        s->arrays[s->array_count++] = (given_array){.array = array, .pin = pin, .offset = (size_t)offset};
+        s->arrays[s->array_count++] = (given_array){.array = array,
+                                                    .data = PyArray_DATA(array),
+                                                    .bytes = (size_t)PyArray_NBYTES(array),
+                                                    .writeable = PyArray_ISWRITEABLE(array),
+                                                    .pin = pin,
+                                                    .offset = (size_t)offset};
     }
     return 0;
 }
@@ -103,12 +111,10 @@ static ptx_status upload(simulation *s, ptx_error *failed) {
         for (size_t k = 0; k < i; ++k) /* an array given twice is one on the device too */
             if (s->arrays[k].array == given->array)
                 given->address = s->arrays[k].address;
-        const size_t bytes = (size_t)PyArray_NBYTES(given->array);
         if (given->address == 0) {
-            status = ptx_memory_alloc(s->memory, bytes, &given->address, failed);
+            status = ptx_memory_alloc(s->memory, given->bytes, &given->address, failed);
             if (status == PTX_OK)
-                status =
-                    ptx_memory_write(s->memory, given->address, PyArray_DATA(given->array), bytes, failed);
+                status = ptx_memory_write(s->memory, given->address, given->data, given->bytes, failed);
         }
         memcpy(s->params + given->offset, &given->address, sizeof given->address);
     }
@@ -119,9 +125,8 @@ static ptx_status download(simulation *s, ptx_error *failed) {
     ptx_status status = PTX_OK;
     for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
         const given_array *given = &s->arrays[i];
-        if (PyArray_ISWRITEABLE(given->array))
-            status = ptx_memory_read(s->memory, PyArray_DATA(given->array), given->address,
-                                     (size_t)PyArray_NBYTES(given->array), failed);
+        if (given->writeable)
+            status = ptx_memory_read(s->memory, given->data, given->address, given->bytes, failed);
     }
     return status;
 }

@@ -13,6 +13,11 @@
 
 #include "device.h"
 
+#ifndef Py_BEGIN_CRITICAL_SECTION /* before Python 3.13 every interpreter has a GIL */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
 typedef struct py_state {
     PyObject *device_error;
     PyObject *simulation_error;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,12 +32,17 @@ def _free_at_exit(process: int = os.getpid(), free: Callable[[], None] = _core.f
         free()
 
 
+_choosing = threading.RLock()  # of the default device
+
+
 def _hold() -> None:
+    _choosing.acquire()
     _core.hold(True)
 
 
 def _let_go() -> None:
     _core.hold(False)
+    _choosing.release()
 
 
 # Other threads may be in the middle of a call; the child has none that would give their locks back.
@@ -105,16 +111,23 @@ default: tuple[int, int] | None = None
 
 def _find_default() -> tuple[int, int]:
     global default
-    if default is None:
-        problem = _core.cuda_problem()
-        if problem is not None:
+    if default is not None:
+        return default
+    problem = _core.cuda_problem()
+    found = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
+    with _choosing:  # many threads may come here, of which one has to warn
+        first, default = default is None, found
+    if first and problem is not None:
+        try:
             warnings.warn(
                 f"no CUDA device ({problem}); kernels run on the simulator. Pass device='sim' to say so.",
                 SimulatorWarning,
                 stacklevel=outside_level(),
             )
-        default = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
-    return default
+        except SimulatorWarning:  # warnings are errors here, and the next call has to get it, too
+            default = None
+            raise
+    return found
 
 
 def resolve(device: str | Device | None) -> tuple[int, int]:

@@ -326,22 +326,24 @@ class ReductionKernel:
             except _nvrtc.CompileError as error:
                 raise _nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
             self._ready[types, kind, index] = kernels
-        self._counts[found] += 1
+        with _counting:
+            self._counts[found] += 1
         return kernels
 
 
 # Kernels that are loaded, for all ReductionKernels together, the oldest first.
 _KEPT = 256
 _kernels: dict[tuple, object] = {}
-_lock = threading.Lock()
+_lock = threading.Lock()  # held while a kernel is compiled
+_counting = threading.Lock()
 
 
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.Lock()
+def _renew_locks() -> None:
+    global _lock, _counting
+    _lock, _counting = threading.Lock(), threading.Lock()
 
 
-os.register_at_fork(after_in_child=_renew_lock)  # another thread of the parent may have held it
+os.register_at_fork(after_in_child=_renew_locks)  # another thread of the parent may have held them
 
 
 def _loaded(name: str, program: str, options: tuple[str, ...], kind: int, index: int) -> tuple[object, str]:
