@@ -3,6 +3,7 @@
 import ctypes
 import random
 import sys
+import sysconfig
 import textwrap
 import threading
 
@@ -117,6 +118,13 @@ def together(work, threads=THREADS):
         thread.join()
     if raised:
         raise raised[0]
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a Python with a GIL")
+def test_a_free_threaded_python_stays_free():
+    code = "import sys, gpureduce, gpureduce.numpy_like; print(sys._is_gil_enabled())"
+    done = python(code, "-W", "error", PYTHON_GIL="")  # which would keep it off in any case
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def run(job):
