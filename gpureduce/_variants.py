@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +100,11 @@ class Variant:
         return self.installed and found.kind in self.backends and able
 
 
-@functools.cache
+# Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
+# those that it does not have.
+_ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:]) for row in _core.variants())
+
+
 def variants() -> tuple[Variant, ...]:
     """Return all variants, in ladder order.
 
@@ -109,7 +112,7 @@ def variants() -> tuple[Variant, ...]:
     -------
     tuple of Variant
     """
-    return tuple(Variant(*row[:9], row[9] + ".cu", *row[10:]) for row in _core.variants())
+    return _ALL
 
 
 def find(variant: str, *also: str) -> Variant:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import every_call
 import pytest
+from interpreter import FREE_THREADED
 from sanitized import UNDER_ASAN
 from thread_count import has_at_most, thread_count
 
@@ -127,6 +128,8 @@ def test_a_call_keeps_nothing(name, small_chunks, pytestconfig):
         gc.collect()  # garbage of other tests holds dtypes, too
         references = reference_counts()
         left = growth(call, times)
+        if FREE_THREADED and name.startswith("dlpack"):
+            left.pop("blocks", None)  # ctypes of 3.13t, which makes the tensors, keeps one with each
         counts = reference_counts()
         if not left and counts == references:
             break

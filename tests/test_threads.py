@@ -3,12 +3,12 @@
 import ctypes
 import random
 import sys
-import sysconfig
 import textwrap
 import threading
 
 import numpy as np
 import pytest
+from interpreter import FREE_THREADED
 from sanitized import not_under_asan
 from test_api import python
 
@@ -120,7 +120,7 @@ def together(work, threads=THREADS):
         raise raised[0]
 
 
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a Python with a GIL")
+@pytest.mark.skipif(not FREE_THREADED, reason="a Python with a GIL")
 def test_a_free_threaded_python_stays_free():
     code = "import sys, gpureduce, gpureduce.numpy_like; print(sys._is_gil_enabled())"
     done = python(code, "-W", "error", PYTHON_GIL="")  # which would keep it off in any case
