@@ -63,7 +63,11 @@ def streamed(function, *operands, **arguments):
     total = sum(operand.nbytes for operand in operands)
     assert steps.calls and steps.calls[-1] == (total, total)
     done = [done for done, _ in steps.calls]
-    assert done == sorted(set(done)) and all(all_bytes == total for _, all_bytes in steps.calls)
+    assert (
+        done == sorted(done)
+        and done.count(total) == 1
+        and all(all_bytes == total for _, all_bytes in steps.calls)
+    )
     return result
 
 
