@@ -149,9 +149,13 @@ def test_the_process_stays_as_large_as_it_was(small_chunks, pytestconfig):
 
     rounds = max(pytestconfig.getoption("leak_calls") // 20, 3)
     all_calls(rounds)
-    threads, before, began = thread_count(), resident_bytes(), time.monotonic()
-    all_calls(rounds)
-    grown = resident_bytes() - before
+    threads, began = thread_count(), time.monotonic()
+    for _ in range(3):  # what leaks leaks each time; where malloc puts things after other tests does not
+        before = resident_bytes()
+        all_calls(rounds)
+        grown = resident_bytes() - before
+        if grown < 2**20:
+            break
     assert has_at_most(threads)
     assert UNDER_ASAN or grown < 2**20, f"{grown} bytes in {time.monotonic() - began:.0f} s"
 
