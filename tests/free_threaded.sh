@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 # What has wheels for such builds, which Jupyter has not: the notebooks are left out.
 export PIP_ONLY_BINARY=:all:
 "$python" -m venv build/free
-build/free/bin/pip install -q numpy pytest pytest-timeout pytest-xdist hypothesis ml_dtypes matplotlib pandas \
+build/free/bin/pip install -q numpy pytest pytest-timeout pytest-xdist hypothesis setuptools ml_dtypes matplotlib pandas \
     'nvidia-cuda-nvrtc==13.0.*' cuda-pathfinder
 build/free/bin/pip install -q --no-deps --force-reinstall .
 

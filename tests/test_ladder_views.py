@@ -1,14 +1,12 @@
 """Named variants take arrays that lie on the device, from any element on where they say so."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import operator_cases
 import pytest
 import reference
+from test_api import python
 
 import gpureduce
 from gpureduce._device_array import DeviceArray
@@ -169,7 +167,8 @@ def test_runs_on():
 
 def test_an_older_device_is_told():
     """A device before Hopper, played by the simulator."""
-    code = """if True:
+    done = python(
+        """
         import gpureduce
         assert gpureduce.sum([1.0, 2.0], variant="v10", device="sim") == 3
         for name in ("v11", "v12"):
@@ -177,12 +176,8 @@ def test_an_older_device_is_told():
                 gpureduce.sum([1.0, 2.0], variant=name, device="sim")
             except ValueError as error:
                 print(error)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "GPUREDUCE_SIM_CAPABILITY": "8.6", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
+        """,
+        GPUREDUCE_SIM_CAPABILITY="8.6",
     )
     lines = done.stdout.splitlines()
     assert len(lines) == 2, done.stderr
