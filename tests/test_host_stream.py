@@ -8,7 +8,7 @@ import types
 import numpy as np
 import numpy_oracle as oracle
 import pytest
-from sanitized import leaves_a_call_unfinished, not_under_asan
+from sanitized import forks_beside_threads, leaves_a_call_unfinished
 from test_api import interrupted, python
 from test_operators import around_one, assert_like_numpy, numbers
 from thread_count import has_at_most, thread_count
@@ -304,7 +304,7 @@ def test_ctrl_c(chunk, device, on_gpu):
     assert interrupted(INTERRUPTED, device, str(n), **options) == "True"
 
 
-@not_under_asan("its allocator stays locked in a child if another thread was in it")
+@forks_beside_threads
 def test_a_forked_child_streams_on_the_simulator():
     done = python(
         """
@@ -326,7 +326,7 @@ def test_a_forked_child_streams_on_the_simulator():
     assert done.stdout.split() == ["0", "True"], done.stderr
 
 
-@not_under_asan("its allocator stays locked in a child if another thread was in it")
+@forks_beside_threads
 @leaves_a_call_unfinished
 def test_exit_frees_everything(device):
     """At the end of the interpreter, with another call still running and a forked child on its way out."""

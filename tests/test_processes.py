@@ -10,7 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 from interpreter import HAS_GIL
-from sanitized import leaves_a_call_unfinished, not_under_asan
+from sanitized import forks_beside_threads, leaves_a_call_unfinished
 from test_api import child_environment, interrupted, python
 
 import gpureduce
@@ -28,7 +28,7 @@ def total(array):
 @pytest.mark.skipif(
     not HAS_GIL, reason="CPython 3.13t may leave the lock of a dict, of sys.modules say, taken"
 )
-@not_under_asan("its allocator stays locked in a child if another thread was in it")
+@forks_beside_threads
 def test_forks_beside_threads_that_work():
     """No child finds a lock in the hands of a thread that it does not have."""
     done = python(

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from interpreter import FREE_THREADED
-from sanitized import not_under_asan
+from sanitized import forks_beside_threads
 from test_api import python
 
 import gpureduce
@@ -219,7 +219,7 @@ def test_first_calls_of_many_threads():
     assert done.stderr.count("SimulatorWarning: ") == 1, done.stderr
 
 
-@not_under_asan("its allocator stays locked in a child if another thread was in it")
+@forks_beside_threads
 def test_many_threads_fork():
     """None waits for a lock of the core and keeps the others from going on meanwhile."""
     done = python(
