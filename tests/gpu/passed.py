@@ -1,9 +1,15 @@
 """Plugin of pytest for suites that take longer than one loan of a GPU: `-p passed --passed=FILE`.
 
 Tests named in FILE are left out, and those that pass or are skipped are added to it, each with its seconds.
+With GPUS=2, say, the processes of pytest-xdist take turns at two GPUs.
 """
 
+import os
 from pathlib import Path
+
+# Before anything loads the driver, which reads the variable once.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(int(worker.removeprefix("gw")) % int(os.environ.get("GPUS", 1)))
 
 
 def pytest_addoption(parser):
