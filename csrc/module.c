@@ -10,6 +10,7 @@
 #include "py_custom.h"
 #include "py_dlpack.h"
 #include "py_errors.h"
+#include "py_exchange.h"
 #include "py_general.h"
 #include "py_profile.h"
 #include "py_quick.h"
@@ -266,8 +267,8 @@ static PyMethodDef methods[] = {
      "general(source, op, axes, second, initial, out, device_kind, device_index, progress) -> array, or None "
      "with out"},
     {"quick", (PyCFunction)(void (*)(void))py_quick, METH_FASTCALL,
-     "quick(source, op, device_kind, device_index) -> scalar, or NotImplemented when general has to see to "
-     "it"},
+     "quick(source, op[, device_kind, device_index]) -> scalar, or NotImplemented when general has to see to "
+     "it; without a device where a tensor lies"},
     {"runs", core_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
     {"free_memory", core_free_memory, METH_NOARGS,
      "free_memory(): releases the buffers that devices keep from call to call"},
@@ -309,7 +310,7 @@ static PyMethodDef methods[] = {
      "pointer_device(address) -> number of the CUDA device it lies on"},
     {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},
     {"dlpack_exchange", py_dlpack_exchange, METH_O,
-     "dlpack_exchange(array) -> its parts and an owner, or None: ask its __dlpack__"},
+     "dlpack_exchange(array) -> (its parts and an owner, stream to wait for), or None: ask its __dlpack__"},
     {"dlpack_export", py_dlpack_export, METH_VARARGS,
      "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied) -> "
      "capsule"},

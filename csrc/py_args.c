@@ -43,20 +43,22 @@ static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
     return -1;
 }
 
-int py_take_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
-    const long kind = PyLong_AsLong(kind_object);
-    const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(index_object);
-    if (PyErr_Occurred())
-        return -1;
+int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
     gr_error error = {GR_OK, ""};
     gr_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = gr_registry_device(&state->registry, (gr_device_kind)kind, index, out, &error);
+    status = gr_registry_device(&state->registry, kind, index, out, &error);
     Py_END_ALLOW_THREADS;
     if (status == GR_OK)
         return 0;
     py_raise(state, &error);
     return -1;
+}
+
+int py_take_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
+    const long kind = PyLong_AsLong(kind_object);
+    const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(index_object);
+    return PyErr_Occurred() ? -1 : py_open_device(state, (gr_device_kind)kind, index, out);
 }
 
 bool py_signal_pending(void *arg) {

@@ -13,7 +13,9 @@ typedef struct py_args {
     gr_device *device;
 } py_args;
 
-/* The device of a kind (the module's constants CUDA and SIM) and index, opened if need be. */
+/* The device of a kind (the module's constants CUDA and SIM) and index, opened if need be. -1 with an
+   exception set. */
+int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);
 int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
 
 /* For gr_interrupt: `arg` points to the saved thread state. A backend calls it on the calling thread while

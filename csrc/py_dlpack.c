@@ -5,61 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The structures of DLPack 1, whose layout its specification fixes. */
-
-typedef struct dl_device {
-    int32_t type;
-    int32_t number;
-} dl_device;
-
-typedef struct dl_dtype {
-    uint8_t code;
-    uint8_t bits;
-    uint16_t lanes;
-} dl_dtype;
-
-typedef struct dl_tensor {
-    void *data;
-    dl_device device;
-    int32_t ndim;
-    dl_dtype dtype;
-    int64_t *shape;
-    int64_t *strides; /* in elements; NULL means C order */
-    uint64_t byte_offset;
-} dl_tensor;
-
-typedef struct dl_managed {
-    dl_tensor tensor;
-    void *context;
-    void (*deleter)(struct dl_managed *self);
-} dl_managed;
-
-typedef struct dl_versioned {
-    uint32_t major;
-    uint32_t minor;
-    void *context;
-    void (*deleter)(struct dl_versioned *self);
-    uint64_t flags;
-    dl_tensor tensor;
-} dl_versioned;
-
-/* Since version 1.3 a type may carry these functions, which live as long as the process. */
-typedef struct dl_exchange {
-    uint32_t major;
-    uint32_t minor;
-    const struct dl_exchange *previous; /* of an older major version */
-    void (*allocate)(void);
-    int (*take)(PyObject *object, dl_versioned **out);
-    void (*wrap)(void);
-    void (*borrow)(void);
-    int (*current_stream)(int32_t device_type, int32_t device_number, void **out);
-} dl_exchange;
-
-_Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_versioned) == 80 &&
-                   sizeof(dl_exchange) == 56,
-               "DLPack fixes these sizes");
-
-enum { MAJOR_VERSION = 1, READ_ONLY = 1, COPIED = 2, MAX_DIMENSIONS = 64, CUDA_DEVICE = 2 };
+#include "dlpack.h"
 
 /* The names of capsules; a capsule keeps the pointer, so they must be static. */
 static const char FRESH[] = "dltensor";
@@ -82,14 +28,11 @@ static const dtype_row dtype_rows[] = {
 
 enum { DTYPE_ROWS = sizeof dtype_rows / sizeof dtype_rows[0] };
 
-static const dtype_row *dtype_of(dl_dtype dtype) {
+const char *dl_dtype_name(dl_dtype dtype) {
     for (int i = 0; i < DTYPE_ROWS; ++i) {
         if (dtype.lanes == 1 && dtype_rows[i].code == dtype.code && dtype_rows[i].bits == dtype.bits)
-            return &dtype_rows[i];
+            return dtype_rows[i].name;
     }
-    PyErr_Format(PyExc_TypeError,
-                 "DLPack: elements of type code %d with %d bits and %d lanes are not supported", dtype.code,
-                 dtype.bits, dtype.lanes);
     return NULL;
 }
 
@@ -114,13 +57,20 @@ static void release_imported(PyObject *owner) {
     PyErr_Restore(type, value, traceback);
 }
 
-static void release_imported_versioned(PyObject *owner) {
-    dl_versioned *managed = PyCapsule_GetPointer(owner, OWNER);
+void dl_release(dl_versioned *managed) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (managed->deleter != NULL)
         managed->deleter(managed);
     PyErr_Restore(type, value, traceback);
+}
+
+static void release_imported_versioned(PyObject *owner) {
+    dl_release(PyCapsule_GetPointer(owner, OWNER));
+}
+
+PyObject *dl_own(dl_versioned *managed) {
+    return PyCapsule_New(managed, OWNER, release_imported_versioned);
 }
 
 /* Gives a capsule its used name. Of all threads that import it a single one may go on with the tensor. */
@@ -143,9 +93,9 @@ static PyObject *refuse_capsule(PyObject *capsule) {
 }
 
 static int check_structure(const dl_tensor *tensor) {
-    if (tensor->ndim < 0 || tensor->ndim > MAX_DIMENSIONS) {
+    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM) {
         PyErr_Format(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
-                     tensor->ndim, MAX_DIMENSIONS);
+                     tensor->ndim, DL_MAX_NDIM);
         return -1;
     }
     if (tensor->ndim > 0 && tensor->shape == NULL) {
@@ -173,7 +123,7 @@ static PyObject *tuple_of(const int64_t *values, int count) {
 
 /* Strides in bytes; an axis of at most one element may carry any number, which nobody may use. */
 static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
-    int64_t bytes[MAX_DIMENSIONS];
+    int64_t bytes[DL_MAX_NDIM];
     int64_t stride = 1;
     bool fits = true;
     for (int i = tensor->ndim - 1; i >= 0; --i) {
@@ -194,19 +144,21 @@ static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
     return tuple_of(bytes, tensor->ndim);
 }
 
-static PyObject *describe(const dl_tensor *tensor, bool read_only, PyObject *owner) {
+PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) {
     if (check_structure(tensor) < 0)
         return NULL;
-    const dtype_row *dtype = dtype_of(tensor->dtype);
+    const char *dtype = dl_dtype_name(tensor->dtype);
     if (dtype == NULL)
-        return NULL;
+        return PyErr_Format(PyExc_TypeError,
+                            "DLPack: elements of type code %d with %d bits and %d lanes are not supported",
+                            tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
     PyObject *shape = tuple_of(tensor->shape, tensor->ndim);
-    PyObject *strides = shape == NULL ? NULL : byte_strides(tensor, dtype->bits / CHAR_BIT);
+    PyObject *strides = shape == NULL ? NULL : byte_strides(tensor, tensor->dtype.bits / CHAR_BIT);
     PyObject *result = NULL;
     if (strides != NULL)
         result =
             Py_BuildValue("KOOsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
-                          shape, strides, dtype->name, (int)tensor->device.type, (int)tensor->device.number,
+                          shape, strides, dtype, (int)tensor->device.type, (int)tensor->device.number,
                           read_only ? Py_True : Py_False, owner);
     Py_XDECREF(shape);
     Py_XDECREF(strides);
@@ -218,7 +170,7 @@ static PyObject *describe(const dl_tensor *tensor, bool read_only, PyObject *own
 static PyObject *take_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
                            const char *fresh, PyCapsule_Destructor release) {
     PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
-    PyObject *result = owner == NULL ? NULL : describe(tensor, read_only, owner);
+    PyObject *result = owner == NULL ? NULL : dl_describe(tensor, read_only, owner);
     if (result != NULL)
         PyCapsule_SetDestructor(owner, release);
     else
@@ -235,61 +187,14 @@ PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
     if (!claim(capsule, FRESH_VERSIONED, USED_VERSIONED))
         return refuse_capsule(capsule);
     dl_versioned *managed = PyCapsule_GetPointer(capsule, USED_VERSIONED);
-    if (managed->major != MAJOR_VERSION) {
+    if (managed->major != DL_MAJOR_VERSION) {
         PyErr_Format(PyExc_BufferError, "DLPack: the tensor is of version %u.%u; version %d is supported",
-                     (unsigned)managed->major, (unsigned)managed->minor, (int)MAJOR_VERSION);
+                     (unsigned)managed->major, (unsigned)managed->minor, (int)DL_MAJOR_VERSION);
         PyCapsule_SetName(capsule, FRESH_VERSIONED);
         return NULL;
     }
-    return take_over(capsule, managed, &managed->tensor, (managed->flags & READ_ONLY) != 0, FRESH_VERSIONED,
-                     release_imported_versioned);
-}
-
-static const dl_exchange *exchange_of(PyObject *object) {
-    static const char name[] = "dlpack_exchange_api";
-    PyObject *capsule = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");
-    if (capsule == NULL) {
-        PyErr_Clear();
-        return NULL;
-    }
-    const dl_exchange *table = PyCapsule_IsValid(capsule, name) ? PyCapsule_GetPointer(capsule, name) : NULL;
-    Py_DECREF(capsule);
-    while (table != NULL && table->major != MAJOR_VERSION)
-        table = table->previous;
-    return table;
-}
-
-/* Whether the producer works in the legacy default stream of the tensor's GPU, which our own come after. */
-static bool in_legacy_stream(const dl_exchange *table, const dl_versioned *managed) {
-    const uintptr_t legacy_handle = 1;
-    void *stream = NULL;
-    return managed->major == MAJOR_VERSION && managed->tensor.device.type == CUDA_DEVICE &&
-           table->current_stream(CUDA_DEVICE, managed->tensor.device.number, &stream) == 0 &&
-           (stream == NULL || (uintptr_t)stream == legacy_handle);
-}
-
-PyObject *py_dlpack_exchange(PyObject *Py_UNUSED(module), PyObject *object) {
-    const dl_exchange *table = exchange_of(object);
-    dl_versioned *managed = NULL;
-    if (table == NULL || table->take(object, &managed) != 0 || managed == NULL) {
-        PyErr_Clear();
-        Py_RETURN_NONE;
-    }
-    PyObject *owner = PyCapsule_New(managed, OWNER, release_imported_versioned);
-    if (owner == NULL) {
-        if (managed->deleter != NULL)
-            managed->deleter(managed);
-        return NULL;
-    }
-    PyObject *result = NULL;
-    if (in_legacy_stream(table, managed)) {
-        result = describe(&managed->tensor, (managed->flags & READ_ONLY) != 0, owner);
-    } else {
-        PyErr_Clear();
-        result = Py_NewRef(Py_None);
-    }
-    Py_DECREF(owner);
-    return result;
+    return take_over(capsule, managed, &managed->tensor, (managed->flags & DL_READ_ONLY) != 0,
+                     FRESH_VERSIONED, release_imported_versioned);
 }
 
 /* Export */
@@ -368,8 +273,8 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
     const dtype_row *dtype = dtype_named(name);
     if (dtype == NULL)
         return NULL;
-    if (PyTuple_GET_SIZE(shape) > MAX_DIMENSIONS)
-        return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", MAX_DIMENSIONS);
+    if (PyTuple_GET_SIZE(shape) > DL_MAX_NDIM)
+        return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", DL_MAX_NDIM);
     const int ndim = (int)PyTuple_GET_SIZE(shape);
     exported *self = calloc(1, sizeof *self + 2 * (size_t)ndim * sizeof self->axes[0]);
     if (self == NULL)
@@ -387,10 +292,10 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
         .strides = self->axes + ndim,
     };
     if (versioned)
-        self->as.versioned = (dl_versioned){.major = MAJOR_VERSION,
+        self->as.versioned = (dl_versioned){.major = DL_MAJOR_VERSION,
                                             .context = self,
                                             .deleter = delete_versioned,
-                                            .flags = copied ? COPIED : 0,
+                                            .flags = copied ? DL_COPIED : 0,
                                             .tensor = tensor};
     else
         self->as.managed = (dl_managed){.tensor = tensor, .context = self, .deleter = delete_managed};

@@ -13,11 +13,6 @@
    was consumed, another major version or a broken structure. */
 PyObject *py_dlpack_import(PyObject *module, PyObject *capsule);
 
-/* The same parts for an array whose type has DLPack 1.3's functions for C and whose producer works in the
-   legacy default stream of the CUDA device it lies on. None for all others, and when the producer refuses:
-   __dlpack__ has to be asked then, and says why. */
-PyObject *py_dlpack_exchange(PyObject *module, PyObject *object);
-
 /* args: (owner, pointer, shape, dtype name, device type, device number, versioned, copied). Returns a capsule
    for C-ordered elements which holds `owner` until its consumer is done. `versioned` chooses the structure;
    `copied`, which only that one can say, that nobody else sees the elements. */

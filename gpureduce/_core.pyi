@@ -1,11 +1,13 @@
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 _T = TypeVar("_T")
+# Pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner.
+_Parts: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object]
 
 CUDA: int
 SIM: int
@@ -74,6 +76,9 @@ def general(
     progress: Callable[[int, int], object] | None,
     /,
 ) -> np.ndarray | None: ...
+@overload
+def quick(source: object, op: str, /) -> Any: ...
+@overload
 def quick(source: object, op: str, device_kind: int, device_index: int, /) -> Any: ...
 def runs() -> int: ...
 def free_memory() -> None: ...
@@ -157,12 +162,8 @@ def device_read(device_kind: int, device_index: int, address: int, array: np.nda
 def stream_wait(device_kind: int, device_index: int, stream: int, /) -> None: ...
 def call_on(index: int, function: Callable[[], _T], /) -> _T: ...
 def pointer_device(address: int, /) -> int: ...
-def dlpack_import(
-    capsule: object, /
-) -> tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object]: ...
-def dlpack_exchange(
-    array: object, /
-) -> tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object] | None: ...
+def dlpack_import(capsule: object, /) -> _Parts: ...
+def dlpack_exchange(array: object, /) -> tuple[_Parts, int] | None: ...
 def dlpack_export(
     owner: object,
     pointer: int,

@@ -33,8 +33,13 @@ def quick(function: _F) -> _F:
                 result = core(a, op, kind, index)
             elif type(a) is DeviceArray and not options:
                 result = core(a.flat_view, op, a.kind, a.index)
+            elif isinstance(a, tuple):  # which the core would take for a view of device memory
+                result = NotImplemented
             else:
-                result = _of_view(op, a, options.get("device"))
+                device = options.get("device")
+                result = core(a, op) if device is None else core(a, op, *resolve(device))
+                if result is NotImplemented:
+                    result = _of_view(op, a, device)
             if result is not NotImplemented:
                 return result
         return function(a, *args, **options)

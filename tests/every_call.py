@@ -10,7 +10,7 @@ import threading
 from unittest import mock
 
 import numpy as np
-from producers import Carrier, Exchange, Exporter, Interface
+from producers import CUDA, Carrier, Exchange, Exporter, Interface
 
 import gpureduce
 from gpureduce import _core, _device_array, numpy_like
@@ -63,7 +63,7 @@ watched = (vector, matrix, swapped, wide, mask, words, objects, on_device, mask_
 watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.int64), gpureduce.DeviceError)
 
 
-QUICK, IN_A_STREAM = Exchange(), Exchange(stream=7)
+QUICK, IN_A_STREAM, REFUSES = Exchange(), Exchange(stream=7), Exchange(refuses="current_stream")
 
 
 class Liar:
@@ -288,7 +288,10 @@ def exchange():
         "dlpack versioned taken": lambda: taken(Exporter(data=on_device.pointer, versioned=True)),
         "dlpack exchanged": lambda: taken(QUICK.exporter(data=on_device.pointer)),
         "dlpack exchange of nonsense": lambda: taken(QUICK.exporter(data=on_device.pointer, bits=7)),
-        "dlpack not exchanged": lambda: taken(IN_A_STREAM.exporter(data=on_device.pointer)),
+        "dlpack exchanged in a stream": lambda: taken(IN_A_STREAM.exporter(data=on_device.pointer)),
+        "dlpack not exchanged": lambda: taken(REFUSES.exporter(data=on_device.pointer)),
+        "quick nowhere": lambda: _core.quick(QUICK.exporter((CUDA, 99), code=0), "sum"),
+        "quick of nonsense": lambda: _core.quick(QUICK.exporter(bits=7), "sum"),
         "dlpack out of bounds": lambda: taken(Exporter()),
         "interface taken": lambda: taken(Interface(data=(on_device.pointer, True), stream=7)),
         "interface out of bounds": lambda: taken(Interface()),

@@ -1,5 +1,6 @@
 """What `gpureduce.sum` takes, what it refuses, and what it says then."""
 
+import collections
 import contextlib
 import gc
 import re
@@ -204,6 +205,14 @@ def test_unsupported_objects(a, total):
 def test_ragged_lists(total):
     with pytest.raises(ValueError):
         total([[1, 2], [3]])
+
+
+def test_tuples_are_no_views_of_device_memory(device):
+    """The core describes device memory by such a tuple, and would follow the address."""
+    there = gpureduce.to_device(np.arange(1, 4, dtype=np.int32), device)
+    for a in (there.view_tuple(), collections.namedtuple("View", "a b c d")(*there.view_tuple())):
+        with pytest.raises((TypeError, ValueError)):
+            gpureduce.sum(a, device=device)
 
 
 def test_exceptions_of_the_object_come_through(total):

@@ -474,7 +474,7 @@ def test_tensors_that_stand_for_others_are_refused(torch, device, index):
     assert gpureduce.sum(z.conj().imag.resolve_neg(), device=device) == -8
 
 
-def test_no_python_of_pytorchs_is_asked_in_the_default_stream(torch, device, index, monkeypatch):
+def test_no_python_of_pytorchs_is_asked(torch, device, index, monkeypatch):
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         pytest.skip("needs PyTorch 2.10 or newer")
     asked, export = [], torch.Tensor.__dlpack__
@@ -486,11 +486,16 @@ def test_no_python_of_pytorchs_is_asked_in_the_default_stream(torch, device, ind
     monkeypatch.setattr(torch.Tensor, "__dlpack__", noting)
     host = numbers((40, 50), "float32")
     tensor = torch.from_numpy(host).to(f"cuda:{index}")
+    assert gpureduce.sum(tensor, device=device) == gpureduce.sum(tensor) == host.sum()
     assert gpureduce.sum(tensor.T[3:, ::2], device=device) == host.T[3:, ::2].sum()
-    assert asked == []
     with torch.cuda.stream(torch.cuda.Stream(index)):
-        assert gpureduce.sum(tensor, device=device) == host.sum()
-    assert len(asked) == 1
+        for value in (3, 5):
+            torch.cuda._sleep(100_000_000)
+            tensor.fill_(value)
+            assert gpureduce.sum(tensor, device=device) == 2000 * value
+            tensor.fill_(value + 1)
+            assert gpureduce.sum(tensor.T[3:], axis=1)[4] == 40 * (value + 1)
+    assert asked == []
 
 
 def test_they_work_afterwards(peer, device):

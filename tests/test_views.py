@@ -258,30 +258,35 @@ def test_capsule_from_another_device_than_announced():
 
 @pytest.mark.parametrize("stream", [None, 1])
 @pytest.mark.parametrize("device_text", [None, "cuda:1"])
-def test_no_python_is_asked_in_the_legacy_stream(stream, device_text):
+def test_no_python_is_asked_in_the_legacy_stream(stream, device_text, waits):
     exchange = Exchange(stream)
     exporter = exchange.exporter((CUDA, 1), strides=(-3, 1), byte_offset=12, flags=1)
     view = as_view(exporter, device_text)
     assert view.view_tuple() == (0x700C, (2, 3), (-12, 4), "float32")
     assert (view.kind, view.index, view.read_only) == (_core.CUDA, 1, True)
-    assert (exchange.asked, exporter.asked) == ([(CUDA, 1)], [])
+    assert (exchange.asked, exporter.asked, waits) == ([(CUDA, 1)], [], [])
     assert exporter.producer.deleted == 0
     del view
     assert exporter.producer.deleted == 1
 
 
+@pytest.mark.parametrize("stream", [2, 0x7F00])
+def test_the_stream_of_their_work_is_waited_for(stream, waits):
+    exporter = Exchange(stream).exporter((CUDA, 1))
+    assert as_view(exporter).index == 1
+    assert (exporter.asked, waits) == ([], [(_core.CUDA, 1, stream)])
+
+
 @pytest.mark.parametrize(
     "exchange",
     [
-        Exchange(stream=2),
-        Exchange(stream=0x7F00),
         Exchange(major=2),
         Exchange(major=2, previous=Exchange(major=3)),
         Exchange(refuses="take"),
         Exchange(refuses="current_stream"),
         Exchange(name=b"another name"),
     ],
-    ids=["per thread", "another", "newer", "both newer", "take fails", "stream fails", "named otherwise"],
+    ids=["newer", "both newer", "take fails", "stream fails", "named otherwise"],
 )
 def test_otherwise_python_is_asked(exchange):
     exporter = exchange.exporter()

@@ -1,0 +1,192 @@
+"""Arrays of other libraries on a CUDA device, from Python to the launch, against the fake driver.
+
+Each check runs in a process of its own, whose driver is tests/fake_cuda: it has real memory, two devices, and
+adds up int32.
+"""
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from producers import CUDA, CUDA_HOST, Exchange
+
+import gpureduce
+from gpureduce import _core
+
+TESTS = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fake_cuda")
+    make = ["make", "-s", "-C", str(TESTS / "fake_cuda"), "library", f"BUILD={folder}"]
+    subprocess.run(make, check=True, timeout=300)
+    return folder / "libcuda_fake.so"
+
+
+def run(library, check, **environment):
+    code = f"import test_fake_driver; test_fake_driver.{check.__name__}()"
+    environment = {**os.environ, "GPUREDUCE_LIBCUDA": str(library), "FAKE_CUDA_DEVICES": "2", **environment}
+    path = os.pathsep.join(filter(None, [str(TESTS), environment.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+HOST = np.arange(1, 1001, dtype=np.int32) * 37 % 101 - 50
+INT32 = {"code": 0, "bits": 32}
+
+
+def tensor(array, exchange=None, **fields):
+    """A tensor of another library in the memory of a DeviceArray."""
+    index = int(array.device.removeprefix("cuda:"))
+    given = {"shape": array.shape, "strides": None, "data": array.pointer, **INT32, **fields}
+    return (exchange or Exchange()).exporter((CUDA, index), **given)
+
+
+def driver_calls(symbol):
+    """How often our code has called the driver's function."""
+    driver = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"])
+    driver.fake_cuda.restype = ctypes.POINTER(ctypes.c_void_p)
+    count = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_char_p)(driver.fake_cuda()[3])
+    return count(symbol.encode())
+
+
+def new_stream():
+    driver, stream = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"]), ctypes.c_void_p()
+    assert _core.call_on(0, lambda: driver.cuStreamCreate(ctypes.byref(stream), 1)) == 0
+    return stream.value
+
+
+def check_sums():
+    for index in (0, 1):
+        there = gpureduce.to_device(HOST, f"cuda:{index}")
+        for options in ({}, {"device": f"cuda:{index}"}):
+            for shape, strides in (((1000,), None), ((20, 50), (50, 1)), ((20, 1, 50), (50, 7, 1))):
+                exporter = tensor(there, shape=shape, strides=strides)
+                assert gpureduce.sum(exporter, **options) == HOST.sum()
+                assert (exporter.asked, exporter.producer.deleted) == ([], 1)
+        offset = tensor(there, shape=(990,), byte_offset=40)
+        assert gpureduce.sum(offset) == HOST[10:].sum()
+        scalar = tensor(there, shape=())
+        assert gpureduce.sum(scalar) == HOST[0]
+
+
+def check_streams():
+    there = gpureduce.to_device(HOST, "cuda")
+    gpureduce.sum(there)
+    stream, waits = new_stream(), driver_calls("cuStreamSynchronize")
+    for handle, expected in ((None, 0), (1, 0), (stream, 1)):
+        exporter = tensor(there, Exchange(handle))
+        before = driver_calls("cuStreamSynchronize")
+        assert gpureduce.sum(exporter) == HOST.sum()
+        assert driver_calls("cuStreamSynchronize") - before == expected
+    assert driver_calls("cuStreamSynchronize") - waits == 1
+
+
+def check_bad_streams():
+    there = gpureduce.to_device(HOST, "cuda")
+    exporter = tensor(there, Exchange(stream=12345))
+    with pytest.raises(gpureduce.DeviceError, match="CUDA_ERROR_INVALID_HANDLE"):
+        gpureduce.sum(exporter)
+    assert exporter.producer.deleted == 1
+    assert gpureduce.sum(tensor(there)) == HOST.sum()
+
+
+def check_elsewhere():
+    exporter = tensor(gpureduce.to_device(HOST, "cuda:1"))
+    for device in ("cuda:0", "sim"):
+        with pytest.raises(gpureduce.DeviceError, match=f"lies on cuda:1 but device='{device}'"):
+            gpureduce.sum(exporter, device=device)
+    assert exporter.producer.deleted == 4  # the short way, then the long one, each time
+    absent = Exchange().exporter((CUDA, 7), **INT32)
+    with pytest.raises(gpureduce.DeviceError, match="cuda:7"):
+        gpureduce.sum(absent)
+    assert absent.producer.deleted == 1
+
+
+def check_what_the_short_way_leaves():
+    there = gpureduce.to_device(HOST, "cuda")
+    fields = (
+        {"shape": (10, 20), "strides": (20, 2)},
+        {"shape": (10, 20), "strides": (1, 10)},
+        {"shape": (10, 0), "strides": (1, 1)},
+        {"shape": (2**62, 8), "strides": None},
+        {"shape": (2**61,), "strides": (1,)},
+        {"shape": (10, -1)},
+        {"shape": (2,) * 64, "ndim": 65},
+        {"ndim": -1},
+        {"shape": None, "ndim": 1},
+        {"data": there.pointer + 2},
+        {"data": None},
+        {"data": 2**64 - 4, "shape": (4,)},
+        {"byte_offset": 2**64 - 4},
+        {"bits": 24},
+        {"lanes": 2},
+        {"major": 2},
+    )
+    pinned = Exchange().exporter((CUDA_HOST, 0), data=there.pointer, **INT32)
+    assert _core.quick(pinned, "sum") is NotImplemented and pinned.producer.deleted == 1
+    for given in fields:
+        exporter = tensor(there, **given)
+        assert _core.quick(exporter, "sum") is NotImplemented, given
+        assert exporter.producer.deleted == 1, given
+    bitwise = tensor(there, code=2)
+    assert _core.quick(bitwise, "bitwise_or") is NotImplemented and bitwise.producer.deleted == 1
+    before_ml_dtypes = tensor(there, code=4, bits=16)
+    assert _core.quick(before_ml_dtypes, "sum") is NotImplemented and "ml_dtypes" not in sys.modules
+    for name in ("is_neg", "is_conj", "requires_grad"):
+        exporter = tensor(there)
+        setattr(exporter, name, lambda: True)
+        assert _core.quick(exporter, "sum") is NotImplemented and exporter.producer.deleted == 0
+    for nothing in (None, 3.5, [1], "text", object(), Exchange(refuses="take").exporter()):
+        assert _core.quick(nothing, "sum") is NotImplemented
+
+
+def check_errors_of_theirs():
+    class Raises:
+        def __bool__(self):
+            raise ZeroDivisionError("theirs")
+
+    exporter = tensor(gpureduce.to_device(HOST, "cuda"))
+    exporter.requires_grad = Raises()
+    with pytest.raises(ZeroDivisionError, match="theirs"):
+        gpureduce.sum(exporter)
+    assert exporter.producer.deleted == 0
+
+
+def check_a_launch_that_fails():
+    there = gpureduce.to_device(HOST, "cuda")
+    exporter = tensor(there)
+    with pytest.raises(gpureduce.DeviceError, match="CUDA error 701"):
+        gpureduce.sum(exporter)
+    assert exporter.producer.deleted == 1
+    assert gpureduce.sum(tensor(there)) == HOST.sum()
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_sums,
+        check_streams,
+        check_bad_streams,
+        check_elsewhere,
+        check_what_the_short_way_leaves,
+        check_errors_of_theirs,
+    ],
+)
+def test_tensors(library, check):
+    run(library, check)
+
+
+def test_a_launch_that_fails(library):
+    run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
