@@ -30,9 +30,8 @@ HEAD = {
     "device": "Some GPU", "kind": "cuda", "toolkit": "13.0", "driver_cuda": "13.0", "date": "2026-01-02",
     "method": "none", "peak_gb_per_s": 2000.0, "read_gb_per_s": 1000.0,
 }  # fmt: skip
-TIMED = gpureduce.BenchResult(
-    HEAD, tuple(timed(*row) for row in [("v0", 40.0), ("v3", 10.0), ("atomic", 8.0)])
-)
+TIMES_OF_THREE = [("v0", 40.0), ("v3", 10.0), ("atomic", 8.0)]
+TIMED = gpureduce.BenchResult(HEAD, tuple(timed(*row) for row in TIMES_OF_THREE))
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +39,10 @@ def result(device):
     return gpureduce.bench(SIZE, device=device, repeats=2, progress=False)
 
 
-def test_a_row_for_every_variant_that_runs_here(result, device):
+def test_a_row_for_every_variant_that_runs_here(result, device, on_gpu):
     names = [row["variant"] for row in result.rows]
-    assert names == [variant.name for variant in gpureduce.variants() if runs_on(variant, device)]
+    here = [variant.name for variant in gpureduce.variants() if runs_on(variant, device)]
+    assert names == here + ["auto"] * on_gpu
 
 
 def test_sums_are_compared_with_the_exact_one(result):
@@ -138,6 +138,7 @@ def test_to_pandas(result):
         ({"n": True}, TypeError, "n: expected int"),
         ({"n": []}, ValueError, "n: nothing"),
         ({"variants": "v77"}, ValueError, "unknown variant 'v77'"),
+        ({"variants": "auto", "device": "sim"}, ValueError, "'auto' is measured on a CUDA device"),
         ({"variants": []}, ValueError, "variants: nothing"),
         (
             {"variants": ["v0", "cub_block"], "ops": "prod"},
@@ -181,12 +182,14 @@ def test_a_bar_is_for_terminals(monkeypatch, capsys):
 
 @pytest.mark.gpu
 def test_times_on_a_gpu_are_plausible(device):
-    found = gpureduce.bench(1 << 24, ["v0", "v8"], device=device, repeats=5, progress=False)
+    found = gpureduce.bench(1 << 24, ["v0", "v8", "auto"], device=device, repeats=5, progress=False)
     assert 0.2 < found.head["read_gb_per_s"] / found.head["peak_gb_per_s"] < 1
-    slow, fast = found.records()
+    slow, fast, default = found.records()
     assert slow["all_passes_us"] > fast["all_passes_us"] > fast["first_pass_us"] > 0
     assert fast["end_to_end_us"] > fast["all_passes_us"] and 1 < fast["over_first"] < 100
     assert 0 < fast["percent_of_peak"] < 100
+    assert default["first_pass_us"] == default["all_passes_us"] < slow["all_passes_us"]
+    assert default["relative_error"] < 1e-7
 
 
 # Charts
@@ -237,6 +240,22 @@ def test_the_chart_of_the_readme():
     bars = [width for width in widths if width not in (chart.WIDTH, 12.0)]
     assert math.isclose(bars[2] / bars[0], 12.5, rel_tol=0.01) and len(bars) == 3
     assert "a &lt; b" in drawn and "12.50x" in drawn
+
+
+def test_the_default_stands_below_the_variants():
+    published = {
+        "device": "NVIDIA B1-X", "source": "https://example.org",
+        "rows": [{"variant": "v0", "first_pass_us": 90.0}, {"variant": "v3", "first_pass_us": 30.0}],
+    }  # fmt: skip
+    rows = (timed("auto", 5.0, block_size=None), *(timed(*row, block_size=256) for row in TIMES_OF_THREE))
+    found = gpureduce.BenchResult(HEAD, rows)
+    lines = tables.ladder_table(found, published).splitlines()
+    assert [line.split("`")[1] for line in lines[4:]] == ["v0", "v3", "atomic", "auto"]
+    assert "| 5.0 | 839 | 41.9 | 8.00x |  |" in lines[-1]
+    by_technique = tables.technique_table(found).splitlines()
+    assert [line.split("`")[1] for line in by_technique[4:]] == ["v0", "v3", "atomic", "auto"]
+    drawn = tables.ladder_chart(found, published, chart.LIGHT)
+    assert "8.00x" in drawn and drawn.index(">v3<") < drawn.index(">auto<")
 
 
 def test_trees_of_additions():

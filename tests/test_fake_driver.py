@@ -1,4 +1,4 @@
-"""Arrays of other libraries on a CUDA device, from Python to the launch, against the fake driver.
+"""What only a CUDA device does, from Python to the launch, against the fake driver: tensors, measurements.
 
 Each check runs in a process of its own, whose driver is tests/fake_cuda: it has real memory, two devices, and
 adds up int32.
@@ -16,6 +16,7 @@ from producers import CUDA, CUDA_HOST, Exchange
 
 import gpureduce
 from gpureduce import _core
+from gpureduce.bench import runner
 
 TESTS = Path(__file__).resolve().parent
 
@@ -173,6 +174,15 @@ def check_a_launch_that_fails():
     assert gpureduce.sum(tensor(there)) == HOST.sum()
 
 
+def check_the_default_is_measured():
+    runner.read_bandwidth = lambda device, repeats: 1000.0  # sums float32, which the fake does not
+    found = gpureduce.bench(1001, ["v2", "auto"], dtypes="int32", device="cuda", repeats=3, progress=False)
+    rung, default = found.rows
+    assert (default["variant"], default["block_size"], rung["block_size"]) == ("auto", None, 256)
+    assert default["first_pass_us"] == default["all_passes_us"] != rung["first_pass_us"]
+    assert default["result"] == rung["result"] == default["exact"]
+
+
 @pytest.mark.parametrize(
     "check",
     [
@@ -182,6 +192,7 @@ def check_a_launch_that_fails():
         check_elsewhere,
         check_what_the_short_way_leaves,
         check_errors_of_theirs,
+        check_the_default_is_measured,
     ],
 )
 def test_tensors(library, check):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpureduce._variants import variants
 from gpureduce.bench.chart import DARK, LIGHT, Palette
+from gpureduce.bench.result import titles
 
 if TYPE_CHECKING:
     from gpureduce._timeline import Timeline
@@ -104,7 +105,7 @@ def _one_case(result: BenchResult) -> list[dict]:
     first = records[0]
     same = [row for row in records if (row["op"], row["dtype"]) == (first["op"], first["dtype"])]
     largest = max(row["n"] for row in same)
-    order = [record.name for record in variants()]
+    order = list(titles())
     chosen = [row for row in same if row["n"] == largest]
     return sorted(
         chosen, key=lambda row: order.index(row["variant"]) if row["variant"] in order else len(order)
@@ -112,8 +113,7 @@ def _one_case(result: BenchResult) -> list[dict]:
 
 
 def _names(records: list[dict]) -> list[str]:
-    titles = {record.name: record.title for record in variants()}
-    return [f"{titles.get(row['variant'], '')}  {row['variant']}" for row in records]
+    return [f"{titles().get(row['variant'], '')}  {row['variant']}" for row in records]
 
 
 def _case(row: dict) -> str:

@@ -15,6 +15,11 @@ from gpureduce._variants import variants
 if TYPE_CHECKING:
     import os
 
+# What `variant="auto"` is called beside the variants.
+AUTO = "auto"
+AUTO_TITLE = "The default: by length and dtype"
+AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what rounding loses is carried along"
+
 _SPREADS = ("first_pass_us", "all_passes_us", "end_to_end_us")
 
 # Heads of the columns of a table, in order.
@@ -62,6 +67,11 @@ _FORMATS = {
     "result": "{:.9g}",
 }
 _MICROSECONDS = "{:,.2f}"
+
+
+def titles() -> dict[str, str]:
+    """Return the title of each variant, and of the default, by name, in the order of tables."""
+    return {**{record.name: record.title for record in variants()}, AUTO: AUTO_TITLE}
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._device_array import empty, to_device
 from gpureduce._devices import Device, resolve
-from gpureduce._variants import Variant, find, variants
+from gpureduce._numpy_rules import core_dtype
+from gpureduce._variants import find, variants
 from gpureduce.bench import environment
 from gpureduce.bench.environment import ROTATION_BYTES
-from gpureduce.bench.result import BenchResult
+from gpureduce.bench.result import AUTO, BenchResult
 
 MOST_BUFFERS = 1024
 LAUNCHES = 8  # a graph holds at least as many reductions
@@ -31,7 +32,7 @@ CUDA_METHOD = (
 )
 SIM_METHOD = "counts of PTX on the simulator, over all passes; a model of what kernels do, not of time"
 
-Case = tuple[Variant, str, str, int]  # variant, operator, dtype, elements
+Case = tuple[str, str, str, int]  # variant, operator, dtype, elements
 
 
 def draw(op: str, dtype: str, n: int) -> np.ndarray:
@@ -61,11 +62,23 @@ def relative_error(value: Any, exact: Any) -> float:
     return abs(float(value) - float(exact)) / (abs(float(exact)) or 1.0)
 
 
+def _rotation(data: np.ndarray) -> tuple[int, int]:
+    """Return how many copies take turns, and how often."""
+    buffers = min(max(2, math.ceil(ROTATION_BYTES / data.nbytes)), MOST_BUFFERS)
+    return buffers, max(1, LAUNCHES // buffers)
+
+
 def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None, device: str, repeats: int):
     """Return the microseconds of the first pass and of all passes, a figure a repeat."""
-    buffers = min(max(2, math.ceil(ROTATION_BYTES / data.nbytes)), MOST_BUFFERS)
-    rounds = max(1, LAUNCHES // buffers)
-    return _core.time(data, op, variant, block_size, None, *resolve(device), buffers, rounds, repeats)
+    where = resolve(device)
+    if variant != AUTO:
+        return _core.time(data, op, variant, block_size, None, *where, *_rotation(data), repeats)
+    buffers, rounds = _rotation(data)
+    sources = [to_device(data, device) for _ in range(buffers)]
+    outs = [empty((), core_dtype(op, data.dtype), *where) for _ in sources]
+    views, places = (tuple(array.view_tuple() for array in arrays) for arrays in (sources, outs))
+    whole = _core.time_general(views, op, (0,), places, *where, rounds, repeats)
+    return whole, whole  # it has one pass
 
 
 def end_to_end_times(data: np.ndarray, op: str, options: dict, repeats: int) -> list[float]:
@@ -117,33 +130,46 @@ def _dtype_name(dtype: Any) -> str:
         raise TypeError(f"dtypes: {dtype!r} is no dtype") from None
 
 
+def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
+    """Whether it can be measured there. The default is measured beside others, for what they take."""
+    if variant == AUTO:
+        return where.kind == "cuda" and any((op, dtype) in record.coverage for record in variants())
+    record = find(variant)
+    return (op, dtype) in record.coverage and record.runs_on(where)
+
+
 def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[Case]:
     """Return what is to be measured; variants that are not named need not take every operator and dtype."""
-    chosen = [find(name) for name in _sequence(names, "variants")] if names is not None else list(variants())
+    chosen = [record.name for record in variants()] + [AUTO]
+    if names is not None:
+        chosen = [AUTO if name == AUTO else find(name, AUTO).name for name in _sequence(names, "variants")]
+        if AUTO in chosen and where.kind == "sim":
+            raise ValueError(
+                "variants: 'auto' is measured on a CUDA device; it has no counts on the simulator"
+            )
     lengths = [_positive(n, "n") for n in _sequence(sizes, "n")]
     found: list[Case] = []
     for op in _sequence(ops, "ops"):
         for dtype in (_dtype_name(each) for each in _sequence(dtypes, "dtypes")):
-            fitting = [
-                record for record in chosen if (op, dtype) in record.coverage and record.runs_on(where)
-            ]
-            missing = [record.name for record in chosen if record not in fitting]
+            fitting = [name for name in chosen if _can_run(name, op, dtype, where)]
+            missing = [name for name in chosen if name not in fitting]
             if not fitting or (names is not None and missing):
                 what = f"{op} of {dtype} on {where.kind}"
                 who = f"{', '.join(missing)} cannot run" if names is not None else "none can run"
                 raise ValueError(f"variants: {who} {what}, as installed here")
-            found += [(record, op, dtype, n) for n in lengths for record in fitting]
+            found += [(name, op, dtype, n) for n in lengths for name in fitting]
     return found
 
 
 def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str, repeats: int) -> dict:
-    record, op = case[:2]
-    block_size = block_size if record.block_sizes else None
-    first, whole = device_times(data, op, record.name, block_size, device, repeats)
-    options = {"variant": record.name, "device": device, "block_size": block_size}
+    name, op = case[:2]
+    record = find(name) if name != AUTO else None
+    block_size = block_size if record and record.block_sizes else None
+    first, whole = device_times(data, op, name, block_size, device, repeats)
+    options = {"variant": name, "device": device, "block_size": block_size}
     result = gpureduce.reduce(data, op, **options)
     return {
-        "block_size": block_size or record.default_block_size or None,
+        "block_size": block_size or (record and record.default_block_size) or None,
         "first_pass_us": environment.spread(first),
         "all_passes_us": environment.spread(whole),
         "end_to_end_us": environment.spread(end_to_end_times(data, op, options, repeats)),
@@ -152,8 +178,8 @@ def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str
 
 
 def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
-    record, op = case[:2]
-    found = gpureduce.profile(data, record.name, op, block_size=block_size, races=False)
+    name, op = case[:2]
+    found = gpureduce.profile(data, name, op, block_size=block_size, races=False)
     counts = found.totals
     return {
         "block_size": found.kernels[0].block[0],
@@ -208,13 +234,13 @@ def _measured(wanted: list[Case], measure: Any, progress: Progress) -> Iterator[
     drawn: tuple | None = None
     data, exact = np.empty(0), 0
     for done, case in enumerate(wanted):
-        record, *what = case
+        name, *what = case
         op, dtype, n = what
-        progress.step(done, f"{record.name}: {op} of {n:,} {dtype}")
+        progress.step(done, f"{name}: {op} of {n:,} {dtype}")
         if what != drawn:
             data, drawn = draw(op, dtype, n), what
             exact = exact_result(op, data)
-        row = {"variant": record.name, "op": op, "dtype": dtype, "n": n, **measure(data, case)}
+        row = {"variant": name, "op": op, "dtype": dtype, "n": n, **measure(data, case)}
         yield {**row, "exact": exact, "relative_error": relative_error(row["result"], exact)}
 
 
@@ -236,7 +262,8 @@ def bench(
     n : int or sequence of int
         How many elements, of random numbers.
     variants : str or sequence of str, optional
-        Names, as in `gpureduce.variants`; None takes all that can run the operator and dtype on the device.
+        Names, as in `gpureduce.variants`, and ``"auto"``, the default, which has no counts on the simulator;
+        None takes all that can be measured for the operator and dtype on the device.
     ops : str or sequence of str
         Operators.
     dtypes : dtype_like or sequence of dtype_like

@@ -15,7 +15,7 @@ import gpureduce
 from gpureduce.bench import chart
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.peers import table as peers
-from gpureduce.bench.result import BenchResult
+from gpureduce.bench.result import AUTO, AUTO_TECHNIQUE, BenchResult, titles
 
 END = "<!-- end -->"
 
@@ -31,9 +31,9 @@ def result(name: str) -> BenchResult:
 
 
 def ladder_records(found: BenchResult, dtype: str = "float32") -> list[dict]:
-    """Return the sums of one dtype in the order of `gpureduce.variants`."""
+    """Return the sums of one dtype in the order of `gpureduce.variants`, the default last."""
     records = {row["variant"]: row for row in found.records() if row["dtype"] == dtype and row["op"] == "sum"}
-    return [records[variant.name] for variant in gpureduce.variants() if variant.name in records]
+    return [records[name] for name in titles() if name in records]
 
 
 def _cell(value: float | None, form: str) -> str:
@@ -55,12 +55,11 @@ def ladder_table(found: BenchResult, published: dict) -> str:
         f" | {gpu} (us) | {gpu}, over v0 |",
         "|---|---|" + "--:|" * 7,
     ]
-    titles = {variant.name: variant.title for variant in gpureduce.variants()}
     for row in records:
         name = row["variant"]
         cells = [
             f"`{name}`",
-            titles[name],
+            titles()[name],
             f"{row['all_passes_us']:.1f}",
             f"{row['gb_per_s']:,.0f}",
             _cell(row["percent_of_peak"], "{:.1f}"),
@@ -84,7 +83,9 @@ def technique_table(found: BenchResult) -> str:
         "| technique | variant | time (us) | GB/s | % of read |",
         "|---|---|--:|--:|--:|",
     ]
-    techniques = {variant.name: variant.technique for variant in gpureduce.variants()}
+    techniques = {variant.name: variant.technique for variant in gpureduce.variants()} | {
+        AUTO: AUTO_TECHNIQUE
+    }
     for row in sorted(records, key=lambda row: -row["all_passes_us"]):
         lines.append(
             f"| {techniques[row['variant']]} | `{row['variant']}` | {row['all_passes_us']:.1f}"
@@ -97,11 +98,12 @@ def ladder_chart(found: BenchResult, published: dict, palette: chart.Palette) ->
     """Return the speed-ups of the rungs as SVG, those published for another GPU beside them."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     ours = {row["variant"]: row["over_first"] for row in ladder_records(found)}
-    rungs = [variant for variant in gpureduce.variants() if variant.role == "rung" and variant.name in ours]
-    base = theirs[rungs[0].name]
+    names = [variant.name for variant in gpureduce.variants() if variant.role == "rung"] + [AUTO]
+    shown = [name for name in names if name in ours]
+    base = theirs[shown[0]]
     rows = [
-        (rung.name, rung.title, [ours[rung.name], base / theirs[rung.name] if rung.name in theirs else None])
-        for rung in rungs
+        (name, titles()[name], [ours[name], base / theirs[name] if name in theirs else None])
+        for name in shown
     ]
     series = [
         f"{found.head['device']}, measured {found.head['date']}, all passes",
