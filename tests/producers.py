@@ -193,7 +193,11 @@ class Exchange:
         self.type = type(
             "Quick",
             (Exporter,),
-            {"__dlpack_c_exchange_api__": self.capsule, "__dlpack__": Exporter.__dlpack__},
+            {
+                "__dlpack_c_exchange_api__": self.capsule,
+                "__dlpack__": Exporter.__dlpack__,
+                "exchange": self,  # a table lives as long as its type
+            },
         )
 
     def exporter(self, device=(CUDA, 0), **fields):
