@@ -48,9 +48,9 @@ def pytest_collection_modifyitems(config, items):
     on_gpu = config.getoption("device").startswith("cuda")
     large = config.getoption("large")
     if config.getoption("thin"):
-        left_out = [item for item in items if not is_one_of_few(item)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if is_one_of_few(item)]
+        kept = [item for item in items if is_one_of_few(item)]
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+        items[:] = kept
     skipped = {
         "gpu": (on_gpu, "needs --device=cuda"),
         "large": (on_gpu or large, "needs --large or --device=cuda"),
