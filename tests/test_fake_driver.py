@@ -4,6 +4,7 @@ Each check runs in a process of its own, whose driver is tests/fake_cuda: it has
 adds up int32.
 """
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -165,6 +166,20 @@ def check_errors_of_theirs():
     assert exporter.producer.deleted == 0
 
 
+def check_nothing_is_kept():
+    there = gpureduce.to_device(HOST, "cuda")
+    taken, left = tensor(there), tensor(there, bits=24)
+    refused = tensor(there, Exchange(stream=12345))
+    held = [sys.getrefcount(exporter) for exporter in (taken, left, refused)]
+    for _ in range(200):
+        gpureduce.sum(taken)
+        _core.quick(left, "sum")
+        with contextlib.suppress(gpureduce.DeviceError):
+            gpureduce.sum(refused)
+    assert [sys.getrefcount(exporter) for exporter in (taken, left, refused)] == held
+    assert [exporter.producer.deleted for exporter in (taken, left, refused)] == [200] * 3
+
+
 def check_a_launch_that_fails():
     there = gpureduce.to_device(HOST, "cuda")
     exporter = tensor(there)
@@ -192,6 +207,7 @@ def check_the_default_is_measured():
         check_elsewhere,
         check_what_the_short_way_leaves,
         check_errors_of_theirs,
+        check_nothing_is_kept,
         check_the_default_is_measured,
     ],
 )
