@@ -7,6 +7,7 @@ adds up int32.
 import contextlib
 import ctypes
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +155,27 @@ def check_what_the_short_way_leaves():
         assert _core.quick(nothing, "sum") is NotImplemented
 
 
+def check_layouts():
+    """The short way takes what lies in C order, and nothing else."""
+    there = gpureduce.to_device(HOST, "cuda")
+    draw = random.Random(7)
+    taken = 0
+    for _ in range(3000):
+        shape = tuple(draw.choice((0, 1, 1, 2, 3, 5)) for _ in range(draw.randrange(5)))
+        packed = np.cumprod((1, *(max(n, 1) for n in shape[:0:-1])))[::-1].tolist() if shape else []
+        strides = draw.choice((None, packed, packed[::-1], [draw.choice((0, 1, 2, step)) for step in packed]))
+        offset = draw.randrange(20)
+        view = np.lib.stride_tricks.as_strided(
+            HOST[offset:], shape, [4 * step for step in (packed if strides is None else strides)]
+        )
+        exporter = tensor(there, shape=shape, strides=strides, byte_offset=4 * offset)
+        got = _core.quick(exporter, "sum")
+        assert (got is not NotImplemented) == (view.size > 0 and view.flags.c_contiguous), (shape, strides)
+        assert got is NotImplemented or got == view.sum(), (shape, strides)
+        taken += got is not NotImplemented
+    assert 500 < taken < 2500
+
+
 def check_errors_of_theirs():
     class Raises:
         def __bool__(self):
@@ -206,6 +228,7 @@ def check_the_default_is_measured():
         check_bad_streams,
         check_elsewhere,
         check_what_the_short_way_leaves,
+        check_layouts,
         check_errors_of_theirs,
         check_nothing_is_kept,
         check_the_default_is_measured,
