@@ -1,6 +1,8 @@
 """Arrays of other libraries, made by hand."""
 
 import ctypes
+import sys
+from typing import ClassVar
 
 import numpy as np
 
@@ -63,8 +65,28 @@ api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 api.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
+def references(thing):
+    return sys.getrefcount(thing)
+
+
+# What references() says of something that is in one tuple only; Pythons count their own stack differently.
+ALONE = next(references(entry[1]) for entry in [(None, object())])
+
+
+def is_dropped(entry):
+    """Whether nobody else has the capsule, and nobody has consumed it."""
+    used = entry[1] is None or (api.PyCapsule_GetName(entry[1]) or b"").startswith(b"used_")
+    return not used and references(entry[1]) <= ALONE
+
+
 class Producer:
-    """A tensor made by hand, and how often its deleter was called."""
+    """A tensor made by hand, and how often its deleter was called.
+
+    Its consumers know only its memory, so it lives until they have called its deleter, or dropped the capsule
+    without consuming it.
+    """
+
+    held: ClassVar[list] = []  # with the capsule, if it was handed out in one
 
     def __init__(self, versioned=False, shape=(2, 3), strides=(3, 1), flags=0, major=1, **fields):
         self.deleted = 0
@@ -93,9 +115,19 @@ class Producer:
     def _delete(self, address):
         assert address == ctypes.addressof(self.managed)
         self.deleted += 1
+        self.held.remove(next(entry for entry in self.held if entry[0] is self))
 
     def capsule(self):
-        return api.PyCapsule_New(ctypes.addressof(self.managed), self.name, None)
+        dropped = [entry for entry in self.held if is_dropped(entry)]
+        self.held[:] = [entry for entry in self.held if entry not in dropped]
+        capsule = api.PyCapsule_New(ctypes.addressof(self.managed), self.name, None)
+        self.held.append((self, capsule))
+        return capsule
+
+    def take(self):
+        """Hand it out as DLPack's functions for C do."""
+        self.held.append((self, None))
+        return ctypes.addressof(self.managed)
 
 
 class Exporter:
@@ -174,7 +206,7 @@ class Exchange:
 
     def __init__(self, stream=None, major=1, previous=None, refuses=None, name=b"dlpack_exchange_api"):
         def take(array, out):
-            out[0] = None if refuses == "take" else ctypes.addressof(array.producer.managed)
+            out[0] = None if refuses == "take" else array.producer.take()
             return -1 if refuses == "take" else 0
 
         def current_stream(device_type, device_id, out):
