@@ -1,28 +1,38 @@
 #include "py_exchange.h"
 
-static const dl_exchange *exchange_of(PyObject *object) {
+/* Attribute `name`. 1: there; 0: there is none; -1: it raised. */
+static int find(PyObject *object, const char *name, PyObject **out) {
+    *out = PyObject_GetAttrString(object, name);
+    if (*out != NULL)
+        return 1;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* The table of the object's type, or NULL; -1 with an exception set. */
+static int find_table(PyObject *object, const dl_exchange **out) {
     static const char name[] = "dlpack_exchange_api";
-    PyObject *capsule = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__");
-    if (capsule == NULL) {
-        PyErr_Clear();
-        return NULL;
-    }
-    const dl_exchange *table = PyCapsule_IsValid(capsule, name) ? PyCapsule_GetPointer(capsule, name) : NULL;
+    PyObject *capsule;
+    *out = NULL;
+    const int found = find((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__", &capsule);
+    if (found <= 0)
+        return found;
+    if (PyCapsule_IsValid(capsule, name))
+        *out = PyCapsule_GetPointer(capsule, name);
     Py_DECREF(capsule);
-    while (table != NULL && table->major != DL_MAJOR_VERSION)
-        table = table->previous;
-    return table;
+    while (*out != NULL && (*out)->major != DL_MAJOR_VERSION)
+        *out = (*out)->previous;
+    return 0;
 }
 
 /* What object.name or object.name() says, false where there is none; -1 with an exception set. */
 static int says(PyObject *object, const char *name) {
-    PyObject *answer = PyObject_GetAttrString(object, name);
-    if (answer == NULL) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return -1;
-        PyErr_Clear();
-        return 0;
-    }
+    PyObject *answer;
+    const int found = find(object, name, &answer);
+    if (found <= 0)
+        return found;
     if (PyCallable_Check(answer))
         Py_SETREF(answer, PyObject_CallNoArgs(answer));
     const int truth = answer == NULL ? -1 : PyObject_IsTrue(answer);
@@ -60,19 +70,23 @@ static bool find_stream(const dl_exchange *table, py_tensor *tensor) {
 }
 
 int py_tensor_take(PyObject *object, py_tensor *out) {
-    const dl_exchange *table = exchange_of(object);
-    const int plain = table == NULL ? 0 : is_plain(object);
     *out = (py_tensor){.managed = NULL};
+    const dl_exchange *table;
+    if (find_table(object, &table) < 0)
+        return -1;
+    const int plain = table == NULL ? 0 : is_plain(object);
     if (plain <= 0)
         return plain;
     const bool taken = table->take(object, &out->managed) == 0 && out->managed != NULL;
     if (taken && find_stream(table, out))
         return 1;
-    PyErr_Clear();
+    const bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
+    if (!interrupted)
+        PyErr_Clear();
     if (taken)
         dl_release(out->managed);
     out->managed = NULL;
-    return 0;
+    return interrupted ? -1 : 0;
 }
 
 PyObject *py_dlpack_exchange(PyObject *Py_UNUSED(module), PyObject *object) {

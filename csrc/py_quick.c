@@ -107,14 +107,12 @@ static int take(const py_state *state, PyObject *source, quick_call *out) {
 static int take_device(py_state *state, PyObject *const *args, Py_ssize_t count, const quick_call *call,
                        gr_device **out) {
     const dl_versioned *managed = call->tensor.managed;
-    if (count == 4 && py_take_device(state, args[2], args[3], out) < 0)
-        return -1;
     if (managed == NULL)
-        return count == 4;
-    if (count == 2 && py_open_device(state, GR_DEVICE_CUDA, managed->tensor.device.number, out) < 0)
-        return -1;
-    const gr_device_info *info = &(*out)->backend->info;
-    return info->kind == GR_DEVICE_CUDA && info->index == managed->tensor.device.number;
+        return count < 4 ? 0 : py_take_device(state, args[2], args[3], out) < 0 ? -1 : 1;
+    const long number = managed->tensor.device.number;
+    if (count == 4 && (PyLong_AsLong(args[2]) != GR_DEVICE_CUDA || PyLong_AsLong(args[3]) != number))
+        return PyErr_Occurred() ? -1 : 0;
+    return py_open_device(state, GR_DEVICE_CUDA, number, out) < 0 ? -1 : 1;
 }
 
 static gr_status run(py_state *state, gr_device *device, quick_call *call, gr_error *error) {

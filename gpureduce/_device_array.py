@@ -6,15 +6,15 @@ import math
 import operator
 import os
 import sys
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpureduce import _core
 from gpureduce._core import DeviceError
-from gpureduce._devices import Device, resolve
-from gpureduce._numpy_rules import c_strides
+from gpureduce._devices import LEGACY_STREAM, Device, resolve
+from gpureduce._numpy_rules import SUPPORTED, c_strides
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -22,11 +22,18 @@ if TYPE_CHECKING:
 # DLPack's device types.
 _CPU, _CUDA, _CUDA_HOST, _EXTENSION, _CUDA_MANAGED = 1, 2, 3, 12, 13
 _DLPACK_VERSION = (1, 0)
-# How both protocols spell the legacy default stream, in which our work runs.
-_LEGACY_STREAM = 1
 _ADDRESSES = 2**64
 _MAX_BYTES = 2**63 - 1
-_name_of = cache(operator.attrgetter("name"))  # NumPy puts a dtype's name together each time, in 1.5 us
+# NumPy puts a dtype's name together each time, in 1.5 us. No functools.cache: another thread might fork while
+# its lock is held.
+_NAMES = {np.dtype(name): name for name in SUPPORTED if name != "bfloat16"}
+
+
+def _name_of(dtype: np.dtype) -> str:
+    try:
+        return _NAMES[dtype]
+    except KeyError:
+        return dtype.name
 
 
 def _device_text(kind: int, index: int) -> str:
@@ -50,9 +57,16 @@ class DeviceView:
         Whether the producer forbids writing.
     owner : object
         Holds the memory.
+    producer : object
+        The array of another library, or None.
+    stream : int or None
+        The CUDA stream in which its library works, if that is known.
     """
 
-    __slots__ = ("__weakref__", "dtype", "index", "kind", "owner", "pointer", "read_only", "shape", "strides")
+    __slots__ = (
+        *("__weakref__", "dtype", "index", "kind", "owner", "pointer", "producer", "read_only", "shape"),
+        *("stream", "strides"),
+    )
 
     pointer: int
     shape: tuple[int, ...]
@@ -62,6 +76,8 @@ class DeviceView:
     index: int
     read_only: bool
     owner: object
+    producer: object
+    stream: int | None
 
     @property
     def ndim(self) -> int:
@@ -86,6 +102,14 @@ class DeviceView:
     def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
         """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
         return (self.pointer, self.shape, self.strides, _name_of(self.dtype))
+
+    def follows_us(self) -> bool:
+        """Whether what its library does next comes after our work by itself: in the legacy default stream."""
+        stream = self.stream
+        if stream is None:
+            interface = getattr(self.producer, "__cuda_array_interface__", None)
+            stream = interface.get("stream") if type(interface) is dict else None
+        return type(stream) is int and stream in (0, LEGACY_STREAM)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
@@ -114,6 +138,7 @@ class DeviceArray(DeviceView):
         self.kind = kind
         self.index = index
         self.read_only = False
+        self.producer, self.stream = None, LEGACY_STREAM
         self.strides = c_strides(shape, dtype.itemsize)
         self._process = os.getpid()
         if self.size:
@@ -167,7 +192,7 @@ class DeviceArray(DeviceView):
             "data": (self.pointer, False),
             "strides": None,
             "version": 3,
-            "stream": _LEGACY_STREAM,
+            "stream": LEGACY_STREAM,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -234,8 +259,8 @@ class DeviceArray(DeviceView):
         """Let a consumer that works in `stream` see what was written to the array."""
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
-        if stream not in (None, -1, _LEGACY_STREAM):
-            _core.stream_wait(self.kind, self.index, _LEGACY_STREAM)
+        if stream not in (None, -1, LEGACY_STREAM):
+            _core.stream_wait(self.kind, self.index, LEGACY_STREAM)
 
 
 def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
@@ -387,7 +412,7 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     if _says(obj, "is_neg"):
         # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to be turned.
         raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
-    parts, stream = _core.dlpack_exchange(obj) or (None, 0)
+    parts, stream = _core.dlpack_exchange(obj) or (None, None)
     if parts is None:
         kind, number = map(int, obj.__dlpack_device__())
         if kind in (_CPU, _CUDA_HOST):
@@ -405,7 +430,8 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         _check_device(_core.CUDA, index, device)
     pointer, shape, strides, name, _, _, read_only, owner = parts
     view = _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
-    if stream:  # the producer's; a capsule's has been waited for
+    view.producer, view.stream = obj, stream
+    if stream:  # a capsule's has been waited for
         _core.stream_wait(_core.CUDA, index, stream)
     return view
 
@@ -420,9 +446,9 @@ def _capsule_of(obj: Any, index: int) -> object:
     # refuses arrays of another one.
     export = partial(_core.call_on, index)
     try:
-        return export(partial(obj.__dlpack__, stream=_LEGACY_STREAM, max_version=_DLPACK_VERSION))
+        return export(partial(obj.__dlpack__, stream=LEGACY_STREAM, max_version=_DLPACK_VERSION))
     except TypeError:  # a producer from before versions
-        return export(partial(obj.__dlpack__, stream=_LEGACY_STREAM))
+        return export(partial(obj.__dlpack__, stream=LEGACY_STREAM))
 
 
 def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> DeviceView:
@@ -457,7 +483,8 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
     _check_device(_core.CUDA, index, device)
     view = _view(protocol, pointer, shape, strides, _checked_dtype(dtype), index, bool(read_only), obj)
     # Versions before 3 name no stream. Our own stream comes after what is in the legacy one.
-    if version >= 3 and stream not in (None, _LEGACY_STREAM):
+    view.producer, view.stream = obj, stream if version >= 3 else None
+    if version >= 3 and stream not in (None, LEGACY_STREAM):
         _core.stream_wait(_core.CUDA, index, stream)
     return view
 

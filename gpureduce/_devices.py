@@ -16,6 +16,9 @@ from gpureduce._variants import KERNELS
 
 _core.open_registry(KERNELS)
 
+# How CUDA, DLPack and the CUDA array interface number the legacy default stream, in which our work runs.
+LEGACY_STREAM = 1
+
 
 def free_memory() -> None:
     """Release the memory, streams and threads that devices keep from call to call.

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce import _numpy_rules as rules
-from gpureduce._devices import Device, resolve
+from gpureduce._devices import LEGACY_STREAM, Device, resolve
 from gpureduce._progress import reporter
 from gpureduce._variants import find
 
@@ -154,6 +154,8 @@ class Target:
         self.view = view
         self.kind, self.index = operand.kind, operand.index
         self.from_device = operand.on_device
+        self.stream = options.stream
+        self.reads: list[Operand | None] = [operand]
         if out is None:
             default = operand.on_device and axis is not None
             self.on_device = default if options.as_device is None else bool(options.as_device)
@@ -210,14 +212,25 @@ class Target:
             return None
         return (self.view.pointer, self.kept, rules.c_strides(self.kept, dtype.itemsize), dtype.name)
 
+    def _let_others_follow(self) -> None:
+        """Wait for our work where others' next use of the memory would not come after it by itself.
+
+        A result on the device is returned while kernels run: the caller may change or free inputs then, and
+        read `out`.
+        """
+        views = [self.view, *(operand.owner for operand in self.reads if operand is not None)]
+        named = self.stream not in (None, 0, LEGACY_STREAM)
+        if named or not all(view is None or view.follows_us() for view in views):
+            _core.stream_wait(self.kind, self.index, LEGACY_STREAM)
+
     def store(self, result: np.ndarray | None) -> Any:
         """Return the result; None means that the core wrote it already."""
-        if result is None:
-            return self.out
-        result = result.astype(self.dtype, copy=False).reshape(self.shape)
+        if result is not None:
+            result = result.astype(self.dtype, copy=False).reshape(self.shape)
         if self.on_device:
-            if result.size:
+            if result is not None and result.size:
                 _core.device_write(self.kind, self.index, self.view.pointer, result)
+            self._let_others_follow()
             return self.out
         if self.out is None:
             return result[()]
@@ -311,6 +324,7 @@ def reduction(
     target = Target(out, options, operand, axis)
     target.check(rules.kept_shape(operand.shape, axes, keep), rules.kept_shape(operand.shape, axes))
     mask = take_mask(where, operand)
+    target.reads.append(mask)
     if op.startswith("arg") and target.host_out is not None:
         rules.require_index_out(out.dtype)
     if options.variant != "auto":
@@ -358,6 +372,7 @@ def mean(a: Any, options: Options, *, axis: Any, dtype: Any, out: Any, keepdims:
     target = Target(out, options, operand, axis)
     target.check(rules.kept_shape(operand.shape, axes, keep), rules.kept_shape(operand.shape, axes))
     mask = take_mask(where, operand)
+    target.reads.append(mask)
     if options.variant != "auto":
         raise ValueError(f"variant: {options.variant} does not cover mean; 'auto' does")
 
@@ -420,6 +435,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     dtype = rules.plain(np.promote_types(left.dtype, right.dtype))
     rules.require_supported(dtype, "b")
     target = Target(out, options, left, None)
+    target.reads.append(right)
     target.check((), ())
     if target.host_out is not None:
         rules.require_dot_out(out, dtype)

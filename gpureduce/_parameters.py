@@ -53,7 +53,7 @@ block_size, grid_size : int, optional
     Threads a block, and blocks of the first pass; with a named variant only.
 stream : int, optional
     Handle of a CUDA stream that exists (PyTorch's ``stream.cuda_stream``, CuPy's ``stream.ptr``); work queued
-    in it so far is finished before `a` is read.
+    in it so far is finished before `a` is read, and what is queued in it afterwards sees the result.
 as_device : bool, optional
     Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there and
     `axis` is given.

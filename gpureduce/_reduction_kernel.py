@@ -218,7 +218,8 @@ class ReductionKernel:
             Whether reduced axes stay, with length one.
         stream : int, optional
             Handle of a CUDA stream that exists (PyTorch's ``stream.cuda_stream``, CuPy's ``stream.ptr``);
-            work queued in it so far is finished before the inputs are read.
+            work queued in it so far is finished before the inputs are read, and what is queued in it
+            afterwards sees the result.
         device : str or Device, optional
             ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for arrays
             of the host the first CUDA device or, when there is none, the simulator, with one
@@ -254,6 +255,7 @@ class ReductionKernel:
         axes = rules.reduced_axes(axis, len(shape))
         kept = rules.kept_shape(shape, axes)
         target = Target(out, options, arrays[0], axis)
+        target.reads = arrays
         target.check(rules.kept_shape(shape, axes, rules.keeps_dims(keepdims)), kept)
         if not self._expressions.identity and math.prod(kept):
             rules.require_elements(self.name, rules.reduced_count(shape, axes), shape)

@@ -37,6 +37,7 @@ def run(library, check, **environment):
     path = os.pathsep.join(filter(None, [str(TESTS), environment.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
+        cwd=Path(gpureduce.__file__).parent.parent,
         env={**environment, "PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -96,6 +97,45 @@ def check_streams():
     assert driver_calls("cuStreamSynchronize") - waits == 1
 
 
+def check_a_wait_that_fails():
+    there = gpureduce.to_device(HOST, "cuda")
+    exporter = tensor(there, Exchange(new_stream()))
+    launches = driver_calls("cuLaunchKernelEx")
+    with pytest.raises(gpureduce.DeviceError, match="CUDA error 701"):
+        gpureduce.sum(exporter)
+    assert driver_calls("cuLaunchKernelEx") == launches  # which come after the wait
+    assert exporter.producer.deleted == 1
+    assert gpureduce.sum(exporter) == HOST.sum()
+
+
+def check_results_that_stay():
+    """Who works in another stream could change what a kernel still reads, or read what it still writes."""
+    there = gpureduce.to_device(HOST, "cuda")
+    stream = new_stream()
+    waits = []
+
+    def wait(kind, index, handle, really=_core.stream_wait):
+        waits.append((handle, driver_calls("cuLaunchKernelEx") - launches))
+        really(kind, index, handle)
+
+    _core.stream_wait = wait
+    for producers, expected in ((None, []), (stream, [(stream, 0), (1, 1)])):
+        launches = driver_calls("cuLaunchKernelEx")
+        exporter = tensor(there, Exchange(producers))
+        result = gpureduce.sum(exporter, as_device=True)
+        assert waits == expected
+        assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
+        waits.clear()
+    launches = driver_calls("cuLaunchKernelEx")
+    place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
+    gpureduce.sum(there, out=tensor(place, Exchange(stream), shape=(), bits=64))
+    assert waits == [(stream, 0), (1, 1)] and place.numpy() == HOST.sum()
+    waits.clear()
+    launches = driver_calls("cuLaunchKernelEx")
+    gpureduce.sum(there, as_device=True, stream=stream)
+    assert waits == [(stream, 0), (1, 1)]
+
+
 def check_bad_streams():
     there = gpureduce.to_device(HOST, "cuda")
     exporter = tensor(there, Exchange(stream=12345))
@@ -107,10 +147,10 @@ def check_bad_streams():
 
 def check_elsewhere():
     exporter = tensor(gpureduce.to_device(HOST, "cuda:1"))
-    for device in ("cuda:0", "sim"):
+    for device in ("cuda:0", "cuda:7", "sim"):
         with pytest.raises(gpureduce.DeviceError, match=f"lies on cuda:1 but device='{device}'"):
             gpureduce.sum(exporter, device=device)
-    assert exporter.producer.deleted == 4  # the short way, then the long one, each time
+    assert exporter.producer.deleted == 6  # the short way, then the long one, each time
     absent = Exchange().exporter((CUDA, 7), **INT32)
     with pytest.raises(gpureduce.DeviceError, match="cuda:7"):
         gpureduce.sum(absent)
@@ -181,6 +221,13 @@ def check_errors_of_theirs():
         def __bool__(self):
             raise ZeroDivisionError("theirs")
 
+    class Meta(type):
+        def __getattr__(cls, name):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _core.quick(Meta("Type", (), {})(), "sum")
+
     exporter = tensor(gpureduce.to_device(HOST, "cuda"))
     exporter.requires_grad = Raises()
     with pytest.raises(ZeroDivisionError, match="theirs"):
@@ -226,6 +273,7 @@ def check_the_default_is_measured():
         check_sums,
         check_streams,
         check_bad_streams,
+        check_results_that_stay,
         check_elsewhere,
         check_what_the_short_way_leaves,
         check_layouts,
@@ -238,5 +286,6 @@ def test_tensors(library, check):
     run(library, check)
 
 
-def test_a_launch_that_fails(library):
+def test_calls_of_the_driver_that_fail(library):
     run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
+    run(library, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:1:701")

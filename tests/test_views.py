@@ -360,6 +360,19 @@ def test_elements_of_the_other_sign_are_refused(table):
     assert exporter.asked == []
 
 
+def test_who_comes_after_our_work_by_itself(waits, addresses, device):
+    """Their next work does where they work in the legacy default stream, as far as they say where."""
+    ours = gpureduce.to_device(np.ones(3), device)
+    both = Exporter()
+    both.__cuda_array_interface__ = {"stream": 1}
+    follow = [ours, *(Exchange(stream).exporter() for stream in (None, 1)), both, Interface(stream=1)]
+    assert [as_view(each).follows_us() for each in follow] == [True] * 5
+    both = Exporter()
+    both.__cuda_array_interface__ = {"stream": 0x7F00}
+    others = [Exchange(0x7F00).exporter(), Exporter(), both, Interface(stream=0x7F00), Interface()]
+    assert [as_view(each).follows_us() for each in others] == [False] * 5
+
+
 def test_dlpack_before_the_interface(waits):
     class Both(Exporter):
         @property

@@ -155,6 +155,8 @@ def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[
             missing = [name for name in chosen if name not in fitting]
             if not fitting or (names is not None and missing):
                 what = f"{op} of {dtype} on {where.kind}"
+                if missing == [AUTO]:
+                    raise ValueError(f"variants: 'auto' is measured beside variants, and none takes {what}")
                 who = f"{', '.join(missing)} cannot run" if names is not None else "none can run"
                 raise ValueError(f"variants: {who} {what}, as installed here")
             found += [(name, op, dtype, n) for n in lengths for name in fitting]

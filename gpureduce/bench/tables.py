@@ -48,8 +48,8 @@ def ladder_table(found: BenchResult, published: dict) -> str:
     gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
     lines = [
         f"{found.title()}: sum of {first['n']:,} float32 on the device, {first['block_size']} threads a"
-        f" block, all passes. {gpu}: first pass, as published for {published['device']}"
-        f" ([source]({published['source'].split()[-1]})).",
+        f" block where they can be chosen, all passes. {gpu}: first pass, as published for"
+        f" {published['device']} ([source]({published['source'].split()[-1]})).",
         "",
         "| variant | technique | time (us) | GB/s | % of peak | over v0 | over the rung before"
         f" | {gpu} (us) | {gpu}, over v0 |",
