@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The suite on a GPU under the four tools of compute-sanitizer, which must find nothing:
-#   tests/gpu/sanitize_suite.sh FOLDER [arguments of pytest, such as -n 6]
+#   tests/gpu/sanitize_suite.sh FOLDER -n 6 [more arguments of pytest]
+# The processes of each tool are spread over the GPUs that there are.
 # FOLDER holds what has passed, and a run that was stopped goes on from there. A test that hangs takes its process
 # along after 400 seconds (the slowest one seen took 155), and another takes that one's place. On two H200s memcheck
 # and initcheck end in 20 minutes with -n 7, synccheck and racecheck in some 30; TOOLS="racecheck synccheck" runs only
