@@ -409,11 +409,11 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceView | Non
 
 
 def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
-    if _says(obj, "is_neg"):
-        # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to be turned.
-        raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
     parts, stream = _core.dlpack_exchange(obj) or (None, None)
     if parts is None:
+        if _says(obj, "is_neg"):
+            # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to turn.
+            raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
         kind, number = map(int, obj.__dlpack_device__())
         if kind in (_CPU, _CUDA_HOST):
             return None

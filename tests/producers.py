@@ -118,8 +118,7 @@ class Producer:
         self.held.remove(next(entry for entry in self.held if entry[0] is self))
 
     def capsule(self):
-        dropped = [entry for entry in self.held if is_dropped(entry)]
-        self.held[:] = [entry for entry in self.held if entry not in dropped]
+        self.held[:] = [entry for entry in self.held if not is_dropped(entry)]
         capsule = api.PyCapsule_New(ctypes.addressof(self.managed), self.name, None)
         self.held.append((self, capsule))
         return capsule

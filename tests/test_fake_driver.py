@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from producers import CUDA, CUDA_HOST, Exchange
+from test_api import python
 
 import gpureduce
 from gpureduce import _core
@@ -33,16 +34,7 @@ def library(tmp_path_factory):
 
 def run(library, check, **environment):
     code = f"import test_fake_driver; test_fake_driver.{check.__name__}()"
-    environment = {**os.environ, "GPUREDUCE_LIBCUDA": str(library), "FAKE_CUDA_DEVICES": "2", **environment}
-    path = os.pathsep.join(filter(None, [str(TESTS), environment.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=Path(gpureduce.__file__).parent.parent,
-        env={**environment, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = python(code, "-W", "error", GPUREDUCE_LIBCUDA=str(library), FAKE_CUDA_DEVICES="2", **environment)
     assert done.returncode == 0, done.stderr
 
 

@@ -113,7 +113,8 @@ def _one_case(result: BenchResult) -> list[dict]:
 
 
 def _names(records: list[dict]) -> list[str]:
-    return [f"{titles().get(row['variant'], '')}  {row['variant']}" for row in records]
+    known = titles()
+    return [f"{known.get(row['variant'], '')}  {row['variant']}" for row in records]
 
 
 def _case(row: dict) -> str:

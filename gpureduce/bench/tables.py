@@ -44,6 +44,7 @@ def ladder_table(found: BenchResult, published: dict) -> str:
     """Return the ladder as a Markdown table, the figures published for another GPU beside it."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     records = ladder_records(found)
+    names = titles()
     first = records[0]
     gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
     lines = [
@@ -59,7 +60,7 @@ def ladder_table(found: BenchResult, published: dict) -> str:
         name = row["variant"]
         cells = [
             f"`{name}`",
-            titles()[name],
+            names[name],
             f"{row['all_passes_us']:.1f}",
             f"{row['gb_per_s']:,.0f}",
             _cell(row["percent_of_peak"], "{:.1f}"),
@@ -83,9 +84,8 @@ def technique_table(found: BenchResult) -> str:
         "| technique | variant | time (us) | GB/s | % of read |",
         "|---|---|--:|--:|--:|",
     ]
-    techniques = {variant.name: variant.technique for variant in gpureduce.variants()} | {
-        AUTO: AUTO_TECHNIQUE
-    }
+    techniques = {variant.name: variant.technique for variant in gpureduce.variants()}
+    techniques[AUTO] = AUTO_TECHNIQUE
     for row in sorted(records, key=lambda row: -row["all_passes_us"]):
         lines.append(
             f"| {techniques[row['variant']]} | `{row['variant']}` | {row['all_passes_us']:.1f}"
@@ -98,12 +98,12 @@ def ladder_chart(found: BenchResult, published: dict, palette: chart.Palette) ->
     """Return the speed-ups of the rungs as SVG, those published for another GPU beside them."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     ours = {row["variant"]: row["over_first"] for row in ladder_records(found)}
-    names = [variant.name for variant in gpureduce.variants() if variant.role == "rung"] + [AUTO]
-    shown = [name for name in names if name in ours]
+    names = titles()
+    rungs = [variant.name for variant in gpureduce.variants() if variant.role == "rung"]
+    shown = [name for name in [*rungs, AUTO] if name in ours]
     base = theirs[shown[0]]
     rows = [
-        (name, titles()[name], [ours[name], base / theirs[name] if name in theirs else None])
-        for name in shown
+        (name, names[name], [ours[name], base / theirs[name] if name in theirs else None]) for name in shown
     ]
     series = [
         f"{found.head['device']}, measured {found.head['date']}, all passes",

@@ -31,7 +31,8 @@ for tool in "${tools[@]}"; do
         compute-sanitizer --tool $tool ${options[$tool]:-} --target-processes all --print-limit 100000 \
         --log-file "$out/$tool.%p.log" \
         $python -m pytest --device=cuda -q -rf --tb=line -p no:cacheprovider -p passed --passed="$out/$tool.passed" \
-        --timeout=400 --timeout-method=thread --property-cases=1000 ${sizes[$tool]:-} "${left_out[@]}" -k "not ${skipped// / and not }" "$@" \
+        --timeout=400 --timeout-method=thread --property-cases=1000 ${sizes[$tool]:-} "${left_out[@]}" \
+        -k "not ${skipped// / and not }" "$@" \
         >"$out/$tool.txt" 2>&1 &
 done
 wait
