@@ -11,6 +11,7 @@ from unittest import mock
 
 import numpy as np
 from producers import CUDA, Carrier, Exchange, Exporter, Interface
+from thread_count import join_to_its_end
 
 import gpureduce
 from gpureduce import _core, _device_array, numpy_like
@@ -149,7 +150,7 @@ def in_a_thread():
     found = []
     worker = threading.Thread(target=lambda: found.append(gpureduce.sum(vector, **SIM)))
     worker.start()
-    worker.join()
+    join_to_its_end(worker)
     return found[0] if found else gpureduce.DeviceError
 
 
