@@ -24,6 +24,8 @@ static int find_table(PyObject *object, const dl_exchange **out) {
     Py_DECREF(capsule);
     while (*out != NULL && (*out)->major != DL_MAJOR_VERSION)
         *out = (*out)->previous;
+    if (*out != NULL && ((*out)->take == NULL || (*out)->current_stream == NULL))
+        *out = NULL;
     return 0;
 }
 
@@ -59,11 +61,11 @@ static int is_plain(PyObject *object) {
 }
 
 static bool find_stream(const dl_exchange *table, py_tensor *tensor) {
-    const dl_device device = tensor->managed->tensor.device;
+    const dl_device *device = &tensor->managed->tensor.device;
     const uintptr_t legacy_handle = 1;
     void *stream = NULL;
-    if (tensor->managed->major != DL_MAJOR_VERSION || device.type != DL_CUDA ||
-        table->current_stream(DL_CUDA, device.number, &stream) != 0)
+    if (tensor->managed->major != DL_MAJOR_VERSION || device->type != DL_CUDA ||
+        table->current_stream(DL_CUDA, device->number, &stream) != 0)
         return false;
     tensor->stream = (uintptr_t)stream == legacy_handle ? 0 : (uintptr_t)stream;
     return true;

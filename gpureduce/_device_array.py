@@ -58,7 +58,7 @@ class DeviceView:
     owner : object
         Holds the memory.
     producer : object
-        The array of another library, or None.
+        The array of another library that works on this device, or None.
     stream : int or None
         The CUDA stream in which its library works, if that is known.
     """
@@ -106,9 +106,8 @@ class DeviceView:
     def follows_us(self) -> bool:
         """Whether what its library does next comes after our work by itself: in the legacy default stream."""
         stream = self.stream
-        if stream is None:
-            interface = getattr(self.producer, "__cuda_array_interface__", None)
-            stream = interface.get("stream") if type(interface) is dict else None
+        if stream is None and self.producer is not None:
+            stream = _stream_of(self.producer, self.index)
         return type(stream) is int and stream in (0, LEGACY_STREAM)
 
     def __repr__(self) -> str:
@@ -422,18 +421,30 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         # Managed memory belongs to no device in particular.
         index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
         _check_device(_core.CUDA, index, device)
-        parts = _core.dlpack_import(_capsule_of(obj, index))
+        parts = _core.dlpack_import(_capsule_of(obj, number))
         if parts[4:6] != (kind, number):
             raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {parts[4:6]}")
     else:
-        index = parts[5]
+        index = number = parts[5]
         _check_device(_core.CUDA, index, device)
     pointer, shape, strides, name, _, _, read_only, owner = parts
     view = _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
     view.producer, view.stream = obj, stream
+    if number != index:  # legacy default streams of two devices do not follow each other
+        view.producer = None
+        _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
     if stream:  # a capsule's has been waited for
         _core.stream_wait(_core.CUDA, index, stream)
     return view
+
+
+def _stream_of(obj: Any, index: int) -> object:
+    # CuPy names a stream of the current device. The kernel is under way: of whom raises, nothing is known.
+    try:
+        interface = _core.call_on(index, partial(getattr, obj, "__cuda_array_interface__", None))
+    except Exception:
+        return None
+    return interface.get("stream") if type(interface) is dict else None
 
 
 def _says(obj: Any, name: str) -> bool:

@@ -199,11 +199,13 @@ Table._fields_ = (
 class Exchange:
     """A type's table of functions that hand out an array's `producer` and name a stream.
 
-    `asked` has the device whose stream was asked for last. `refuses` names the function that fails.
-    `exporter` makes arrays that carry the table.
+    `asked` has the device whose stream was asked for last. `refuses` names the function that fails, `lacks`
+    the one that there is none of. `exporter` makes arrays that carry the table.
     """
 
-    def __init__(self, stream=None, major=1, previous=None, refuses=None, name=b"dlpack_exchange_api"):
+    def __init__(
+        self, stream=None, major=1, previous=None, refuses=None, lacks=None, name=b"dlpack_exchange_api"
+    ):
         def take(array, out):
             out[0] = None if refuses == "take" else array.producer.take()
             return -1 if refuses == "take" else 0
@@ -216,6 +218,8 @@ class Exchange:
         self.asked = []
         self.functions = TAKE(take), CURRENT_STREAM(current_stream)
         self.table = Table(major=major, minor=3, take=self.functions[0], current_stream=self.functions[1])
+        if lacks is not None:
+            setattr(self.table, lacks, type(getattr(self.table, lacks))())
         if previous is not None:
             self.table.previous = ctypes.pointer(previous.table)
         self.capsule = api.PyCapsule_New(ctypes.addressof(self.table), name, None)

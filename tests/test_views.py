@@ -213,16 +213,25 @@ def test_bfloat16_view():
     assert as_view(Exporter(code=4, bits=16)).dtype == ml_dtypes.bfloat16
 
 
-def test_producers_are_asked_while_their_device_is_current(monkeypatch):
-    asked, call_on = [], _core.call_on
+@pytest.fixture
+def devices_entered(monkeypatch):
+    """The CUDA devices that were the current one for a call of a producer."""
+    indices, call_on = [], _core.call_on
 
     def noting(index, function):
-        asked.append((index, function.func.__name__))
+        indices.append(index)
         return call_on(index, function)
 
     monkeypatch.setattr(_core, "call_on", noting)
-    as_view(Exporter((CUDA, 1)))
-    assert asked == [(1, "__dlpack__")]
+    return indices
+
+
+def test_producers_are_asked_while_their_device_is_current(devices_entered):
+    """CuPy names a stream of the current device in its interface, and orders itself there in DLPack."""
+    view = as_view(Exporter((CUDA, 1)))
+    assert devices_entered == [1]
+    assert not view.follows_us()
+    assert devices_entered == [1, 1]
 
 
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
@@ -238,9 +247,15 @@ def test_devices_of_other_makers():
         as_view(Exporter((ROCM, 0)))
 
 
-def test_managed_memory_is_on_every_device():
-    assert as_view(Exporter((MANAGED, 0)), "cuda:1").index == 1
-    assert as_view(Exporter((MANAGED, 0))).index == 0
+def test_managed_memory_is_on_every_device(waits, devices_entered):
+    """Whoever wrote it worked on the producer's device, whose streams those of another do not follow."""
+    producer = Exporter((MANAGED, 0))
+    producer.__cuda_array_interface__ = {"stream": 1}
+    there = as_view(producer, "cuda:1")
+    assert (there.index, there.follows_us()) == (1, False)
+    assert (devices_entered, waits) == ([0], [(_core.CUDA, 0, 1)])
+    here = as_view(producer)
+    assert (here.index, here.follows_us(), len(waits)) == (0, True, 1)
     with pytest.raises(gpureduce.DeviceError):
         as_view(Exporter((MANAGED, 0)), "sim")
 
@@ -285,8 +300,10 @@ def test_the_stream_of_their_work_is_waited_for(stream, waits):
         Exchange(refuses="take"),
         Exchange(refuses="current_stream"),
         Exchange(name=b"another name"),
+        Exchange(lacks="take"),
+        Exchange(lacks="current_stream"),
     ],
-    ids=["newer", "both newer", "take fails", "stream fails", "named otherwise"],
+    ids=["newer", "both newer", "take fails", "stream fails", "named otherwise", "no take", "no stream"],
 )
 def test_otherwise_python_is_asked(exchange):
     exporter = exchange.exporter()
@@ -313,7 +330,7 @@ def test_other_memory_is_given_back():
     exporter = exchange.exporter((CUDA_HOST, 0))
     assert as_view(exporter) is None
     assert (exporter.producer.deleted, exchange.asked, exporter.asked) == (1, [], [])
-    assert as_view(exchange.exporter((MANAGED, 0)), "cuda:1").index == 1
+    assert as_view(exchange.exporter((MANAGED, 1)), "cuda:1").index == 1
 
 
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
@@ -371,6 +388,17 @@ def test_who_comes_after_our_work_by_itself(waits, addresses, device):
     both.__cuda_array_interface__ = {"stream": 0x7F00}
     others = [Exchange(0x7F00).exporter(), Exporter(), both, Interface(stream=0x7F00), Interface()]
     assert [as_view(each).follows_us() for each in others] == [False] * 5
+
+
+def test_whose_interface_raises_is_waited_for():
+    """As that of CuPy's and PyTorch's arrays of some dtypes; by then the kernel is under way."""
+
+    class Raises(Exporter):
+        @property
+        def __cuda_array_interface__(self):
+            raise KeyError("bfloat16")
+
+    assert as_view(Raises()).follows_us() is False
 
 
 def test_dlpack_before_the_interface(waits):
