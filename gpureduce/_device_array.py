@@ -120,6 +120,9 @@ class DeviceArray(DeviceView):
     `to_device` makes one, and reductions along an axis of device arrays return one. Other libraries take it
     without a copy through DLPack or ``__cuda_array_interface__`` (``torch.from_dlpack(a)``,
     ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it back.
+
+    Reductions do not see in which stream others work with it: where that is not the default one, give it to
+    them as ``stream=``.
     """
 
     __slots__ = ("_process", "flat_view")
