@@ -30,10 +30,7 @@ _NAMES = {np.dtype(name): name for name in SUPPORTED if name != "bfloat16"}
 
 
 def _name_of(dtype: np.dtype) -> str:
-    try:
-        return _NAMES[dtype]
-    except KeyError:
-        return dtype.name
+    return _NAMES.get(dtype) or dtype.name
 
 
 def _device_text(kind: int, index: int) -> str:
@@ -432,13 +429,10 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         _check_device(_core.CUDA, index, device)
     pointer, shape, strides, name, _, _, read_only, owner = parts
     view = _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
-    view.producer, view.stream = obj, stream
     if number != index:  # legacy default streams of two devices do not follow each other
-        view.producer = None
         _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
-    if stream:  # a capsule's has been waited for
-        _core.stream_wait(_core.CUDA, index, stream)
-    return view
+        return view
+    return _made_elsewhere(view, obj, stream)  # a capsule's stream has been waited for
 
 
 def _stream_of(obj: Any, index: int) -> object:
@@ -484,11 +478,13 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
         raise ValueError(f"{protocol}: entries are missing or malformed ({error!r})") from error
     if not 0 <= version <= 3:
         raise ValueError(f"{protocol}: version {version}; 0 to 3 are supported")
+    if version < 3:  # it names no stream
+        stream = None
     if interface.get("mask") is not None:
         raise TypeError(f"{protocol}: masked arrays are not supported")
     if not dtype.isnative:
         raise TypeError(f"{protocol}: byte order of {typestr!r} is not supported on a device")
-    if stream is not None and version >= 3 and stream <= 0:
+    if stream is not None and stream <= 0:
         raise ValueError(f"{protocol}: stream {stream} is not valid; 1 is the legacy default stream")
     if not 0 <= pointer < _ADDRESSES:
         raise ValueError(f"{protocol}: {pointer} is no address")
@@ -496,11 +492,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
     index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
     _check_device(_core.CUDA, index, device)
     view = _view(protocol, pointer, shape, strides, _checked_dtype(dtype), index, bool(read_only), obj)
-    # Versions before 3 name no stream. Our own stream comes after what is in the legacy one.
-    view.producer, view.stream = obj, stream if version >= 3 else None
-    if version >= 3 and stream not in (None, LEGACY_STREAM):
-        _core.stream_wait(_core.CUDA, index, stream)
-    return view
+    return _made_elsewhere(view, obj, stream)
 
 
 def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
@@ -532,4 +524,13 @@ def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> 
     view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
     view.kind, view.index = _core.CUDA, index
     view.read_only, view.owner = read_only, owner
+    view.producer = view.stream = None
+    return view
+
+
+def _made_elsewhere(view: DeviceView, producer: object, stream: int | None) -> DeviceView:
+    """Wait for what is to write `view`. Our own stream comes after what is in the legacy default one."""
+    view.producer, view.stream = producer, stream
+    if stream not in (None, 0, LEGACY_STREAM):
+        _core.stream_wait(view.kind, view.index, stream)
     return view
