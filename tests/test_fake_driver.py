@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -104,28 +105,29 @@ def check_results_that_stay():
     """Who works in another stream could change what a kernel still reads, or read what it still writes."""
     there = gpureduce.to_device(HOST, "cuda")
     stream = new_stream()
-    waits = []
 
-    def wait(kind, index, handle, really=_core.stream_wait):
-        waits.append((handle, driver_calls("cuLaunchKernelEx") - launches))
-        really(kind, index, handle)
+    def waits_of(call):
+        """The streams waited for, each with the launches so far, and the result."""
+        waits, launches, really = [], driver_calls("cuLaunchKernelEx"), _core.stream_wait
 
-    _core.stream_wait = wait
-    for producers, expected in ((None, []), (stream, [(stream, 0), (1, 1)])):
-        launches = driver_calls("cuLaunchKernelEx")
+        def wait(kind, index, handle):
+            waits.append((handle, driver_calls("cuLaunchKernelEx") - launches))
+            really(kind, index, handle)
+
+        with mock.patch.object(_core, "stream_wait", wait):
+            result = call()
+        return waits, result
+
+    around = [(stream, 0), (1, 1)]
+    for producers, expected in ((None, []), (stream, around)):
         exporter = tensor(there, Exchange(producers))
-        result = gpureduce.sum(exporter, as_device=True)
+        waits, result = waits_of(lambda exporter=exporter: gpureduce.sum(exporter, as_device=True))
         assert waits == expected
         assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
-        waits.clear()
-    launches = driver_calls("cuLaunchKernelEx")
     place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
-    gpureduce.sum(there, out=tensor(place, Exchange(stream), shape=(), bits=64))
-    assert waits == [(stream, 0), (1, 1)] and place.numpy() == HOST.sum()
-    waits.clear()
-    launches = driver_calls("cuLaunchKernelEx")
-    gpureduce.sum(there, as_device=True, stream=stream)
-    assert waits == [(stream, 0), (1, 1)]
+    out = tensor(place, Exchange(stream), shape=(), bits=64)
+    assert waits_of(lambda: gpureduce.sum(there, out=out))[0] == around and place.numpy() == HOST.sum()
+    assert waits_of(lambda: gpureduce.sum(there, as_device=True, stream=stream))[0] == around
 
 
 def check_bad_streams():

@@ -3,11 +3,11 @@
 import contextlib
 import gc
 import os
-import time
 
 import numpy as np
 import pytest
 from producers import Versioned, api
+from waiting import soon
 
 import gpureduce
 from gpureduce._device_array import DeviceArray, as_view, to_device
@@ -171,14 +171,6 @@ class OnlyInterface:
         return self.array.__cuda_array_interface__
 
 
-def soon(condition):
-    """Wait until something holds: JAX lets go of memory from a thread of its own."""
-    end = time.monotonic() + 10
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
-
-
 def driver_bytes(cupy):
     """Memory of the device in use, whoever allocated it."""
     free, total = cupy.cuda.runtime.memGetInfo()
@@ -204,7 +196,8 @@ def test_view_keeps_their_memory(peer):
     assert peer.used_bytes() > before - 4 * LARGE
     del view
     gc.collect()
-    assert soon(lambda: peer.used_bytes() <= before - 4 * LARGE)
+    # JAX lets go of memory from a thread of its own.
+    assert soon(lambda: peer.used_bytes() <= before - 4 * LARGE, seconds=10)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -433,7 +426,7 @@ def test_they_hold_our_memory(peer, device, monkeypatch):
     np.testing.assert_array_equal(peer.host(theirs), host)
     del theirs
     gc.collect()
-    assert soon(lambda: freed) == [address]
+    assert soon(lambda: freed, seconds=10) == [address]
 
 
 def test_they_may_write(peer_with_views, device):

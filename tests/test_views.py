@@ -214,24 +214,24 @@ def test_bfloat16_view():
 
 
 @pytest.fixture
-def devices_entered(monkeypatch):
-    """The CUDA devices that were the current one for a call of a producer."""
-    indices, call_on = [], _core.call_on
+def asked(monkeypatch):
+    """What producers were asked while a CUDA device was the current one, as (index, function)."""
+    calls, call_on = [], _core.call_on
 
     def noting(index, function):
-        indices.append(index)
+        calls.append((index, function.func.__name__))
         return call_on(index, function)
 
     monkeypatch.setattr(_core, "call_on", noting)
-    return indices
+    return calls
 
 
-def test_producers_are_asked_while_their_device_is_current(devices_entered):
+def test_producers_are_asked_while_their_device_is_current(asked):
     """CuPy names a stream of the current device in its interface, and orders itself there in DLPack."""
     view = as_view(Exporter((CUDA, 1)))
-    assert devices_entered == [1]
+    assert asked == [(1, "__dlpack__")]
     assert not view.follows_us()
-    assert devices_entered == [1, 1]
+    assert asked == [(1, "__dlpack__"), (1, "getattr")]
 
 
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
@@ -247,13 +247,13 @@ def test_devices_of_other_makers():
         as_view(Exporter((ROCM, 0)))
 
 
-def test_managed_memory_is_on_every_device(waits, devices_entered):
+def test_managed_memory_is_on_every_device(waits, asked):
     """Whoever wrote it worked on the producer's device, whose streams those of another do not follow."""
     producer = Exporter((MANAGED, 0))
     producer.__cuda_array_interface__ = {"stream": 1}
     there = as_view(producer, "cuda:1")
     assert (there.index, there.follows_us()) == (1, False)
-    assert (devices_entered, waits) == ([0], [(_core.CUDA, 0, 1)])
+    assert (asked, waits) == ([(0, "__dlpack__")], [(_core.CUDA, 0, 1)])
     here = as_view(producer)
     assert (here.index, here.follows_us(), len(waits)) == (0, True, 1)
     with pytest.raises(gpureduce.DeviceError):
@@ -325,12 +325,13 @@ def test_tensors_of_another_version_are_given_back():
     assert exporter.producer.deleted == 1 and len(exporter.asked) == 1
 
 
-def test_other_memory_is_given_back():
+def test_other_memory_is_given_back(waits):
     exchange = Exchange()
     exporter = exchange.exporter((CUDA_HOST, 0))
     assert as_view(exporter) is None
     assert (exporter.producer.deleted, exchange.asked, exporter.asked) == (1, [], [])
-    assert as_view(exchange.exporter((MANAGED, 1)), "cuda:1").index == 1
+    assert as_view(exchange.exporter((MANAGED, 0)), "cuda:1").index == 1
+    assert waits == [(_core.CUDA, 0, 1)]
 
 
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
