@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpureduce._variants import variants
 from gpureduce.bench.chart import DARK, LIGHT, Palette
-from gpureduce.bench.result import titles
+from gpureduce.bench.result import AUTO, titles
 
 if TYPE_CHECKING:
     from gpureduce._timeline import Timeline
@@ -159,7 +159,7 @@ def _bandwidth(result: BenchResult, ax: Any, palette: Palette) -> Any:
     for row in result.records():
         if (row["op"], row["dtype"]) == (first["op"], first["dtype"]):
             lines.setdefault(row["variant"], []).append((row["n"], row["gb_per_s"]))
-    colours = _rung_colours(palette)
+    colours = {**_rung_colours(palette), AUTO: palette.series[1]}
     for i, (name, points) in enumerate(lines.items()):
         ax.plot(
             *zip(*sorted(points), strict=True),
