@@ -27,19 +27,30 @@ template <class T>
 using SumOut =
     std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
+// CUB indexes with the type of the count. Most callers have an int, which is faster: it gets one where n
+// allows.
+template <class Reduction> cudaError_t by_count(const Work &w, Reduction reduce) {
+    return w.n <= INT32_MAX ? reduce(int32_t(w.n)) : reduce(w.n);
+}
+
 template <class T> cudaError_t sum(Work &w, cudaStream_t stream) {
-    if constexpr (std::is_same_v<SumOut<T>, float> && sizeof(T) == 2) // CUB's Sum would add halves as halves
-        return cub::DeviceReduce::Reduce(w.temp, w.temp_bytes, static_cast<const T *>(w.in),
-                                         static_cast<float *>(w.out), w.n, cuda::std::plus<float>(), 0.0f,
-                                         stream);
-    else
-        return cub::DeviceReduce::Sum(w.temp, w.temp_bytes, static_cast<const T *>(w.in),
-                                      static_cast<SumOut<T> *>(w.out), w.n, stream);
+    return by_count(w, [&](auto n) {
+        const T *in = static_cast<const T *>(w.in);
+        auto *out = static_cast<SumOut<T> *>(w.out);
+        if constexpr (std::is_same_v<SumOut<T>, float> &&
+                      sizeof(T) == 2) // its Sum would add halves as halves
+            return cub::DeviceReduce::Reduce(w.temp, w.temp_bytes, in, out, n, cuda::std::plus<float>(), 0.0f,
+                                             stream);
+        else
+            return cub::DeviceReduce::Sum(w.temp, w.temp_bytes, in, out, n, stream);
+    });
 }
 
 template <class T> cudaError_t max(Work &w, cudaStream_t stream) {
-    return cub::DeviceReduce::Max(w.temp, w.temp_bytes, static_cast<const T *>(w.in), static_cast<T *>(w.out),
-                                  w.n, stream);
+    return by_count(w, [&](auto n) {
+        return cub::DeviceReduce::Max(w.temp, w.temp_bytes, static_cast<const T *>(w.in),
+                                      static_cast<T *>(w.out), n, stream);
+    });
 }
 
 template <class T> cudaError_t argmax(Work &w, cudaStream_t stream) {
@@ -60,9 +71,11 @@ template <class T> struct Multiply {
 template <class T> cudaError_t dot(Work &w, cudaStream_t stream) {
     const auto pairs =
         thrust::make_zip_iterator(static_cast<const T *>(w.in), static_cast<const T *>(w.second));
-    return cub::DeviceReduce::TransformReduce(w.temp, w.temp_bytes, pairs, static_cast<DotTerm<T> *>(w.out),
-                                              w.n, cuda::std::plus<DotTerm<T>>(), Multiply<T>(),
-                                              DotTerm<T>(0), stream);
+    return by_count(w, [&](auto n) {
+        return cub::DeviceReduce::TransformReduce(
+            w.temp, w.temp_bytes, pairs, static_cast<DotTerm<T> *>(w.out), n, cuda::std::plus<DotTerm<T>>(),
+            Multiply<T>(), DotTerm<T>(0), stream);
+    });
 }
 
 // ---- floors ----
