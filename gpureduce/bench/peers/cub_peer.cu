@@ -27,8 +27,8 @@ template <class T>
 using SumOut =
     std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
 
-// CUB indexes with the type of the count. Most callers have an int, which is faster: it gets one where n
-// allows.
+// CUB indexes with the type of the count. Most callers have an int, mostly the faster one: it gets one where
+// n allows.
 template <class Reduction> cudaError_t by_count(const Work &w, Reduction reduce) {
     return w.n <= INT32_MAX ? reduce(int32_t(w.n)) : reduce(w.n);
 }
