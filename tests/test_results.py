@@ -74,7 +74,8 @@ def test_float32_sums_are_faster_than_cubs(peers):
     assert max(ratio.values()) <= 1
     assert max(ratio[k] for k in range(14, 23)) <= 0.90
     assert max(ratio[k] for k in range(23, 26)) <= 0.97
-    assert max(ratio[k] for k in range(28, 31)) <= 0.996  # CUB's is at 0.992 of the best bandwidth
+    assert max(ratio[28], ratio[29]) <= 0.995
+    assert ratio[30] <= 0.996  # where CUB's has 0.992 of the best bandwidth
     share = {k: rows["sum", "float32", k, 0]["gb_per_s"] / best for k in (28, 29, 30)}
     assert share[28] >= 0.98 and share[29] >= 0.985 and share[30] >= 0.985
 

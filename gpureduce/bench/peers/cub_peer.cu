@@ -37,8 +37,8 @@ template <class T> cudaError_t sum(Work &w, cudaStream_t stream) {
     return by_count(w, [&](auto n) {
         const T *in = static_cast<const T *>(w.in);
         auto *out = static_cast<SumOut<T> *>(w.out);
-        if constexpr (std::is_same_v<SumOut<T>, float> &&
-                      sizeof(T) == 2) // its Sum would add halves as halves
+        // CUB's Sum would add halves as halves.
+        if constexpr (std::is_same_v<SumOut<T>, float> && sizeof(T) == 2)
             return cub::DeviceReduce::Reduce(w.temp, w.temp_bytes, in, out, n, cuda::std::plus<float>(), 0.0f,
                                              stream);
         else
