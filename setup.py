@@ -90,10 +90,9 @@ class BuildKernels(Command):
 
 core = Extension(
     "gpureduce._core",
-    sources=sorted(glob("csrc/*.c") + glob("csrc/ptxsim/*.c")),
-    depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
-    + sorted(glob("cuda_kernels/*.def")),
-    include_dirs=["csrc", "csrc/ptxsim", "cuda_kernels"],
+    sources=sorted(glob("csrc/**/*.c", recursive=True)),
+    depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True)),
+    include_dirs=["csrc", "csrc/ptxsim"],
     define_macros=[
         ("_GNU_SOURCE", None),
         ("NPY_NO_DEPRECATED_API", "NPY_1_25_API_VERSION"),

@@ -1,8 +1,8 @@
-"""Compile cuda_kernels/*.cu to the PTX and fatbin files that the package carries.
+"""Compile cuda_kernels/*/*.cu to the PTX and fatbin files that the package carries.
 
 The fatbin is assembled from the very PTX that is shipped and simulated, so both backends run the same code.
-The library of cuda_kernels/cub is built only where GPUREDUCE_CUB asks for it: =1 for the architectures of the
-kernels, or =90,100 and the like for those compute capabilities.
+The library of cuda_kernels/reduce/cub is built only where GPUREDUCE_CUB asks for it: =1 for the architectures
+of the kernels, or =90,100 and the like for those compute capabilities.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from setuptools.errors import CompileError
 # The rungs carry source lines; the many general kernels do not, they would be ten times as large.
 LINES = ["-lineinfo"]
 # -fmad=false keeps a * b + c two roundings, as the simulator computes it.
-INCLUDE_FOLDERS = ["cuda_kernels/include", "cuda_kernels", "csrc"]
+INCLUDE_FOLDERS = ["cuda_kernels/include", "csrc"]
 PTX_FLAGS = [
     *("-ptx", "-fmad=false", "-O3", "-std=c++17"),
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
@@ -32,10 +32,12 @@ ARCHITECTURES = [
 # What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,
 # with and without the instructions of compute capability 9.0.
 FLAT = {"": 90, "_75": 75}
-# A row of variants.def as far as its capability: name, file, ladder, role, ops, backends, capability.
+# The ladders: a folder each, whose own files are rungs, and their tables.
+LADDERS = {"reduce": Path("csrc/reduce/rungs.def")}
+# A row of rungs.def as far as its capability: name, file, ladder, role, ops, backends, capability.
 ROW = re.compile(r"^GR_VARIANT\(\w+, (\w+), \w+, \w+, \w+, \w+, (\d+),", re.MULTILINE)
 
-CUB_SOURCE = Path("cuda_kernels/cub/cub_device_reduce.cu")
+CUB_SOURCE = Path("cuda_kernels/reduce/cub/cub_device_reduce.cu")
 CUB_LIBRARY = "libgpureduce_cub.so"
 CUB_FLAGS = [
     *("-shared", "-O3", "-std=c++17", "-cudart=static", "-DCCCL_DISABLE_NVTX", "-Xfatbin=-compress-all"),
@@ -51,10 +53,7 @@ def build_kernels(destination: Path) -> None:
     depend on, so a second build compiles nothing.
     """
     sources = sorted(path for path in Path("cuda_kernels").rglob("*.cu") if path != CUB_SOURCE)
-    headers = [
-        *sorted(Path("cuda_kernels").glob("*.def")),
-        *sorted(Path("cuda_kernels/include").glob("*.cuh")),
-    ]
+    headers = sorted(Path("cuda_kernels/include").glob("*.cuh"))
     nvcc = find_nvcc()
     print(f"compiling {len(sources)} kernel files with {nvcc}", flush=True)
     common = [nvcc_version(nvcc)]
@@ -65,8 +64,8 @@ def build_kernels(destination: Path) -> None:
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
     # What the headers include from elsewhere: some kernels are compiled at run time.
-    shared = [Path("csrc/dtypes.def"), *Path("csrc").glob("*_params.h")]
-    wanted |= {f"src/include/{path.name}": path for path in shared}
+    shared = [Path("csrc/base/dtypes.def"), *Path("csrc").rglob("params.h")]
+    wanted |= {f"src/include/{path.relative_to('csrc')}": path for path in shared}
     if (asked := os.environ.get("GPUREDUCE_CUB", "0")) not in ("", "0"):
         wanted[CUB_LIBRARY] = _build_cub(nvcc, ",".join(map(str, ARCHITECTURES)) if asked == "1" else asked)
     for (source, name, _), base in zip(jobs, built, strict=True):
@@ -83,8 +82,8 @@ def _builds(source: Path) -> dict[str, int]:
     """Return what a file is built as: a suffix of its name for each PTX target."""
     if source.parent.name == "flat":
         return FLAT
-    rows = ROW.findall(Path("cuda_kernels/variants.def").read_text("utf-8"))
-    return {"": int(dict(rows).get(source.stem, "75"))}
+    table = LADDERS[source.relative_to("cuda_kernels").parts[0]]
+    return {"": int(dict(ROW.findall(table.read_text("utf-8"))).get(source.stem, "75"))}
 
 
 def _compile(nvcc: str, source: Path, name: str, target: int, common: list[str]) -> str:
@@ -97,7 +96,7 @@ def _compile(nvcc: str, source: Path, name: str, target: int, common: list[str])
     if not os.path.exists(f"{base}.fatbin"):
         os.makedirs("build/kernels", exist_ok=True)
         part = f"{base}.{os.getpid()}"
-        lines = LINES if source.parent.name == "cuda_kernels" else []
+        lines = LINES if source.parent.name in LADDERS else []
         _run([nvcc, *ptx_flags, *lines, str(source), "-o", f"{part}.ptx"])
         ptx = Path(f"{part}.ptx")
         ptx.write_bytes(_without_machine_paths(ptx.read_bytes()))

@@ -121,8 +121,9 @@ def library() -> Nvrtc:
 
 @functools.cache
 def _headers() -> dict[str, str]:
-    found = sorted((KERNELS / "src" / "include").iterdir())
-    texts = {path.name: path.read_text("utf-8") for path in found}
+    folder = KERNELS / "src" / "include"
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in found}
     return texts | {"cstdint": _INTEGERS, "stdint.h": _INTEGERS}
 
 

@@ -536,7 +536,7 @@ def _run(
     result, launches, problem = _core.profile(
         data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn
     )
-    file = f"cuda_kernels/{record.file}"
+    file = f"cuda_kernels/reduce/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     threads = kernels[0].block[0] if kernels else 0
     title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads a block"

@@ -1,6 +1,6 @@
 """Each kernel for reductions along axes, at the limits where the plan turns from one to the next; the
 elements are integers of which none is zero, so that one lost or doubled changes a result. See
-csrc/axis_plan.c."""
+csrc/reduce/general/axis.c."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Shapes that reach every way in which the general kernels share out work; see csrc/general_plan.c."""
+"""Shapes that reach every way in which the general kernels share out work; see csrc/reduce/general/plan.c."""
 
 import numpy as np
 import pytest

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "flat_params.h"
+#include "reduce/flat/params.h"
 
 enum { GR_STATE_WORDS = GR_FLAT_SLOT_BYTES / 8 };
 

@@ -4,7 +4,6 @@
 
 #include "by_element.cuh"
 #include "complex.cuh"
-#include "custom_params.h"
 #include "flat.cuh"
 #include "general_axis.cuh"
 #include "general_columns.cuh"
@@ -12,6 +11,7 @@
 #include "general_map.cuh"
 #include "general_rows.cuh"
 #include "general_tiles.cuh"
+#include "reduce/custom/params.h"
 
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
@@ -82,7 +82,7 @@ template <> struct Element<gr_bf16> {
 
 // element_float32 and so on, by NumPy's names.
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) using element_##numpy_name = Element<In>;
-#include "dtypes.def"
+#include "base/dtypes.def"
 #undef GR_DTYPE
 
 // How an input is read.

@@ -1,5 +1,5 @@
 // Element types as the kernels see them. dtypes.def names them; the host sees the same bytes
-// (csrc/element_types.h).
+// (csrc/base/element_types.h).
 #pragma once
 
 #include <cstdint>

@@ -25,5 +25,5 @@
 #define GR_FLAT_BITS_NUMBER(op, F, dtype, In)
 
 #define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_FLAT_OP(dtype, In, kind)
-#include "dtypes.def"
+#include "base/dtypes.def"
 #undef GR_DTYPE

@@ -3,7 +3,7 @@
 
 #include "block_state.cuh"
 #include "chunk.cuh"
-#include "general_params.h"
+#include "reduce/general/params.h"
 
 // The result that a State of all its elements stands for.
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {

@@ -41,5 +41,5 @@ using Absorber = typename std::conditional<std::is_same<typename F::State, typen
 #define GR_TAKES_BITS_NUMBER(op, F, dtype, In)
 
 #define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_GENERAL_OP(dtype, In, kind)
-#include "dtypes.def"
+#include "base/dtypes.def"
 #undef GR_DTYPE

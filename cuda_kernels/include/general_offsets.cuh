@@ -1,7 +1,7 @@
 // Where the elements of a layout lie.
 #pragma once
 
-#include "general_params.h"
+#include "reduce/general/params.h"
 
 // Byte offsets of element number `index` of some dimensions, in the input and in `second`.
 struct Offsets {

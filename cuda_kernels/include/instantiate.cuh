@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "ops.cuh"
-#include "ops.def"
+#include "reduce/ops.def"
 
 #define GR_ENTRY(rung, op, dtype) GR_ENTRY_(rung, op, dtype)
 #define GR_ENTRY_(rung, op, dtype) rung##_##op##_##dtype
@@ -76,5 +76,5 @@
 #define GR_DTYPE_GENERAL(dtype, In, Acc, kind)
 
 #define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##scope(dtype, In, Acc, kind)
-#include "dtypes.def"
+#include "base/dtypes.def"
 #undef GR_DTYPE

@@ -1,9 +1,9 @@
 """Times each way to launch a flat reduction: ``python -m gpureduce.bench.shapes --out FILE``.
 
 `variant="auto"` reduces contiguous elements to one result in a single launch, which it chooses by the bytes
-of the input from the rows of csrc/flat_shapes.def. Here every row is timed at every size, in a graph that
-goes round inputs which are together larger than the L2 cache, as far as 256 inputs are. The figure is the
-median over the replays, in microseconds a reduction.
+of the input from the rows of csrc/reduce/flat/shapes.def. Here every row is timed at every size, in a graph
+that goes round inputs which are together larger than the L2 cache, as far as 256 inputs are. The figure is
+the median over the replays, in microseconds a reduction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-/* Stands in for the library that cuda_kernels/cub is compiled to. */
+/* Stands in for the library that cuda_kernels/reduce/cub is compiled to. */
 #include <stdint.h>
 
-#include "backend.h"
+#include "device/backend.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

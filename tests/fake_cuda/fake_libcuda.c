@@ -9,7 +9,7 @@
 #include "fake_state.h"
 
 #define GR_CUDA_SYMBOL(field, symbol, parameters) EXPORT gr_cu_result symbol parameters;
-#include "cuda_driver.def"
+#include "device/cuda/driver.def"
 #undef GR_CUDA_SYMBOL
 
 static const struct {

@@ -9,7 +9,7 @@ enum { MAX_PLANS = 8 };
 
 static const char *const symbol_names[] = {
 #define GR_CUDA_SYMBOL(field, symbol, parameters) #symbol,
-#include "cuda_driver.def"
+#include "device/cuda/driver.def"
 #undef GR_CUDA_SYMBOL
 };
 

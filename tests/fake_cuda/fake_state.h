@@ -4,14 +4,14 @@
 
 #include <unistd.h>
 
-#include "cuda_driver.h"
+#include "device/cuda/driver.h"
 #include "fake_cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum symbol {
 #define GR_CUDA_SYMBOL(field, symbol, parameters) S_##symbol,
-#include "cuda_driver.def"
+#include "device/cuda/driver.def"
 #undef GR_CUDA_SYMBOL
     SYMBOL_COUNT
 };

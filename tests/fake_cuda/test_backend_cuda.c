@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend.h"
-#include "cuda_driver.h"
+#include "device/backend.h"
+#include "device/cuda/driver.h"
 #include "fake_cuda.h"
 
 #define CHECK(condition)                                                                                     \
@@ -785,7 +785,7 @@ static void test_threads(void) {
 
 static const char *const symbols[] = {
 #define GR_CUDA_SYMBOL(field, symbol, parameters) #symbol,
-#include "cuda_driver.def"
+#include "device/cuda/driver.def"
 #undef GR_CUDA_SYMBOL
 };
 enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };

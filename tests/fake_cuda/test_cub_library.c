@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cub_library.h"
+#include "reduce/ladder/cub.h"
 
 #define CHECK(condition)                                                                                     \
     do {                                                                                                     \

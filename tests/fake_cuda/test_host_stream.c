@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device.h"
+#include "device/device.h"
 #include "fake_cuda.h"
-#include "general.h"
+#include "reduce/general/general.h"
 
 #define CHECK(condition)                                                                                     \
     do {                                                                                                     \
@@ -153,7 +153,7 @@ static void run_well(void) {
 
 static const char *const symbols[] = {
 #define GR_CUDA_SYMBOL(field, symbol, parameters) #symbol,
-#include "cuda_driver.def"
+#include "device/cuda/driver.def"
 #undef GR_CUDA_SYMBOL
 };
 enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };

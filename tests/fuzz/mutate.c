@@ -26,7 +26,7 @@ typedef struct row {
 #define COLLECTIVE(pattern, signature, handler) {pattern, signature},
 #define CONTROL(pattern, signature, kind) {pattern, signature},
 static const row rows[] = {
-#include "opcodes.def"
+#include "text/opcodes.def"
 };
 
 static unsigned below(text *t, size_t limit) {

@@ -4,9 +4,9 @@
    out, 100 over and over, `in` and `out` being arrays. */
 #include <string.h>
 
-#include "counters.h"
 #include "fuzz.h"
-#include "racecheck.h"
+#include "watch/counters.h"
+#include "watch/racecheck.h"
 
 enum { IN_BYTES = 4096, OUT_BYTES = 2048, MAX_PARAMS = 512, BUDGET = 1 << 14, LARGEST = 1 << 16 };
 

@@ -31,7 +31,8 @@ def races(name):
     return (f"tests/test_racecheck.py::test_every_rung_but_the_racy_one_is_clean[float32-{name}]",)
 
 
-KERNELS = "cuda_kernels/"
+KERNELS = "cuda_kernels/reduce/"
+INCLUDE = "cuda_kernels/include/"
 V0 = KERNELS + "v0_interleaved_modulo.cu"
 V2 = KERNELS + "v2_sequential.cu"
 V3 = KERNELS + "v3_first_add_on_load.cu"
@@ -44,12 +45,12 @@ V9 = KERNELS + "v9_single_pass.cu"
 V10 = KERNELS + "v10_many_loads.cu"
 V11 = KERNELS + "v11_clusters.cu"
 V12 = KERNELS + "v12_bulk_copy.cu"
-BLOCK_REDUCE = KERNELS + "include/block_reduce.cuh"
-OPS = KERNELS + "include/ops.cuh"
-UNROLLED_TREE = KERNELS + "include/unrolled_tree.cuh"
-PLACE = KERNELS + "include/place.cuh"
-PLAN = "csrc/launch_plan.c"
-REDUCE = "csrc/reduce.c"
+BLOCK_REDUCE = INCLUDE + "block_reduce.cuh"
+OPS = INCLUDE + "ops.cuh"
+UNROLLED_TREE = INCLUDE + "unrolled_tree.cuh"
+PLACE = INCLUDE + "place.cuh"
+PLAN = "csrc/reduce/ladder/plan.c"
+REDUCE = "csrc/reduce/reduce.c"
 
 SECOND_LOAD = "    if (i + blockDim.x < n)\n"
 SHUFFLE_STAGE = """    if (warp == 0)
@@ -110,7 +111,7 @@ MUTANTS = (
     ),
     Mutant(
         "block of 32 threads accepted",
-        "csrc/variant_registry.h",
+        "csrc/reduce/ladder/registry.h",
         "GR_MIN_BLOCK = 64",
         "GR_MIN_BLOCK = 32",
         ("tests/test_input.py", "tests/test_api.py", "-k", "block_sizes or variant_record"),
@@ -294,7 +295,7 @@ MUTANTS = (
     ),
     Mutant(
         "product of int32 kept in 32 bits",
-        KERNELS + "include/instantiate.cuh",
+        INCLUDE + "instantiate.cuh",
         "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)",
         "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)",
         operators("v0", "prod", "int32"),
@@ -315,7 +316,7 @@ MUTANTS = (
     ),
     Mutant(
         "positions counted in the order of the memory",
-        "csrc/py_args.c",
+        "csrc/python/args.c",
         "result == GR_RESULT_PLACE",
         "result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),

@@ -87,7 +87,7 @@ class Tree:
         name = Path(changed).name
         sources = [
             source
-            for source in sorted(Path("cuda_kernels").glob("*.cu"))
+            for source in sorted(Path("cuda_kernels/reduce").glob("*.cu"))
             if any(path.name == name for path in kernels._with_includes(source))
         ]
         kept = {}

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "hooks.h"
 #include "sim.h"
+#include "watch/hooks.h"
 
 /* Keeps what happened as text, a line an event, of one host thread. */
 typedef struct recorder {

@@ -1,0 +1,18 @@
+/* The element types of dtypes.def as the host stores them; the kernels have their own in include/types.cuh.
+ */
+#ifndef GR_BASE_ELEMENT_TYPES_H
+#define GR_BASE_ELEMENT_TYPES_H
+
+#include <stdint.h>
+
+typedef uint8_t gr_bool;
+typedef uint16_t gr_f16;
+typedef uint16_t gr_bf16;
+typedef struct gr_c64 {
+    float re, im;
+} gr_c64;
+typedef struct gr_c128 {
+    double re, im;
+} gr_c128;
+
+#endif

@@ -1,0 +1,146 @@
+/* The one interface behind which the CUDA driver and the PTX simulator stand. */
+#ifndef GR_DEVICE_BACKEND_H
+#define GR_DEVICE_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef uint64_t gr_devptr;
+
+typedef enum gr_device_kind { GR_DEVICE_CUDA, GR_DEVICE_SIM } gr_device_kind;
+
+typedef struct gr_device_info {
+    gr_device_kind kind;
+    int index;
+    char name[256];
+    int capability_major, capability_minor; /* the compute capability, 0.0 on the simulator */
+    uint32_t multiprocessors;
+    uint32_t threads_per_multiprocessor;
+    uint64_t memory_bytes;            /* total device memory */
+    uint64_t memory_bytes_per_second; /* peak, by its clock and the width of its bus; 0 on the simulator */
+    int driver_version;               /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
+} gr_device_info;
+
+/* A compiled rung as the package ships it. Both texts live as long as the backend. */
+typedef struct gr_image {
+    const char *name; /* the rung, for messages */
+    const void *data; /* fatbin for CUDA; NUL-terminated PTX text for the simulator */
+    size_t size;      /* bytes, the NUL not counted */
+} gr_image;
+
+/* A stream as the driver has it; 0 is the legacy default stream, with which other libraries' are ordered. */
+typedef uint64_t gr_stream;
+typedef struct gr_event gr_event;
+
+/* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
+typedef struct gr_module gr_module;
+typedef struct gr_kernel gr_kernel;
+
+/* A reduction whose kernels a library launches by itself, into `stream`. With temp 0 it only says how many
+   bytes that has to have. Returns 0 or the library's own error code. */
+typedef int gr_library_function(gr_devptr temp, size_t *temp_bytes, gr_devptr in, gr_devptr out, uint64_t n,
+                                void *stream);
+
+typedef struct gr_library_call {
+    const char *name; /* for messages */
+    gr_library_function *run;
+    const char *(*describe)(int code);
+    gr_devptr temp;
+    size_t *temp_bytes;
+    gr_devptr in, out;
+    uint64_t n;
+} gr_library_call;
+
+typedef struct gr_launch {
+    const gr_library_call *library; /* when there is one, it takes the place of all that follows */
+    const gr_kernel *kernel;
+    uint32_t grid[2]; /* blocks along x and y */
+    uint32_t block;
+    uint32_t shared_bytes; /* dynamic shared memory */
+    uint32_t cluster;      /* blocks of a cluster, along x; 0 or 1: no clusters */
+    gr_stream stream;
+    bool overlap;       /* may start while the kernel before it ends; it waits by itself where it has to */
+    const void *params; /* laid out as PTX does: each parameter at its natural alignment */
+    size_t param_bytes;
+} gr_launch;
+
+/* Asked from time to time during long work, on the calling thread; true stops it. */
+typedef struct gr_interrupt {
+    bool (*pending)(void *arg);
+    void *arg;
+} gr_interrupt;
+
+typedef struct gr_backend gr_backend;
+
+/* Work beside the default stream, and memory of the host that a device copies from by itself. On the
+   simulator all of it is done by the time a call returns. */
+typedef struct gr_stream_ops {
+    bool maps; /* kernels reach the memory of host_alloc */
+    /* *mapped is its address for kernels, 0 where they cannot reach it. */
+    gr_status (*host_alloc)(gr_backend *self, size_t bytes, void **out, gr_devptr *mapped, gr_error *error);
+    void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed, here and below */
+    /* Whether a device may copy from this memory while the caller goes on; *mapped as above. */
+    bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
+
+    gr_status (*stream_open)(gr_backend *self, gr_stream *out, gr_error *error);
+    void (*stream_close)(gr_backend *self, gr_stream stream);
+    gr_status (*event_open)(gr_backend *self, gr_event **out, gr_error *error);
+    void (*event_close)(gr_backend *self, gr_event *event);
+    gr_status (*copy)(gr_backend *self, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                      gr_error *error);
+    gr_status (*record)(gr_backend *self, gr_stream stream, gr_event *event, gr_error *error);
+    /* What comes next in the stream waits for the event. */
+    gr_status (*follow)(gr_backend *self, gr_stream stream, gr_event *event, gr_error *error);
+    gr_status (*event_done)(gr_backend *self, gr_event *event, bool *done, gr_error *error);
+    gr_status (*event_wait)(gr_backend *self, gr_event *event, gr_error *error);
+} gr_stream_ops;
+
+struct gr_backend {
+    gr_device_info info;
+    const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
+    bool hopper;              /* runs kernels built for compute capability 9.0 */
+    const gr_stream_ops *streams;
+
+    void (*close)(gr_backend *self);
+    gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);
+    void (*free)(gr_backend *self, gr_devptr address); /* address 0 is allowed */
+    gr_status (*upload)(gr_backend *self, gr_devptr to, const void *from, size_t bytes, gr_error *error);
+    gr_status (*download)(gr_backend *self, void *to, gr_devptr from, size_t bytes, gr_error *error);
+    gr_status (*load)(gr_backend *self, const gr_image *image, gr_module **out, gr_error *error);
+    void (*unload)(gr_backend *self, gr_module *module);
+    gr_status (*find)(gr_backend *self, gr_module *module, const char *entry, gr_kernel **out,
+                      gr_error *error);
+    gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
+                        gr_error *error);
+    gr_status (*sync)(gr_backend *self, gr_error *error);
+    /* Takes the backend's own lock, or gives it back: a child of a fork must not find it taken. May be NULL.
+     */
+    void (*hold)(gr_backend *self, bool taken);
+    /* Makes the device current for other libraries in this thread, until `leave`. NULL on the simulator. */
+    gr_status (*enter)(gr_backend *self, gr_error *error);
+    void (*leave)(gr_backend *self);
+    /* Returns when the work in a stream is done, of ours or, as its CUstream, of another library. */
+    gr_status (*wait)(gr_backend *self, gr_stream stream, gr_error *error);
+    /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a
+       repeat, the mean of its launches, in microseconds. NULL where time has no meaning (the simulator). */
+    gr_status (*time)(gr_backend *self, const gr_launch *launches, size_t count, size_t repeats,
+                      double *microseconds, gr_error *error);
+};
+
+/* Opens a device. On success *out owns it until (*out)->close. Without a driver or with an index that is
+   not there the status is GR_ERR_DEVICE and the message says which. */
+gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error);
+gr_status gr_backend_sim_open(gr_backend **out, gr_error *error);
+
+/* The number of CUDA devices; GR_ERR_DEVICE with the reason when there is no usable driver. */
+gr_status gr_backend_cuda_count(int *count, gr_error *error);
+/* What is known of CUDA device `index` without making a context on it. */
+gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error);
+
+/* The number of the CUDA device that an address lies on; GR_ERR_DEVICE when it lies on none. */
+gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error);
+
+#endif

@@ -1,0 +1,586 @@
+/* The CUDA driver behind the interface of backend.h: a device's primary context, which other CUDA libraries
+   in the process share, and work in the legacy default stream, which is ordered with theirs. Every operation
+   makes the context current for its own time only, so that any thread may call and finds its own context
+   again. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda/backend.h"
+
+/* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
+   a cluster. */
+enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
+
+struct gr_kernel {
+    gr_kernel *next;
+    gr_cu_function function;
+    uint32_t static_shared;
+    char name[];
+};
+
+struct gr_module {
+    gr_cu_module handle;
+    const char *name;
+    pthread_mutex_t lock; /* guards the list; its kernels live until the module goes */
+    gr_kernel *kernels;
+};
+
+gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error) {
+    gr_status status = gr_cuda_check_process(error);
+    if (status != GR_OK)
+        return status;
+    return gr_cuda_check(self->driver, self->driver->context_push(self->context), error,
+                         "making the context of cuda:%d current", self->base.info.index);
+}
+
+gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error) {
+    gr_cu_context popped = NULL;
+    gr_cu_result result = self->driver->context_pop(&popped);
+    if (status != GR_OK)
+        return status;
+    return gr_cuda_check(self->driver, result, error, "restoring the caller's CUDA context");
+}
+
+static gr_status cuda_enter(gr_backend *base, gr_error *error) {
+    return gr_cuda_enter(as_cuda(base), error);
+}
+
+static void cuda_leave(gr_backend *base) {
+    gr_error ignored;
+    gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
+}
+
+static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_deviceptr address = 0;
+    gr_cu_result result = self->driver->alloc(&address, bytes ? bytes : 16); /* the driver refuses 0 */
+    if (result == GR_CU_OUT_OF_MEMORY) {
+        size_t free_bytes = 0, total_bytes = 0;
+        if (self->driver->memory_info(&free_bytes, &total_bytes) == GR_CU_SUCCESS)
+            status = gr_cuda_check(self->driver, result, error,
+                                   "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free", bytes,
+                                   base->info.index, free_bytes, total_bytes);
+    }
+    if (status == GR_OK)
+        status = gr_cuda_check(self->driver, result, error, "allocating %zu bytes on cuda:%d", bytes,
+                               base->info.index);
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK && address)
+        self->driver->free(address);
+    if (status == GR_OK)
+        *out = address;
+    return status;
+}
+
+static void cuda_free(gr_backend *base, gr_devptr address) {
+    cuda_backend *self = as_cuda(base);
+    gr_error ignored;
+    if (!address || gr_cuda_enter(self, &ignored) != GR_OK)
+        return;
+    self->driver->free(address);
+    gr_cuda_leave(self, GR_OK, &ignored);
+}
+
+static gr_status cuda_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes,
+                             gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    if (bytes)
+        status = gr_cuda_check(self->driver, self->driver->upload(to, from, bytes), error,
+                               "copying %zu bytes to cuda:%d", bytes, base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status cuda_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    if (bytes)
+        status = gr_cuda_check(self->driver, self->driver->download(to, from, bytes), error,
+                               "copying %zu bytes from cuda:%d", bytes, base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status load_image(cuda_backend *self, const gr_image *image, gr_cu_module *out, gr_error *error) {
+    char log[768] = "";
+    int options[] = {GR_CU_JIT_ERROR_LOG, GR_CU_JIT_ERROR_LOG_SIZE};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    gr_cu_result result = self->driver->module_load(out, image->data, 2, options, values);
+    gr_status status = gr_cuda_check(self->driver, result, error, "loading the kernels of %s on cuda:%d",
+                                     image->name, self->base.info.index);
+    if (status != GR_OK && *log) {
+        gr_error plain = *error;
+        gr_fail(error, status, "%.640s\n%s", plain.message, log);
+    }
+    return status;
+}
+
+static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_module handle = NULL;
+    gr_module *module = calloc(1, sizeof *module);
+    if (!module)
+        status = gr_fail(error, GR_ERR_MEMORY, "out of memory loading the kernels of %s", image->name);
+    else
+        status = load_image(self, image, &handle, error);
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK) {
+        if (handle)
+            self->driver->module_unload(handle);
+        free(module);
+        return status;
+    }
+    module->handle = handle;
+    module->name = image->name;
+    pthread_mutex_init(&module->lock, NULL);
+    *out = module;
+    return GR_OK;
+}
+
+static void cuda_unload(gr_backend *base, gr_module *module) {
+    cuda_backend *self = as_cuda(base);
+    gr_error ignored;
+    if (!module)
+        return;
+    if (gr_cuda_enter(self, &ignored) == GR_OK) {
+        self->driver->module_unload(module->handle);
+        gr_cuda_leave(self, GR_OK, &ignored);
+    }
+    while (module->kernels) {
+        gr_kernel *kernel = module->kernels;
+        module->kernels = kernel->next;
+        free(kernel);
+    }
+    pthread_mutex_destroy(&module->lock);
+    free(module);
+}
+
+/* Asks the driver for a kernel; the caller owns *out. */
+static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *entry, gr_kernel **out,
+                             gr_error *error) {
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    const gr_cuda_driver *driver = self->driver;
+    gr_cu_function function = NULL;
+    int static_shared = 0;
+    status = gr_cuda_check(driver, driver->module_function(&function, module->handle, entry), error,
+                           "finding the kernel %s of %s", entry, module->name);
+    /* Reading an attribute also completes a lazy load, which must not happen while a graph is captured. */
+    if (status == GR_OK)
+        status = gr_cuda_check(driver,
+                               driver->function_get(&static_shared, GR_CU_FUNCTION_STATIC_SHARED, function),
+                               error, "reading the attributes of %s", entry);
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK)
+        return status;
+
+    size_t size = strlen(entry) + 1;
+    gr_kernel *kernel = calloc(1, sizeof *kernel + size);
+    if (!kernel)
+        return gr_fail(error, GR_ERR_MEMORY, "out of memory finding the kernel %s", entry);
+    memcpy(kernel->name, entry, size);
+    kernel->function = function;
+    kernel->static_shared = (uint32_t)static_shared;
+    *out = kernel;
+    return GR_OK;
+}
+
+static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
+                           gr_error *error) {
+    /* Before the lock: a forked child may have inherited it taken. */
+    gr_status status = gr_cuda_check_process(error);
+    if (status != GR_OK)
+        return status;
+    pthread_mutex_lock(&module->lock);
+    gr_kernel *kernel = module->kernels;
+    while (kernel && strcmp(kernel->name, entry) != 0)
+        kernel = kernel->next;
+    if (!kernel) {
+        status = make_kernel(as_cuda(base), module, entry, &kernel, error);
+        if (status == GR_OK) {
+            kernel->next = module->kernels;
+            module->kernels = kernel;
+        }
+    }
+    pthread_mutex_unlock(&module->lock);
+    if (status == GR_OK)
+        *out = kernel;
+    return status;
+}
+
+/* Lets the kernel have the dynamic shared memory of this launch. What is set is always all that the device
+   can give, so that threads with different launches of one kernel cannot lower each other's limit. */
+static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_error *error) {
+    const gr_kernel *kernel = launch->kernel;
+    if (launch->library || launch->shared_bytes + kernel->static_shared <= DEFAULT_SHARED_BYTES)
+        return GR_OK;
+    uint32_t most =
+        self->shared_per_block > kernel->static_shared ? self->shared_per_block - kernel->static_shared : 0;
+    if (launch->shared_bytes > most)
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "launching %s: %u bytes of dynamic shared memory asked, cuda:%d allows %u",
+                       kernel->name, launch->shared_bytes, self->base.info.index, most);
+    return gr_cuda_check(
+        self->driver,
+        self->driver->function_set(kernel->function, GR_CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)most), error,
+        "allowing %s %u bytes of shared memory", kernel->name, most);
+}
+
+static gr_status permit_cluster(cuda_backend *self, const gr_launch *launch, gr_error *error) {
+    const gr_kernel *kernel = launch->kernel;
+    const gr_device_info *info = &self->base.info;
+    if (launch->library || launch->cluster <= 1)
+        return GR_OK;
+    if (!self->base.hopper)
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "launching %s: clusters of blocks need compute capability 9.0, cuda:%d has %d.%d",
+                       kernel->name, info->index, info->capability_major, info->capability_minor);
+    if (launch->cluster <= DEFAULT_CLUSTER)
+        return GR_OK;
+    return gr_cuda_check(self->driver,
+                         self->driver->function_set(kernel->function, GR_CU_FUNCTION_ANY_CLUSTER, 1), error,
+                         "allowing %s clusters of %u blocks", kernel->name, launch->cluster);
+}
+
+static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *error) {
+    gr_status status = permit_shared(self, launch, error);
+    return status == GR_OK ? permit_cluster(self, launch, error) : status;
+}
+
+static const char *name_of(const gr_launch *launch) {
+    return launch->library ? launch->library->name : launch->kernel->name;
+}
+
+static gr_status enqueue_library(const gr_library_call *call, gr_cu_stream stream, gr_error *error) {
+    int code = call->run(call->temp, call->temp_bytes, call->in, call->out, call->n, stream);
+    if (code == 0)
+        return GR_OK;
+    return gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->name, call->describe(code));
+}
+
+static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
+    if (launch->library)
+        return enqueue_library(launch->library, stream, error);
+    size_t bytes = launch->param_bytes;
+    /* The driver copies the parameters now, and does not write to them. */
+    void *params[] = {GR_CU_LAUNCH_PARAM_BUFFER, (void *)(uintptr_t)launch->params, GR_CU_LAUNCH_PARAM_BYTES,
+                      &bytes, GR_CU_LAUNCH_PARAM_END};
+    gr_cu_launch_attribute attributes[2];
+    unsigned count = 0;
+    if (launch->overlap)
+        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
+    if (launch->cluster > 1)
+        attributes[count++] =
+            (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_CLUSTER, .value.cluster = {launch->cluster, 1, 1}};
+    const gr_cu_launch_config config = {
+        .grid = {launch->grid[0], launch->grid[1], 1},
+        .block = {launch->block, 1, 1},
+        .shared_bytes = launch->shared_bytes,
+        .stream = stream,
+        .attributes = attributes,
+        .attribute_count = count,
+    };
+    const gr_cu_result result = self->driver->launch(&config, launch->kernel->function, NULL, params);
+    return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
+}
+
+/* Kernels of a reduction are short and cannot be recalled once launched, so nothing here asks `interrupt`. */
+static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
+                             gr_error *error) {
+    (void)interrupt;
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    status = permit(self, launch, error);
+    if (status == GR_OK)
+        status = enqueue(self, launch, gr_cuda_stream(launch->stream), error);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status wait_for_default_stream(cuda_backend *self, gr_error *error) {
+    return gr_cuda_check(self->driver, self->driver->stream_wait(GR_CU_STREAM_LEGACY), error,
+                         "waiting for the work on cuda:%d", self->base.info.index);
+}
+
+static gr_status cuda_sync(gr_backend *base, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    return gr_cuda_leave(self, wait_for_default_stream(self, error), error);
+}
+
+static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_result result = self->driver->stream_wait(gr_cuda_stream(stream));
+    return gr_cuda_leave(
+        self, gr_cuda_check(self->driver, result, error, "waiting for a stream on cuda:%d", base->info.index),
+        error);
+}
+
+/* What one call of `time` holds. */
+typedef struct timing {
+    const gr_cuda_driver *driver;
+    gr_cu_stream stream;
+    gr_cu_graph graph;
+    gr_cu_graph_exec exec;
+    gr_cu_event start, stop;
+    const char *name; /* of the first launch, for messages */
+} timing;
+
+static gr_status timing_check(const timing *t, gr_cu_result result, const char *step, gr_error *error) {
+    return gr_cuda_check(t->driver, result, error, "timing %s: %s", t->name, step);
+}
+
+static gr_status capture(cuda_backend *self, timing *t, const gr_launch *launches, size_t count,
+                         gr_error *error) {
+    gr_status status = timing_check(t, t->driver->capture_begin(t->stream, GR_CU_CAPTURE_THREAD_LOCAL),
+                                    "starting the capture", error);
+    if (status != GR_OK)
+        return status;
+    for (size_t i = 0; i < count && status == GR_OK; i++)
+        status = enqueue(self, &launches[i], t->stream, error);
+    gr_cu_result ended = t->driver->capture_end(t->stream, &t->graph); /* after a failed launch, too */
+    return status == GR_OK ? timing_check(t, ended, "ending the capture", error) : status;
+}
+
+static gr_status make_timing(cuda_backend *self, timing *t, const gr_launch *launches, size_t count,
+                             gr_error *error) {
+    const gr_cuda_driver *driver = t->driver;
+    gr_status status = GR_OK;
+    for (size_t i = 0; i < count && status == GR_OK; i++)
+        status = permit(self, &launches[i], error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->event_create(&t->start, 0), "making an event", error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->event_create(&t->stop, 0), "making an event", error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->stream_create(&t->stream, GR_CU_STREAM_NON_BLOCKING),
+                              "making a stream", error);
+    if (status == GR_OK)
+        status = capture(self, t, launches, count, error);
+    if (status == GR_OK)
+        status =
+            timing_check(t, driver->graph_instantiate(&t->exec, t->graph, 0), "preparing the graph", error);
+    return status;
+}
+
+static gr_status time_once(const timing *t, float *milliseconds, gr_error *error) {
+    const gr_cuda_driver *driver = t->driver;
+    gr_status status =
+        timing_check(t, driver->event_record(t->start, t->stream), "recording the start", error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->graph_launch(t->exec, t->stream), "launching the graph", error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->event_record(t->stop, t->stream), "recording the end", error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->event_wait(t->stop), "waiting for the end", error);
+    if (status == GR_OK)
+        status = timing_check(t, driver->event_elapsed(milliseconds, t->start, t->stop), "reading the time",
+                              error);
+    return status;
+}
+
+static void release_timing(const timing *t) {
+    const gr_cuda_driver *driver = t->driver;
+    if (t->stream)
+        driver->stream_wait(t->stream); /* the caller may free the buffers next */
+    if (t->exec)
+        driver->graph_exec_destroy(t->exec);
+    if (t->graph)
+        driver->graph_destroy(t->graph);
+    if (t->stream)
+        driver->stream_destroy(t->stream);
+    if (t->stop)
+        driver->event_destroy(t->stop);
+    if (t->start)
+        driver->event_destroy(t->start);
+}
+
+static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t count, size_t repeats,
+                           double *microseconds, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    if (count == 0)
+        return gr_fail(error, GR_ERR_VALUE, "timing needs at least one launch");
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    timing t = {.driver = self->driver, .name = name_of(&launches[0])};
+    /* The stream of our own is not ordered with the default stream, where the input may still be on its way.
+     */
+    status = wait_for_default_stream(self, error);
+    if (status == GR_OK)
+        status = make_timing(self, &t, launches, count, error);
+    if (status == GR_OK)
+        status = timing_check(&t, t.driver->graph_launch(t.exec, t.stream), "warming up", error);
+    for (size_t i = 0; i < repeats && status == GR_OK; i++) {
+        float milliseconds = 0.0F;
+        status = time_once(&t, &milliseconds, error);
+        microseconds[i] = 1000.0 * (double)milliseconds / (double)count;
+    }
+    release_timing(&t);
+    return gr_cuda_leave(self, status, error);
+}
+
+static void cuda_close(gr_backend *base) {
+    cuda_backend *self = as_cuda(base);
+    gr_error ignored;
+    if (!self)
+        return;
+    if (self->context && gr_cuda_check_process(&ignored) == GR_OK)
+        self->driver->context_release(self->device);
+    free(self);
+}
+
+gr_status gr_backend_cuda_count(int *count, gr_error *error) {
+    const gr_cuda_driver *driver;
+    gr_status status = gr_cuda_driver_get(&driver, error);
+    if (status != GR_OK)
+        return status;
+    int present = 0;
+    status = gr_cuda_check(driver, driver->device_count(&present), error, "counting the CUDA devices");
+    if (status != GR_OK)
+        return status;
+    if (present == 0)
+        return gr_fail(error, GR_ERR_DEVICE, "the CUDA driver is present, but it reports no device");
+    *count = present;
+    return GR_OK;
+}
+
+static gr_status find_device(int index, const gr_cuda_driver **driver, gr_cu_device *device,
+                             gr_error *error) {
+    int count = 0;
+    gr_status status = gr_backend_cuda_count(&count, error);
+    if (status == GR_OK && (index < 0 || index >= count))
+        status =
+            gr_fail(error, GR_ERR_DEVICE, "cuda:%d: no such device; %d CUDA device(s) present", index, count);
+    if (status == GR_OK)
+        status = gr_cuda_driver_get(driver, error);
+    if (status == GR_OK)
+        status =
+            gr_cuda_check(*driver, (*driver)->device_get(device, index), error, "opening cuda:%d", index);
+    return status;
+}
+
+static gr_status read_attribute(const gr_cuda_driver *driver, gr_cu_device device, int attribute, int *value,
+                                gr_error *error) {
+    return gr_cuda_check(driver, driver->device_attribute(value, attribute, device), error,
+                         "reading device attribute %d", attribute);
+}
+
+static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr_device_info *info,
+                           gr_error *error) {
+    int multiprocessors = 0, threads = 0, clock_khz = 0, bus_bits = 0;
+    const struct {
+        int attribute, *value;
+    } wanted[] = {{GR_CU_DEVICE_CAPABILITY_MAJOR, &info->capability_major},
+                  {GR_CU_DEVICE_CAPABILITY_MINOR, &info->capability_minor},
+                  {GR_CU_DEVICE_MULTIPROCESSORS, &multiprocessors},
+                  {GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &threads},
+                  {GR_CU_DEVICE_MEMORY_CLOCK_KHZ, &clock_khz},
+                  {GR_CU_DEVICE_MEMORY_BUS_BITS, &bus_bits}};
+    size_t memory = 0;
+    gr_status status = gr_cuda_check(driver, driver->device_name(info->name, (int)sizeof info->name, device),
+                                     error, "reading the device's name");
+    for (size_t i = 0; status == GR_OK && i < sizeof wanted / sizeof *wanted; ++i)
+        status = read_attribute(driver, device, wanted[i].attribute, wanted[i].value, error);
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, driver->device_memory(&memory, device), error,
+                               "reading the device's memory size");
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, driver->driver_version(&info->driver_version), error,
+                               "reading the driver's version");
+    info->multiprocessors = (uint32_t)multiprocessors;
+    info->threads_per_multiprocessor = (uint32_t)threads;
+    info->memory_bytes = memory;
+    /* Two transfers a clock: it is double data rate. */
+    info->memory_bytes_per_second = 2 * 1000 * (uint64_t)clock_khz * (uint64_t)bus_bits / 8;
+    return status;
+}
+
+gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error) {
+    const gr_cuda_driver *driver;
+    gr_cu_device device;
+    gr_status status = find_device(index, &driver, &device, error);
+    if (status != GR_OK)
+        return status;
+    *info = (gr_device_info){.kind = GR_DEVICE_CUDA, .index = index};
+    return read_info(driver, device, info, error);
+}
+
+gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error) {
+    const gr_cuda_driver *driver;
+    gr_status status = gr_cuda_driver_get(&driver, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_cuda_check(driver, driver->pointer_attribute(index, GR_CU_POINTER_DEVICE, address), error,
+                           "looking up the device of address 0x%llx", (unsigned long long)address);
+    if (status == GR_OK && *index < 0) /* host memory, where devices reach all of it */
+        status = gr_fail(error, GR_ERR_DEVICE, "address 0x%llx lies on no CUDA device",
+                         (unsigned long long)address);
+    return status;
+}
+
+static const gr_backend cuda_operations = {
+    .streams = &gr_cuda_stream_ops,
+    .image_suffix = ".fatbin",
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .load = cuda_load,
+    .unload = cuda_unload,
+    .find = cuda_find,
+    .launch = cuda_launch,
+    .sync = cuda_sync,
+    .enter = cuda_enter,
+    .leave = cuda_leave,
+    .wait = cuda_wait,
+    .time = cuda_time,
+};
+
+gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
+    const gr_cuda_driver *driver = NULL;
+    gr_cu_device device = 0;
+    int shared = 0;
+    gr_status status = find_device(index, &driver, &device, error);
+    if (status != GR_OK)
+        return status;
+    cuda_backend *self = calloc(1, sizeof *self);
+    if (!self)
+        return gr_fail(error, GR_ERR_MEMORY, "out of memory opening cuda:%d", index);
+    self->base = cuda_operations;
+    self->base.info = (gr_device_info){.kind = GR_DEVICE_CUDA, .index = index};
+    self->driver = driver;
+    self->device = device;
+    status = read_info(driver, device, &self->base.info, error);
+    self->base.hopper = self->base.info.capability_major >= 9;
+    if (status == GR_OK)
+        status = read_attribute(driver, device, GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN, &shared, error);
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, driver->context_retain(&self->context, device), error,
+                               "making a context on cuda:%d", index);
+    if (status != GR_OK) {
+        cuda_close(&self->base);
+        return status;
+    }
+    self->shared_per_block = (uint32_t)shared;
+    *out = &self->base;
+    return GR_OK;
+}

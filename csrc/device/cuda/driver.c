@@ -1,0 +1,116 @@
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/process.h"
+
+/* The driver is one for the process, and so is this record of it. */
+static struct {
+    pthread_mutex_t lock;
+    void *library;
+    gr_cuda_driver table;
+    /* The process that initialised the driver, or is doing so; 0 before. Read without the lock, because a
+       child forked in the middle of the initialisation inherits the lock taken. */
+    atomic_int owner;
+    bool ready;
+} driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+#define GR_CUDA_SYMBOL(field, symbol, parameters) {#symbol, offsetof(gr_cuda_driver, field)},
+#include "device/cuda/driver.def"
+#undef GR_CUDA_SYMBOL
+};
+
+static gr_status open_library(gr_error *error) {
+    const char *path = getenv("GPUREDUCE_LIBCUDA");
+    if (!path || !*path)
+        path = "libcuda.so.1";
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return gr_fail(error, GR_ERR_DEVICE, "no CUDA driver: %s", dlerror());
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        if (!address) {
+            dlclose(library);
+            return gr_fail(error, GR_ERR_DEVICE, "%s has no %s: the CUDA driver is too old (11.8 is needed)",
+                           path, symbols[i].name);
+        }
+        memcpy((char *)&driver.table + symbols[i].offset, &address, sizeof address);
+    }
+    driver.library = library;
+    return GR_OK;
+}
+
+static gr_status initialise(gr_error *error) {
+    if (!driver.library) {
+        gr_status status = open_library(error);
+        if (status != GR_OK)
+            return status;
+    }
+    gr_cu_result result = driver.table.init(0);
+    if (result == GR_CU_SUCCESS)
+        return GR_OK;
+    const char *hint = "";
+    if (result == GR_CU_NOT_INITIALIZED)
+        hint = " (in a child forked from a process that used CUDA? start it with the spawn method)";
+    gr_cuda_check(&driver.table, result, error, "initialising the CUDA driver%s", hint);
+    return error->status = GR_ERR_DEVICE; /* whatever the reason, there is no usable device */
+}
+
+gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error) {
+    gr_status status = gr_cuda_check_process(error);
+    if (status != GR_OK)
+        return status;
+    pthread_mutex_lock(&driver.lock);
+    if (!driver.ready) {
+        atomic_store(&driver.owner, gr_process());
+        status = initialise(error);
+        driver.ready = status == GR_OK;
+        if (!driver.ready)
+            atomic_store(&driver.owner, 0);
+    }
+    pthread_mutex_unlock(&driver.lock);
+    if (status == GR_OK)
+        *out = &driver.table;
+    return status;
+}
+
+gr_status gr_cuda_check_process(gr_error *error) {
+    int owner = atomic_load(&driver.owner);
+    if (owner == 0 || owner == gr_process())
+        return GR_OK;
+    return gr_fail(
+        error, GR_ERR_DEVICE,
+        "CUDA was initialised in the parent process (pid %d); a forked child cannot use it, start it "
+        "with the spawn method",
+        owner);
+}
+
+gr_status gr_cuda_check(const gr_cuda_driver *table, gr_cu_result result, gr_error *error, const char *doing,
+                        ...) {
+    if (result == GR_CU_SUCCESS)
+        return GR_OK;
+    char what[512];
+    va_list arguments;
+    va_start(arguments, doing);
+    vsnprintf(what, sizeof what, doing, arguments);
+    va_end(arguments);
+
+    const char *name = NULL, *text = NULL;
+    table->error_name(result, &name);
+    table->error_text(result, &text);
+    gr_status status = result == GR_CU_OUT_OF_MEMORY ? GR_ERR_MEMORY : GR_ERR_DEVICE;
+    if (!name)
+        return gr_fail(error, status, "%s: CUDA error %d", what, result);
+    return gr_fail(error, status, "%s: %s: %s", what, name, text ? text : "no description");
+}

@@ -1,0 +1,97 @@
+/* The CUDA driver library, opened at first use. No CUDA header is needed: the few types and constants of
+   its ABI that we use are declared here. */
+#ifndef GR_DEVICE_CUDA_DRIVER_H
+#define GR_DEVICE_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef int gr_cu_result;
+typedef int gr_cu_device;
+typedef uint64_t gr_cu_deviceptr;
+typedef struct gr_cu_context_handle *gr_cu_context;
+typedef struct gr_cu_module_handle *gr_cu_module;
+typedef struct gr_cu_function_handle *gr_cu_function;
+typedef struct gr_cu_stream_handle *gr_cu_stream;
+typedef struct gr_cu_graph_handle *gr_cu_graph;
+typedef struct gr_cu_graph_exec_handle *gr_cu_graph_exec;
+typedef struct gr_cu_event_handle *gr_cu_event;
+
+/* Results that are told apart; every other one is only named in a message. */
+enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3, GR_CU_NOT_READY = 600 };
+
+enum {
+    GR_CU_DEVICE_MULTIPROCESSORS = 16,
+    GR_CU_DEVICE_MEMORY_CLOCK_KHZ = 36,
+    GR_CU_DEVICE_MEMORY_BUS_BITS = 37,
+    GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR = 39,
+    GR_CU_DEVICE_CAPABILITY_MAJOR = 75,
+    GR_CU_DEVICE_CAPABILITY_MINOR = 76,
+    GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+};
+enum {
+    GR_CU_FUNCTION_STATIC_SHARED = 1,
+    GR_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    GR_CU_FUNCTION_ANY_CLUSTER = 14, /* more blocks a cluster than every device allows */
+};
+enum {
+    GR_CU_POINTER_MEMORY_TYPE = 2,
+    GR_CU_POINTER_ON_DEVICE = 3, /* its address for kernels */
+    GR_CU_POINTER_DEVICE = 9,
+    GR_CU_POINTER_RANGE_START = 11,
+    GR_CU_POINTER_RANGE_BYTES = 12,
+};
+enum { GR_CU_MEMORY_HOST = 1, GR_CU_HOST_PORTABLE = 1, GR_CU_HOST_MAPPED = 2 };
+enum { GR_CU_EVENT_NO_TIMING = 2 };
+enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
+enum { GR_CU_STREAM_NON_BLOCKING = 1, GR_CU_CAPTURE_THREAD_LOCAL = 1 };
+
+enum { GR_CU_LAUNCH_CLUSTER = 4, GR_CU_LAUNCH_OVERLAP = 6 };
+
+typedef struct gr_cu_launch_attribute {
+    int id;
+    char padding[8 - sizeof(int)];
+    union {
+        char room[64];
+        unsigned cluster[3];
+        int overlap;
+    } value;
+} gr_cu_launch_attribute;
+
+typedef struct gr_cu_launch_config {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    gr_cu_stream stream;
+    gr_cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} gr_cu_launch_config;
+
+/* Keys of the `extra` list of a launch. */
+#define GR_CU_LAUNCH_PARAM_END ((void *)0)
+#define GR_CU_LAUNCH_PARAM_BUFFER ((void *)(uintptr_t)1)
+#define GR_CU_LAUNCH_PARAM_BYTES ((void *)(uintptr_t)2)
+
+/* The default stream that other libraries' default streams are ordered with. */
+#define GR_CU_STREAM_LEGACY ((gr_cu_stream)(uintptr_t)1)
+
+typedef struct gr_cuda_driver {
+#define GR_CUDA_SYMBOL(field, symbol, parameters) gr_cu_result(*field) parameters;
+#include "device/cuda/driver.def"
+#undef GR_CUDA_SYMBOL
+} gr_cuda_driver;
+
+/* Gives the initialised driver, which stays loaded for good. The library is libcuda.so.1, or the one that the
+   environment variable GPUREDUCE_LIBCUDA names. A failure is reported and tried afresh by the next call. */
+gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error);
+
+/* GR_ERR_DEVICE in a child forked after the driver was initialised: there it must not be called at all. */
+gr_status gr_cuda_check_process(gr_error *error);
+
+/* Turns a driver result into a status. On failure the message is "<what was being done>: NAME: text". Running
+   out of memory is GR_ERR_MEMORY, everything else GR_ERR_DEVICE. */
+gr_status gr_cuda_check(const gr_cuda_driver *driver, gr_cu_result result, gr_error *error, const char *doing,
+                        ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,187 @@
+/* Streams, events and pinned memory of the CUDA backend. */
+#include "device/cuda/backend.h"
+
+static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
+                                 gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    const gr_cuda_driver *driver = self->driver;
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    void *memory = NULL;
+    gr_cu_deviceptr address = 0;
+    status =
+        gr_cuda_check(driver, driver->host_alloc(&memory, bytes, GR_CU_HOST_PORTABLE | GR_CU_HOST_MAPPED),
+                      error, "allocating %zu bytes of pinned host memory", bytes);
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, driver->host_pointer(&address, memory, 0), error,
+                               "mapping pinned host memory to cuda:%d", base->info.index);
+    if (status != GR_OK && memory) {
+        driver->host_free(memory);
+        memory = NULL;
+    }
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK && memory)
+        driver->host_free(memory);
+    if (status == GR_OK) {
+        *out = memory;
+        *mapped = address;
+    }
+    return status;
+}
+
+static void cuda_host_free(gr_backend *base, void *memory) {
+    const cuda_backend *self = as_cuda(base);
+    gr_error ignored;
+    if (!memory || gr_cuda_enter(self, &ignored) != GR_OK)
+        return;
+    self->driver->host_free(memory);
+    gr_cuda_leave(self, GR_OK, &ignored);
+}
+
+/* The driver refuses addresses that it does not know, which is the answer and no error. */
+static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_devptr *mapped) {
+    const cuda_backend *self = as_cuda(base);
+    const gr_cuda_driver *driver = self->driver;
+    const gr_cu_deviceptr address = (uintptr_t)memory;
+    unsigned type = 0;
+    gr_cu_deviceptr start = 0, on_device = 0;
+    size_t length = 0;
+    gr_error ignored;
+    if (gr_cuda_enter(self, &ignored) != GR_OK)
+        return false;
+    const bool known =
+        driver->pointer_attribute(&type, GR_CU_POINTER_MEMORY_TYPE, address) == GR_CU_SUCCESS &&
+        type == GR_CU_MEMORY_HOST &&
+        driver->pointer_attribute(&start, GR_CU_POINTER_RANGE_START, address) == GR_CU_SUCCESS &&
+        driver->pointer_attribute(&length, GR_CU_POINTER_RANGE_BYTES, address) == GR_CU_SUCCESS &&
+        address >= start && address - start <= length && bytes <= length - (address - start);
+    if (known && driver->pointer_attribute(&on_device, GR_CU_POINTER_ON_DEVICE, address) != GR_CU_SUCCESS)
+        on_device = 0;
+    *mapped = on_device;
+    gr_cuda_leave(self, GR_OK, &ignored);
+    return known;
+}
+
+static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_stream stream = NULL;
+    status = gr_cuda_check(self->driver, self->driver->stream_create(&stream, GR_CU_STREAM_NON_BLOCKING),
+                           error, "making a stream on cuda:%d", base->info.index);
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK && stream)
+        self->driver->stream_destroy(stream);
+    if (status == GR_OK)
+        *out = (uintptr_t)stream;
+    return status;
+}
+
+static void cuda_stream_close(gr_backend *base, gr_stream stream) {
+    const cuda_backend *self = as_cuda(base);
+    gr_error ignored;
+    if (stream == 0 || gr_cuda_enter(self, &ignored) != GR_OK)
+        return;
+    self->driver->stream_destroy(gr_cuda_stream(stream));
+    gr_cuda_leave(self, GR_OK, &ignored);
+}
+
+/* A gr_event is a CUevent. */
+static gr_status cuda_event_open(gr_backend *base, gr_event **out, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_event event = NULL;
+    status = gr_cuda_check(self->driver, self->driver->event_create(&event, GR_CU_EVENT_NO_TIMING), error,
+                           "making an event on cuda:%d", base->info.index);
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK && event)
+        self->driver->event_destroy(event);
+    if (status == GR_OK)
+        *out = (gr_event *)event;
+    return status;
+}
+
+static void cuda_event_close(gr_backend *base, gr_event *event) {
+    const cuda_backend *self = as_cuda(base);
+    gr_error ignored;
+    if (!event || gr_cuda_enter(self, &ignored) != GR_OK)
+        return;
+    self->driver->event_destroy((gr_cu_event)event);
+    gr_cuda_leave(self, GR_OK, &ignored);
+}
+
+static gr_status cuda_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                           gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_cuda_check(self->driver, self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream)),
+                           error, "copying %zu bytes to cuda:%d", bytes, base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    status =
+        gr_cuda_check(self->driver, self->driver->event_record((gr_cu_event)event, gr_cuda_stream(stream)),
+                      error, "recording an event on cuda:%d", base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_cuda_check(self->driver,
+                           self->driver->stream_follow(gr_cuda_stream(stream), (gr_cu_event)event, 0), error,
+                           "ordering streams on cuda:%d", base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status cuda_event_done(gr_backend *base, gr_event *event, bool *done, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    const gr_cu_result result = self->driver->event_query((gr_cu_event)event);
+    *done = result == GR_CU_SUCCESS;
+    if (result != GR_CU_NOT_READY)
+        status =
+            gr_cuda_check(self->driver, result, error, "asking for an event on cuda:%d", base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+static gr_status cuda_event_wait(gr_backend *base, gr_event *event, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_cuda_check(self->driver, self->driver->event_wait((gr_cu_event)event), error,
+                           "waiting for an event on cuda:%d", base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+const gr_stream_ops gr_cuda_stream_ops = {
+    .maps = true,
+    .host_alloc = cuda_host_alloc,
+    .host_free = cuda_host_free,
+    .pinned = cuda_pinned,
+    .stream_open = cuda_stream_open,
+    .stream_close = cuda_stream_close,
+    .event_open = cuda_event_open,
+    .event_close = cuda_event_close,
+    .copy = cuda_copy,
+    .record = cuda_record,
+    .follow = cuda_follow,
+    .event_done = cuda_event_done,
+    .event_wait = cuda_event_wait,
+};

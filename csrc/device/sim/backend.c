@@ -1,0 +1,265 @@
+/* The PTX simulator behind the interface of backend.h. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/sim/backend.h"
+#include "reduce/ladder/plan.h"
+
+enum { MAX_THREADS = 256 };
+
+typedef struct sim_backend {
+    gr_backend base; /* first, so that a gr_backend is one of these */
+    ptx_memory *memory;
+    gr_sim_watch watch; /* without `prepare` there is none */
+} sim_backend;
+
+static ptx_memory *memory_of(gr_backend *base) {
+    return ((sim_backend *)base)->memory;
+}
+
+gr_status gr_sim_check(ptx_status status, const ptx_error *from, gr_error *error) {
+    switch (status) {
+    case PTX_OK:
+        return GR_OK;
+    case PTX_ERR_MEMORY:
+        return gr_fail(error, GR_ERR_MEMORY, "%s", from->message);
+    case PTX_ERR_INTERRUPTED:
+        return gr_fail(error, GR_ERR_INTERRUPTED, "%s", from->message);
+    default:
+        return gr_fail(error, GR_ERR_SIMULATION, "%s", from->message);
+    }
+}
+
+static gr_status sim_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
+    ptx_error failed;
+    return gr_sim_check(ptx_memory_alloc(memory_of(base), bytes > 0 ? bytes : 16, out, &failed), &failed,
+                        error);
+}
+
+static void sim_free(gr_backend *base, gr_devptr address) {
+    ptx_error ignored;
+    if (address != 0)
+        ptx_memory_free(memory_of(base), address, &ignored);
+}
+
+static gr_status sim_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes, gr_error *error) {
+    ptx_error failed;
+    return gr_sim_check(ptx_memory_write(memory_of(base), to, from, bytes, &failed), &failed, error);
+}
+
+static gr_status sim_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
+    ptx_error failed;
+    return gr_sim_check(ptx_memory_read(memory_of(base), to, from, bytes, &failed), &failed, error);
+}
+
+/* A gr_module is a ptx_module and a gr_kernel a ptx_kernel: both are opaque to the callers. */
+static gr_status sim_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
+    (void)base;
+    ptx_error failed;
+    ptx_module *module = NULL;
+    const ptx_status status = ptx_module_parse(image->data, image->size, &module, &failed);
+    *out = (gr_module *)module;
+    return gr_sim_check(status, &failed, error);
+}
+
+static void sim_unload(gr_backend *base, gr_module *module) {
+    (void)base;
+    ptx_module_free((ptx_module *)module);
+}
+
+static gr_status sim_find(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
+                          gr_error *error) {
+    (void)base;
+    const ptx_kernel *kernel = ptx_module_find((const ptx_module *)module, entry);
+    if (kernel == NULL)
+        return gr_fail(error, GR_ERR_SIMULATION, "there is no kernel %s in the PTX", entry);
+    *out = (gr_kernel *)(uintptr_t)kernel;
+    return GR_OK;
+}
+
+unsigned gr_sim_threads(void) {
+    const char *text = getenv("GPUREDUCE_SIM_THREADS");
+    if (text != NULL && *text != '\0') {
+        const long asked = strtol(text, NULL, 10);
+        if (asked >= 1 && asked <= MAX_THREADS)
+            return (unsigned)asked;
+    }
+    cpu_set_t cpus;
+    const int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    return count < MAX_THREADS ? (unsigned)count : MAX_THREADS;
+}
+
+static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
+                            gr_error *error) {
+    ptx_error failed;
+    ptx_launch_config config = {
+        .grid = {launch->grid[0], launch->grid[1], 1},
+        .block = {launch->block, 1, 1},
+        .cluster = {launch->cluster, 1, 1},
+        .dynamic_shared_bytes = launch->shared_bytes,
+        .params = launch->params,
+        .param_bytes = launch->param_bytes,
+        .threads = gr_sim_threads(),
+        .step_budget = GR_SIM_STEP_BUDGET,
+        .interrupted = interrupt != NULL ? interrupt->pending : NULL,
+        .interrupted_arg = interrupt != NULL ? interrupt->arg : NULL,
+    };
+    const ptx_kernel *kernel = (const ptx_kernel *)launch->kernel;
+    const gr_sim_watch *watch = &((sim_backend *)base)->watch;
+    if (watch->prepare != NULL) {
+        const gr_status status = watch->prepare(watch->arg, kernel, &config, error);
+        if (status != GR_OK)
+            return status;
+    }
+    return gr_sim_check(ptx_launch(kernel, memory_of(base), &config, NULL, &failed), &failed, error);
+}
+
+void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch) {
+    ((sim_backend *)backend)->watch = *watch;
+}
+
+/* A launch returns when it is done. */
+static gr_status sim_sync(gr_backend *base, gr_error *error) {
+    (void)base;
+    (void)error;
+    return GR_OK;
+}
+
+static void sim_hold(gr_backend *base, bool taken) {
+    ptx_memory_hold(memory_of(base), taken);
+}
+
+static gr_status sim_wait(gr_backend *base, gr_stream stream, gr_error *error) {
+    (void)stream;
+    return sim_sync(base, error);
+}
+
+static gr_status sim_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
+                                gr_error *error) {
+    (void)base;
+    *mapped = 0;
+    *out = malloc(bytes);
+    return *out != NULL ? GR_OK : gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
+}
+
+static void sim_host_free(gr_backend *base, void *memory) {
+    (void)base;
+    free(memory);
+}
+
+static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_devptr *mapped) {
+    (void)base;
+    (void)memory;
+    (void)bytes;
+    *mapped = 0;
+    return false;
+}
+
+static gr_status sim_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
+    *out = 0;
+    return sim_sync(base, error);
+}
+
+static void sim_stream_close(gr_backend *base, gr_stream stream) {
+    (void)base;
+    (void)stream;
+}
+
+static gr_status sim_event_open(gr_backend *base, gr_event **out, gr_error *error) {
+    *out = NULL;
+    return sim_sync(base, error);
+}
+
+static void sim_event_close(gr_backend *base, gr_event *event) {
+    (void)base;
+    (void)event;
+}
+
+static gr_status sim_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                          gr_error *error) {
+    (void)stream;
+    return sim_upload(base, to, from, bytes, error);
+}
+
+static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+    (void)stream;
+    (void)event;
+    return sim_sync(base, error);
+}
+
+static gr_status sim_event_done(gr_backend *base, gr_event *event, bool *done, gr_error *error) {
+    *done = true;
+    return sim_order(base, 0, event, error);
+}
+
+static gr_status sim_event_wait(gr_backend *base, gr_event *event, gr_error *error) {
+    return sim_order(base, 0, event, error);
+}
+
+static const gr_stream_ops sim_stream_ops = {
+    .maps = false,
+    .host_alloc = sim_host_alloc,
+    .host_free = sim_host_free,
+    .pinned = sim_pinned,
+    .stream_open = sim_stream_open,
+    .stream_close = sim_stream_close,
+    .event_open = sim_event_open,
+    .event_close = sim_event_close,
+    .copy = sim_copy,
+    .record = sim_order,
+    .follow = sim_order,
+    .event_done = sim_event_done,
+    .event_wait = sim_event_wait,
+};
+
+static void sim_close(gr_backend *base) {
+    ptx_memory_destroy(memory_of(base));
+    free(base);
+}
+
+static const gr_backend sim_operations = {
+    .image_suffix = ".ptx",
+    .streams = &sim_stream_ops,
+    .close = sim_close,
+    .alloc = sim_alloc,
+    .free = sim_free,
+    .upload = sim_upload,
+    .download = sim_download,
+    .load = sim_load,
+    .unload = sim_unload,
+    .find = sim_find,
+    .launch = sim_launch,
+    .sync = sim_sync,
+    .hold = sim_hold,
+    .wait = sim_wait,
+    .time = NULL,
+};
+
+gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
+    ptx_error failed;
+    sim_backend *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory to open the simulator");
+    /* As much memory as the machine has: more would end in the kernel's out-of-memory killer. */
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    const size_t memory = pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
+    const gr_status status = gr_sim_check(ptx_memory_create(memory, &self->memory, &failed), &failed, error);
+    if (status != GR_OK) {
+        free(self);
+        return status;
+    }
+    self->base = sim_operations;
+    const char *capability = getenv("GPUREDUCE_SIM_CAPABILITY"); /* for tests of the kernels before Hopper */
+    self->base.hopper = capability == NULL || strtod(capability, NULL) >= 9;
+    self->base.info = (gr_device_info){
+        .kind = GR_DEVICE_SIM,
+        .name = "PTX simulator",
+        .multiprocessors = gr_reference_limits.multiprocessors,
+        .threads_per_multiprocessor = gr_reference_limits.threads_per_multiprocessor,
+        .memory_bytes = memory,
+    };
+    *out = &self->base;
+    return GR_OK;
+}

@@ -1,0 +1,79 @@
+#include "device/sim/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void observed_free(gr_observed *observed) {
+    if (observed == NULL)
+        return;
+    ptx_counters_free(observed->counters);
+    ptx_racecheck_free(observed->races);
+    free(observed);
+}
+
+static gr_status observed_create(const gr_profile *profile, const ptx_kernel *kernel, gr_observed **out,
+                                 gr_error *error) {
+    ptx_error failed;
+    gr_observed *observed = calloc(1, sizeof *observed);
+    *out = observed;
+    if (observed == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a profile");
+    observed->kernel = kernel;
+    ptx_status status = ptx_counters_create(kernel, profile->timeline_block, &observed->counters, &failed);
+    if (status == PTX_OK && profile->look_for_races)
+        status = ptx_racecheck_create(kernel, &observed->races, &failed);
+    return gr_sim_check(status, &failed, error);
+}
+
+gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_launch_config *config,
+                             gr_error *error) {
+    if (profile->count == profile->capacity) {
+        const size_t capacity = profile->capacity == 0 ? 8 : 2 * profile->capacity;
+        gr_observed **launches = realloc(profile->launches, capacity * sizeof(gr_observed *));
+        if (launches == NULL)
+            return gr_fail(error, GR_ERR_MEMORY, "no host memory for a profile");
+        profile->launches = launches;
+        profile->capacity = capacity;
+    }
+    gr_observed *observed = NULL;
+    const gr_status status = observed_create(profile, kernel, &observed, error);
+    if (status != GR_OK) {
+        observed_free(observed);
+        return status;
+    }
+    profile->launches[profile->count++] = observed;
+    memcpy(observed->grid, config->grid, sizeof observed->grid);
+    memcpy(observed->block, config->block, sizeof observed->block);
+    observed->dynamic_shared_bytes = config->dynamic_shared_bytes;
+    observed->observers[0] = ptx_counters_observer(observed->counters);
+    if (observed->races != NULL)
+        observed->observers[1] = ptx_racecheck_observer(observed->races);
+    config->observers = observed->observers;
+    config->observer_count = observed->races != NULL ? 2 : 1;
+    return GR_OK;
+}
+
+static gr_status prepare(void *arg, const ptx_kernel *kernel, ptx_launch_config *config, gr_error *error) {
+    return gr_profile_observe(arg, kernel, config, error);
+}
+
+gr_status gr_profile_reduce(gr_profile *profile, gr_registry *registry, const gr_request *request,
+                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
+                            gr_error *error) {
+    const gr_status status = gr_device_open(GR_DEVICE_SIM, 0, &profile->device, error);
+    if (status != GR_OK)
+        return status;
+    const gr_sim_watch watch = {.prepare = prepare, .arg = profile};
+    gr_backend_sim_watch(profile->device->backend, &watch);
+    return gr_reduce(registry, profile->device, request, source, interrupt, result, error);
+}
+
+void gr_profile_release(gr_profile *profile) {
+    for (size_t i = 0; i < profile->count; ++i)
+        observed_free(profile->launches[i]);
+    free(profile->launches);
+    gr_device_close(profile->device);
+    profile->launches = NULL;
+    profile->count = profile->capacity = 0;
+    profile->device = NULL;
+}

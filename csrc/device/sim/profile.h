@@ -1,0 +1,39 @@
+/* A reduction on the simulator with observers on every launch: what each instruction did, and its races. */
+#ifndef GR_DEVICE_SIM_PROFILE_H
+#define GR_DEVICE_SIM_PROFILE_H
+
+#include "device/sim/backend.h"
+#include "ptxsim/watch/counters.h"
+#include "ptxsim/watch/racecheck.h"
+#include "reduce/reduce.h"
+
+/* One launch and what was seen of it. */
+typedef struct gr_observed {
+    const ptx_kernel *kernel;
+    uint32_t grid[3], block[3];
+    size_t dynamic_shared_bytes;
+    ptx_counters *counters;
+    ptx_racecheck *races; /* NULL when races are not looked for */
+    ptx_observer *observers[2];
+} gr_observed;
+
+/* Zeroed but for its first two fields, and released by gr_profile_release. */
+typedef struct gr_profile {
+    bool look_for_races;
+    uint64_t timeline_block; /* UINT64_MAX for none */
+    gr_observed **launches;
+    size_t count, capacity;
+    gr_device *device; /* holds the kernels */
+} gr_profile;
+
+/* Adds a launch that is about to be made to the profile, and its observers to the configuration. */
+gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_launch_config *config,
+                             gr_error *error);
+
+/* Reduces as gr_reduce does, on a simulator of its own. After an error the launches until then are there. */
+gr_status gr_profile_reduce(gr_profile *profile, gr_registry *registry, const gr_request *request,
+                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
+                            gr_error *error);
+void gr_profile_release(gr_profile *profile);
+
+#endif

@@ -1,0 +1,157 @@
+/* Conversions. Three frequent ones have loops of their own; the others go through a 64-bit middle. */
+#include <math.h>
+
+#include "machine/exec.h"
+#include "machine/half.h"
+
+PTX_UNARY(cvt_u64_u32, u64, u32, x)
+PTX_UNARY(cvt_s64_s32, u64, s32, (s64)x)
+PTX_UNARY(cvt_u32_u64, u32, u64, x)
+
+PTX_UNARY(cvt_f32_f16, f32, u32, ptx_f32_of_half(x))
+PTX_UNARY(cvt_f16_f32, u32, f32, ptx_half_of_f32(x))
+PTX_UNARY(cvt_f32_bf16, f32, u32, ptx_f32_of_bfloat(x))
+PTX_UNARY(cvt_bf16_f32, u32, f32, ptx_bfloat_of_f32(x))
+PTX_BINARY(cvt_f16x2_f32, u32, f32, f32, ptx_half_of_f32(x) << 16 | ptx_half_of_f32(y))
+PTX_BINARY(cvt_bf16x2_f32, u32, f32, f32, ptx_bfloat_of_f32(x) << 16 | ptx_bfloat_of_f32(y))
+
+static inline bool is_wide(const ptx_instr *in, unsigned operand) {
+    return in->wide >> operand & 1;
+}
+
+/* The low bits of a slot as the type reads them, widened to 64 bits. */
+static u64 read_integer(const ptx_warp *w, const ptx_instr *in, unsigned operand, ptx_type type,
+                        unsigned lane) {
+    const uint8_t *slot = ptx_lanes(w, in, operand);
+    u64 raw;
+    if (is_wide(in, operand))
+        raw = ((const ptx_u64 *)(const void *)slot)[lane];
+    else
+        raw = ((const ptx_u32 *)(const void *)slot)[lane];
+    unsigned unused = 64 - 8 * ptx_type_bytes(type);
+    bool is_signed = ptx_type_class(type) == PTX_CLASS_S;
+    return is_signed ? (u64)((s64)(raw << unused) >> unused) : raw << unused >> unused;
+}
+
+/* Stores the low bits, widened to the slot as the type says. */
+static void write_integer(ptx_warp *w, const ptx_instr *in, ptx_type type, unsigned lane, u64 value) {
+    unsigned unused = 64 - 8 * ptx_type_bytes(type);
+    bool is_signed = ptx_type_class(type) == PTX_CLASS_S;
+    value = is_signed ? (u64)((s64)(value << unused) >> unused) : value << unused >> unused;
+    uint8_t *slot = ptx_lanes(w, in, 0);
+    if (is_wide(in, 0))
+        ((ptx_u64 *)(void *)slot)[lane] = value;
+    else
+        ((ptx_u32 *)(void *)slot)[lane] = (u32)value;
+}
+
+static s64 lowest(ptx_type type) {
+    return ptx_type_class(type) == PTX_CLASS_S ? (s64)(UINT64_MAX << (8 * ptx_type_bytes(type) - 1)) : 0;
+}
+
+static u64 highest(ptx_type type) {
+    unsigned bits = 8 * ptx_type_bytes(type) - (ptx_type_class(type) == PTX_CLASS_S ? 1 : 0);
+    return UINT64_MAX >> (64 - bits);
+}
+
+static u64 saturate(u64 value, bool value_signed, ptx_type to) {
+    if (value_signed && (s64)value < lowest(to))
+        return (u64)lowest(to);
+    bool negative = value_signed && (s64)value < 0;
+    return !negative && value > highest(to) ? highest(to) : value;
+}
+
+PTX_HANDLER(cvt_integer) {
+    bool from_signed = ptx_type_class(in->type) == PTX_CLASS_S;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        u64 value = read_integer(w, in, 1, in->type, lane);
+        write_integer(w, in, in->type2, lane, in->sat ? saturate(value, from_signed, in->type2) : value);
+    }
+    return PTX_OK;
+}
+
+static f64 read_float(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    if (in->type == PTX_TYPE_F64)
+        return ((const ptx_f64 *)ptx_lanes(w, in, 1))[lane];
+    f32 value = ((const ptx_f32 *)ptx_lanes(w, in, 1))[lane];
+    return in->ftz ? ptx_flush(value) : value;
+}
+
+static f64 clamp_to_unit(f64 value) {
+    return value > 0 ? fmin(value, 1.0) : 0.0;
+}
+
+PTX_HANDLER(cvt_from_integer) {
+    bool from_signed = ptx_type_class(in->type) == PTX_CLASS_S;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        u64 value = read_integer(w, in, 1, in->type, lane);
+        if (in->type2 == PTX_TYPE_F64) {
+            f64 result = from_signed ? (f64)(s64)value : (f64)value;
+            ((ptx_f64 *)ptx_lanes(w, in, 0))[lane] = in->sat ? clamp_to_unit(result) : result;
+        } else {
+            f32 result = from_signed ? (f32)(s64)value : (f32)value;
+            ((ptx_f32 *)ptx_lanes(w, in, 0))[lane] = in->sat ? (f32)clamp_to_unit(result) : result;
+        }
+    }
+    return PTX_OK;
+}
+
+static f64 round_as(f64 value, ptx_rounding rounding) {
+    switch (rounding) {
+    case PTX_ROUND_NEAREST:
+        return nearbyint(value);
+    case PTX_ROUND_ZERO:
+        return trunc(value);
+    case PTX_ROUND_DOWN:
+        return floor(value);
+    case PTX_ROUND_UP:
+        return ceil(value);
+    default:
+        return value;
+    }
+}
+
+/* Out of range gives the nearest end. A NaN gives 0, or the top bit alone where either side has 64 bits. */
+static u64 to_integer(f64 value, const ptx_instr *in) {
+    ptx_type to = in->type2;
+    if (value != value)
+        return in->type == PTX_TYPE_F64 || ptx_type_bytes(to) == 8 ? 1ull << (8 * ptx_type_bytes(to) - 1) : 0;
+    value = round_as(value, in->rounding);
+    if (value <= (f64)lowest(to))
+        return (u64)lowest(to);
+    f64 beyond = ldexp(1.0, 8 * (int)ptx_type_bytes(to) - (ptx_type_class(to) == PTX_CLASS_S ? 1 : 0));
+    if (value >= beyond)
+        return highest(to);
+    return value < 0 ? (u64)(s64)value : (u64)value;
+}
+
+PTX_HANDLER(cvt_to_integer) {
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        write_integer(w, in, in->type2, lane, to_integer(read_float(w, in, lane), in));
+    }
+    return PTX_OK;
+}
+
+/* From f64 a NaN keeps its sign and the upper part of its payload. */
+static f32 narrow(f64 value, const ptx_instr *in) {
+    f32 result = in->type == PTX_TYPE_F64 ? (f32)value : ptx_result_f32((f32)value);
+    return in->ftz ? ptx_flush(result) : result;
+}
+
+PTX_HANDLER(cvt_float) {
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        f64 source = read_float(w, in, lane);
+        f64 value = round_as(source, in->rounding);
+        if (in->sat)
+            value = clamp_to_unit(value);
+        if (in->type2 == PTX_TYPE_F32)
+            ((ptx_f32 *)ptx_lanes(w, in, 0))[lane] = narrow(value, in);
+        else
+            ((ptx_f64 *)ptx_lanes(w, in, 0))[lane] = ptx_result_f64(value, source, source, source);
+    }
+    return PTX_OK;
+}

@@ -1,0 +1,194 @@
+/* Instructions in which lanes of a warp work together. The mask of a handler is the lanes that are here. */
+#include "machine/exec.h"
+
+/* Each lane must be in its own membermask, and every live lane that a membermask names must be here. */
+static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {
+    const ptx_u32 *members = ptx_lanes(w, in, operand);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        if (!(members[i] >> i & 1))
+            return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER, "the lane is not in its own membermask 0x%08x",
+                             members[i]);
+        uint32_t missing = members[i] & w->live & ~mask;
+        if (missing && !w->alone)
+            return PTX_APART;
+        if (missing)
+            return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER,
+                             "the membermask 0x%08x names lanes that are elsewhere (0x%08x)", members[i],
+                             missing);
+    }
+    return PTX_OK;
+}
+
+/* The frequent case first: everybody is here and is named by everybody. */
+static inline ptx_status members_here(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {
+    const ptx_u32 *members = ptx_lanes(w, in, operand);
+    uint32_t common = mask;
+    for (unsigned i = 0; i < PTX_LANES; i++)
+        common &= members[i];
+    return common == PTX_ALL_LANES ? PTX_OK : check_members(w, in, mask, operand);
+}
+
+/* ---- shfl ---- */
+
+typedef enum shuffle { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX } shuffle;
+
+/* The lane to read from; false when it is out of the segment. */
+static inline bool source_lane(shuffle mode, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source) {
+    uint32_t clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
+    uint32_t highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
+    switch (mode) {
+    case SHUFFLE_UP:
+        *source = lane - distance;
+        return (int32_t)*source >= (int32_t)highest;
+    case SHUFFLE_DOWN:
+        *source = lane + distance;
+        return *source <= highest;
+    case SHUFFLE_BFLY:
+        *source = lane ^ distance;
+        return *source <= highest;
+    default:
+        *source = lowest | (distance & ~segment);
+        return *source <= highest;
+    }
+}
+
+/* A lane whose source is not here reads something undefined in PTX: poison, so that it shows. */
+static inline ptx_status exchange(ptx_warp *w, const ptx_instr *in, uint32_t mask, shuffle mode) {
+    ptx_status status = members_here(w, in, mask, 5);
+    if (status != PTX_OK)
+        return status;
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    const ptx_u32 *a = ptx_lanes(w, in, 2), *b = ptx_lanes(w, in, 3), *c = ptx_lanes(w, in, 4);
+    uint32_t result[PTX_LANES] = {0}, in_range = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        uint32_t source;
+        bool valid = source_lane(mode, i, b[i], c[i], &source);
+        in_range |= (uint32_t)valid << i;
+        if (!valid)
+            source = i;
+        result[i] = mask >> source & 1 ? a[source] : PTX_POISON * 0x01010101u;
+    }
+    PTX_STORE_EACH_LANE(u32, d, result[i])
+    ptx_set_predicate(w, in, 1, mask, in_range);
+    return PTX_OK;
+}
+
+PTX_HANDLER(shfl_up) {
+    return exchange(w, in, mask, SHUFFLE_UP);
+}
+
+PTX_HANDLER(shfl_down) {
+    return exchange(w, in, mask, SHUFFLE_DOWN);
+}
+
+PTX_HANDLER(shfl_bfly) {
+    return exchange(w, in, mask, SHUFFLE_BFLY);
+}
+
+PTX_HANDLER(shfl_idx) {
+    return exchange(w, in, mask, SHUFFLE_IDX);
+}
+
+/* ---- votes; lanes of other membermasks may be here too and don't count ---- */
+
+static inline uint32_t votes(const ptx_warp *w, const ptx_instr *in, uint32_t mask) {
+    return (*ptx_predicate(w, in, 1) ^ (in->flip ? PTX_ALL_LANES : 0)) & mask;
+}
+
+PTX_HANDLER(vote_ballot) {
+    ptx_status status = members_here(w, in, mask, 2);
+    if (status != PTX_OK)
+        return status;
+    uint32_t yes = votes(w, in, mask);
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    const ptx_u32 *members = ptx_lanes(w, in, 2);
+    PTX_STORE_EACH_LANE(u32, d, yes & members[i])
+    return PTX_OK;
+}
+
+/* Stores a predicate from an expression of the yes-votes y and the voters v of each lane's membermask. */
+#define VOTE(name, value)                                                                                    \
+    PTX_HANDLER(vote_##name) {                                                                               \
+        ptx_status status = members_here(w, in, mask, 2);                                                    \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        uint32_t yes = votes(w, in, mask), outcome = 0;                                                      \
+        const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            unsigned i = (unsigned)__builtin_ctz(left);                                                      \
+            uint32_t v = members[i] & mask, y = yes & v;                                                     \
+            (void)v;                                                                                         \
+            outcome |= (uint32_t)(value) << i;                                                               \
+        }                                                                                                    \
+        ptx_set_predicate(w, in, 0, mask, outcome);                                                          \
+        return PTX_OK;                                                                                       \
+    }
+
+VOTE(any, y != 0)
+VOTE(all, y == v)
+VOTE(uni, y == 0 || y == v)
+
+PTX_HANDLER(bar_warp_sync) {
+    return members_here(w, in, mask, 0);
+}
+
+/* The lowest lane of each membermask leads. */
+PTX_HANDLER(elect) {
+    ptx_status status = members_here(w, in, mask, 2);
+    if (status != PTX_OK)
+        return status;
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    const ptx_u32 *members = ptx_lanes(w, in, 2);
+    uint32_t leader[PTX_LANES] = {0}, leads = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        leader[i] = (uint32_t)__builtin_ctz(members[i] & mask);
+        leads |= (uint32_t)(leader[i] == i) << i;
+    }
+    PTX_STORE_EACH_LANE(u32, d, leader[i])
+    ptx_set_predicate(w, in, 1, mask, leads);
+    return PTX_OK;
+}
+
+PTX_HANDLER(activemask) {
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    PTX_STORE_LANES(u32, d, mask)
+    return PTX_OK;
+}
+
+/* ---- redux ---- */
+
+/* Combines the sources of each lane's membermask with an expression of x and y. */
+#define REDUX(name, T, value)                                                                                \
+    PTX_HANDLER(redux_##name) {                                                                              \
+        ptx_status status = members_here(w, in, mask, 2);                                                    \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##T *a = ptx_lanes(w, in, 1);                                                              \
+        const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
+        T result[PTX_LANES] = {0};                                                                           \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            unsigned lane = (unsigned)__builtin_ctz(left);                                                   \
+            uint32_t rest = members[lane] & mask;                                                            \
+            T x = a[__builtin_ctz(rest)];                                                                    \
+            while (rest &= rest - 1) {                                                                       \
+                T y = a[__builtin_ctz(rest)];                                                                \
+                x = (T)(value);                                                                              \
+            }                                                                                                \
+            result[lane] = x;                                                                                \
+        }                                                                                                    \
+        PTX_STORE_EACH_LANE(T, d, result[i])                                                                 \
+        return PTX_OK;                                                                                       \
+    }
+
+REDUX(add, u32, x + y)
+REDUX(min_u32, u32, x < y ? x : y)
+REDUX(min_s32, s32, x < y ? x : y)
+REDUX(max_u32, u32, x > y ? x : y)
+REDUX(max_s32, s32, x > y ? x : y)
+REDUX(and, u32, x &y)
+REDUX(or, u32, x | y)
+REDUX(xor, u32, x ^ y)

@@ -1,0 +1,437 @@
+/* What a warp does between two looks at the others: its instructions, its divergence, its barriers. */
+#include "machine/executor.h"
+
+#include <stdio.h>
+
+#include "diagnostic.h"
+#include "watch/hooks.h"
+
+/* ---- errors ---- */
+
+static ptx_status fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status,
+                        const char *reason) {
+    ptx_worker *worker = warp->worker;
+    const ptx_kernel *kernel = worker->kernel;
+    const ptx_source *source = &kernel->source[in - kernel->code];
+    ptx_error *e = &worker->error;
+    if (warp->block->observer_count)
+        ptx_hooks_fault(warp, in, status);
+    memset(e, 0, sizeof *e);
+    e->status = status;
+    e->line = source->line;
+    e->column = source->column;
+    snprintf(e->kernel, sizeof e->kernel, "%s", kernel->name);
+    ptx_copy_line(e->text, sizeof e->text, kernel->module->text + source->text_offset);
+    memcpy(e->block, warp->block->index, sizeof e->block);
+    e->warp = (int)warp->index;
+    e->lane = lane;
+    char where[24] = "";
+    if (lane >= 0)
+        snprintf(where, sizeof where, ", lane %d", lane);
+    snprintf(e->message, sizeof e->message,
+             "kernel %s, PTX line %u: %s [block (%u, %u, %u), warp %d%s]\n    %s", e->kernel, e->line, reason,
+             e->block[0], e->block[1], e->block[2], e->warp, where, e->text);
+    return status;
+}
+
+ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,
+                     ...) {
+    char reason[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return fault(warp, in, lane, status, reason);
+}
+
+ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, uint64_t size) {
+    char place[200];
+    ptx_memory_describe(warp->worker->run->memory, warp->worker->view, address, place, sizeof place);
+    return ptx_fault(warp, in, lane, PTX_ERR_ADDRESS,
+                     "%llu bytes at the global address 0x%llx are not allocated: %s",
+                     (unsigned long long)size, (unsigned long long)address, place);
+}
+
+/* ---- divergence ---- */
+
+/* The entry below takes over, less the lanes that exited meanwhile; false when there is none left. */
+static bool pop(ptx_warp *warp) {
+    while (warp->depth) {
+        const ptx_stack_entry *top = &warp->stack[--warp->depth];
+        warp->pc = top->pc;
+        warp->meeting = top->meeting;
+        warp->active = top->mask & warp->live;
+        if (warp->active)
+            return true;
+    }
+    return false;
+}
+
+static void push(ptx_warp *warp, uint32_t pc, uint32_t meeting, uint32_t mask) {
+    warp->stack[warp->depth++] = (ptx_stack_entry){.pc = pc, .meeting = meeting, .mask = mask};
+}
+
+/* Some lanes branch and some don't. All meet again at the branch's meeting point, where the entry below goes
+   on with them; if that is where they were to meet anyway, an entry for it exists. A side that comes to a
+   collective instruction waits for the other if that one comes to none: its lanes may be about to exit. */
+static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
+    uint32_t target = in->op[0], meeting = in->op[1], next = warp->pc + 1;
+    if (meeting != warp->meeting && meeting != PTX_NO_PC)
+        push(warp, meeting, warp->meeting, warp->active);
+    uint32_t stay = warp->active & ~taken;
+    bool target_first = in->next_syncs && !in->target_syncs;
+    uint32_t later = target_first ? next : target, later_mask = target_first ? stay : taken;
+    if (later != meeting)
+        push(warp, later, meeting, later_mask);
+    warp->pc = target_first ? target : next;
+    warp->active = target_first ? taken : stay;
+    warp->meeting = meeting;
+}
+
+/* Lanes may have come to one place by ways that the stack keeps apart: two copies of a branch, say, that the
+   compiler made of one. So where an instruction needs lanes that wait beside the active ones, those go on
+   first, until they come to it too. */
+
+/* Where all that would meet the active lanes later are among them, they need not meet. */
+static void skip_meetings(ptx_warp *warp) {
+    while (warp->depth) {
+        const ptx_stack_entry *top = &warp->stack[warp->depth - 1];
+        uint32_t lanes = top->mask & warp->live;
+        if (lanes && lanes != warp->active)
+            return;
+        if (lanes)
+            warp->meeting = top->meeting;
+        warp->depth--;
+    }
+}
+
+static bool is_beside(const ptx_warp *warp, const ptx_stack_entry *entry) {
+    return entry->meeting == warp->meeting && !(entry->mask & warp->active);
+}
+
+static void trade_places(ptx_warp *warp, ptx_stack_entry *entry, bool held) {
+    const ptx_stack_entry other = *entry;
+    *entry = (ptx_stack_entry){.pc = warp->pc, .meeting = warp->meeting, .mask = warp->active, .held = held};
+    warp->pc = other.pc;
+    warp->active = other.mask & warp->live;
+}
+
+/* Joins the active lanes with others that are at the same instruction, or lets others go on; false when there
+   are none that could. */
+static bool regroup(ptx_warp *warp) {
+    skip_meetings(warp);
+    ptx_stack_entry *free_one = NULL;
+    for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);) {
+        ptx_stack_entry *entry = &warp->stack[k];
+        if (entry->pc == warp->pc) {
+            warp->active |= entry->mask & warp->live;
+            memmove(entry, entry + 1, (--warp->depth - k) * sizeof *entry);
+            return true;
+        }
+        if (!free_one && !entry->held && (entry->mask & warp->live))
+            free_one = entry;
+    }
+    if (free_one)
+        trade_places(warp, free_one, true);
+    return free_one != NULL;
+}
+
+/* A warp that waits for memory may wait for its own lanes. */
+static void let_others_go_on(ptx_warp *warp) {
+    for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);)
+        if (!warp->stack[k].held && (warp->stack[k].mask & warp->live)) {
+            trade_places(warp, &warp->stack[k], false);
+            return;
+        }
+}
+
+/* ---- barriers ---- */
+
+static void release(ptx_block *block, uint32_t barrier) {
+    uint32_t released = 0;
+    for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
+        ptx_warp *warp = &block->warps[i];
+        if (warp->state != PTX_WARP_WAITING || warp->barrier != barrier)
+            continue;
+        warp->state = PTX_WARP_READY;
+        released |= 1u << i;
+    }
+    block->waiting[barrier] = 0;
+    if (block->observer_count)
+        ptx_hooks_barrier(block, released);
+}
+
+static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t expected) {
+    unsigned needed = expected ? expected : block->live_warps;
+    if (block->waiting[barrier] >= needed)
+        release(block, barrier);
+}
+
+static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    unsigned lane = (unsigned)__builtin_ctz(mask);
+    uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, 0))[lane];
+    uint32_t threads = ((const ptx_u32 *)ptx_lanes(warp, in, 1))[lane];
+    if (barrier >= PTX_BARRIERS)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER, "there is no barrier %u, only 0 to %d", barrier,
+                         PTX_BARRIERS - 1);
+    if (threads % PTX_LANES)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "the thread count %u of the barrier is no multiple of %d", threads, PTX_LANES);
+    warp->state = PTX_WARP_WAITING;
+    warp->barrier = barrier;
+    warp->expected = threads / PTX_LANES;
+    warp->block->waiting[barrier]++;
+    release_if_complete(warp->block, barrier, warp->expected);
+    return PTX_OK;
+}
+
+/* A warp that is done no longer counts, which may complete a barrier that waits for all. */
+static ptx_status finish(ptx_warp *warp) {
+    ptx_block *block = warp->block;
+    warp->state = PTX_WARP_DONE;
+    if (--block->live_warps == 0) {
+        block->cluster->live_blocks--;
+        if (block->observer_count)
+            ptx_hooks_block(block, false);
+        return ptx_copies_check(block);
+    }
+    for (unsigned i = 0; i < warp->worker->warp_count; i++) {
+        const ptx_warp *other = &block->warps[i];
+        if (other->state == PTX_WARP_WAITING)
+            release_if_complete(block, other->barrier, other->expected);
+    }
+    return PTX_OK;
+}
+
+/* ---- the barrier of a cluster ---- */
+
+/* Calls for each warp of the cluster that has not ended. */
+#define FOR_EACH_WARP(cluster, warp)                                                                         \
+    for (unsigned b_ = 0; b_ < PTX_MAX_CLUSTER && (cluster)->blocks[b_]; b_++)                               \
+        for (ptx_warp *warp = (cluster)->blocks[b_]->warps;                                                  \
+             warp < (cluster)->blocks[b_]->warps + PTX_MAX_WARPS; warp++)                                    \
+            if (warp->state != PTX_WARP_DONE)
+
+static void complete_cluster_barrier(ptx_cluster *cluster) {
+    if (cluster->arrived_threads == 0 || cluster->arrived_threads < cluster->live_threads)
+        return;
+    cluster->arrived_threads = 0;
+    for (unsigned b = 0; b < PTX_MAX_CLUSTER && cluster->blocks[b]; b++)
+        if (cluster->blocks[b]->live_warps && cluster->blocks[b]->observer_count)
+            ptx_hooks_cluster_barrier(cluster->blocks[b]);
+    FOR_EACH_WARP(cluster, warp) {
+        warp->passing |= warp->arrived;
+        warp->arrived = 0;
+        if (warp->state == PTX_WARP_AT_CLUSTER)
+            warp->state = PTX_WARP_READY;
+    }
+}
+
+static ptx_status arrive_at_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    uint32_t again = mask & (warp->arrived | warp->passing);
+    if (again)
+        return ptx_fault(warp, in, __builtin_ctz(again), PTX_ERR_BARRIER,
+                         "the thread arrived at the cluster's barrier before and has not waited since");
+    warp->arrived |= mask;
+    warp->block->cluster->arrived_threads += (uint32_t)__builtin_popcount(mask);
+    warp->pc++;
+    complete_cluster_barrier(warp->block->cluster);
+    return PTX_OK;
+}
+
+/* Where the barrier is not complete the warp stays at the instruction, which runs again when it is. */
+static ptx_status wait_for_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    uint32_t absent = mask & ~(warp->arrived | warp->passing);
+    if (absent)
+        return ptx_fault(warp, in, __builtin_ctz(absent), PTX_ERR_BARRIER,
+                         "the thread waits at the cluster's barrier without having arrived");
+    if (mask & ~warp->passing) {
+        warp->state = PTX_WARP_AT_CLUSTER;
+        return PTX_OK;
+    }
+    warp->passing &= ~mask;
+    warp->pc++;
+    return PTX_OK;
+}
+
+/* ---- waits that cannot end ---- */
+
+static void describe_wait(const ptx_warp *warp, char *to, size_t size) {
+    const ptx_kernel *kernel = warp->worker->kernel;
+    bool at_cluster = warp->state == PTX_WARP_AT_CLUSTER;
+    char block[24] = "", barrier[24] = "the cluster's barrier";
+    if (warp->worker->run->cluster_blocks > 1)
+        snprintf(block, sizeof block, "block %u, ", warp->block->rank);
+    if (!at_cluster)
+        snprintf(barrier, sizeof barrier, "barrier %u", warp->barrier);
+    snprintf(to, size, "%swarp %u at PTX line %u (%s)", block, warp->index,
+             kernel->source[warp->pc - !at_cluster].line, barrier);
+}
+
+ptx_status ptx_deadlock(ptx_cluster *cluster) {
+    char waits[300] = "";
+    size_t used = 0;
+    ptx_warp *first = NULL;
+    FOR_EACH_WARP(cluster, warp) {
+        char wait[100];
+        describe_wait(warp, wait, sizeof wait);
+        if (used + sizeof wait < sizeof waits)
+            used += (size_t)snprintf(waits + used, sizeof waits - used, "%s%s", first ? ", " : "", wait);
+        else if (waits[used - 1] != '.')
+            used += (size_t)snprintf(waits + used, sizeof waits - used, ", ...");
+        if (!first)
+            first = warp;
+    }
+    if (!first)
+        return PTX_OK;
+    const ptx_instr *in = &first->worker->kernel->code[first->pc - (first->state == PTX_WARP_WAITING)];
+    return ptx_fault(first, in, -1, PTX_ERR_BARRIER,
+                     "deadlock: every warp left waits at a barrier that cannot complete: %s", waits);
+}
+
+ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
+    unsigned i = 0;
+    while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
+        i++;
+    bool known = i < PTX_POLLS;
+    ptx_poll *poll = &warp->polls[known ? i : warp->next_poll++ % PTX_POLLS];
+    if (!known || poll->seen != seen) {
+        *poll = (ptx_poll){.in = in, .mask = mask, .seen = seen};
+        warp->moved = true;
+        return PTX_OK;
+    }
+    warp->stalled = !warp->moved;
+    if (warp->stalled && warp->worker->giving_up)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "deadlock: the warp waits for memory to change that no block left will write to");
+    return PTX_PAUSED;
+}
+
+/* ---- one warp ---- */
+
+/* Lanes leave the kernel; goes on with those that are left. */
+static ptx_status leave(ptx_warp *warp, uint32_t mask) {
+    ptx_status status = PTX_OK;
+    ptx_cluster *cluster = warp->block->cluster;
+    warp->live &= ~mask;
+    warp->active &= ~mask;
+    cluster->live_threads -= (uint32_t)__builtin_popcount(mask);
+    cluster->arrived_threads -= (uint32_t)__builtin_popcount(mask & warp->arrived);
+    warp->arrived &= ~mask;
+    if (warp->active)
+        warp->pc++;
+    else if (!pop(warp))
+        status = finish(warp);
+    complete_cluster_barrier(cluster);
+    return status;
+}
+
+/* A barrier that lanes have come to; those of the warp that are elsewhere are waited for if need be. */
+static ptx_status meet_at_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    bool together = in->kind == PTX_BARRIER || in->aligned;
+    if (mask == 0) {
+        warp->pc++;
+        return PTX_OK;
+    }
+    if (together && mask == warp->active && mask != warp->live && regroup(warp))
+        return PTX_OK;
+    if (together && mask != warp->live)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "a divergent barrier: lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere",
+                         mask, warp->live & ~mask);
+    if (in->kind == PTX_CLUSTER_ARRIVE)
+        return arrive_at_cluster(warp, in, mask);
+    if (in->kind == PTX_CLUSTER_WAIT)
+        return wait_for_cluster(warp, in, mask);
+    warp->pc++;
+    return arrive(warp, in, mask);
+}
+
+/* A branch, a barrier, an exit or a trap: everything that is not one handler call. */
+static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    switch ((ptx_kind)in->kind) {
+    case PTX_BRANCH:
+        if (mask == warp->active)
+            warp->pc = in->op[0];
+        else if (mask == 0)
+            warp->pc++;
+        else
+            diverge(warp, in, mask);
+        return PTX_OK;
+    case PTX_EXIT:
+        if (mask)
+            return leave(warp, mask);
+        warp->pc++;
+        return PTX_OK;
+    case PTX_BARRIER:
+    case PTX_CLUSTER_ARRIVE:
+    case PTX_CLUSTER_WAIT:
+        return meet_at_barrier(warp, in, mask);
+    default:
+        warp->pc++;
+        return mask ? ptx_fault(warp, in, __builtin_ctz(mask), PTX_ERR_TRAP, "the kernel executed a trap")
+                    : PTX_OK;
+    }
+}
+
+/* For an instruction that misses lanes: PTX_OK when others go on first, and it is executed again later. */
+static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    if (mask == warp->active && regroup(warp))
+        return PTX_OK;
+    warp->alone = true;
+    return in->run(warp, in, mask);
+}
+
+/* Compiled with and without observers. */
+static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed) {
+    const ptx_instr *code = warp->worker->kernel->code;
+    const uint32_t *predicates = warp->predicates;
+    ptx_status status = PTX_OK;
+    uint32_t left = PTX_QUANTUM;
+    warp->stalled = warp->moved = false;
+    while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
+        /* the straight stretch up to the next control instruction or meeting point */
+        uint32_t pc = warp->pc, meeting = warp->meeting, active = warp->active;
+        const ptx_instr *in = &code[pc];
+        uint32_t mask = 0;
+        bool at_control = false;
+        while (left && pc != meeting) {
+            left--;
+            mask = active & (predicates[in->guard] ^ in->guard_flip);
+            if (observed)
+                ptx_hooks_issue(warp, in, mask);
+            at_control = in->kind != PTX_RUN;
+            if (at_control || (mask && (status = in->run(warp, in, mask)) != PTX_OK))
+                break;
+            in++;
+            pc++;
+        }
+        warp->pc = pc;
+        if (at_control)
+            status = control(warp, in, mask);
+        else if (pc == meeting)
+            pop(warp);
+        if (status == PTX_PAUSED) {
+            warp->pc++;
+            let_others_go_on(warp);
+            status = PTX_OK;
+            break;
+        }
+        if (status == PTX_APART)
+            status = bring_together(warp, in, mask);
+    }
+    warp->worker->steps += PTX_QUANTUM - left;
+    return status;
+}
+
+static ptx_status run_warp(ptx_warp *warp) {
+    return run_warp_as(warp, false);
+}
+
+static ptx_status run_observed_warp(ptx_warp *warp) {
+    return run_warp_as(warp, true);
+}
+
+ptx_status ptx_warp_run(ptx_warp *warp) {
+    return warp->block->observer_count ? run_observed_warp(warp) : run_warp(warp);
+}

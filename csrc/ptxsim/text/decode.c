@@ -1,0 +1,96 @@
+/* From a parsed statement to a ptx_instr: finds the row of opcodes.def that fits the operands. */
+#include <string.h>
+
+#include "text/operand.h"
+
+static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode *opcode) {
+    const ptx_statement *s = d->statement;
+    bool memory = strchr(opcode->signature, 'm') != NULL;
+    for (const char *letter = opcode->signature; *letter;) {
+        ptx_fit fits;
+        bool present = d->next_operand < s->operand_count;
+        if (!present || ptx_leaves_out(d, *letter)) {
+            fits = ptx_take_absent(d, *letter++);
+        } else if (*letter == '{') {
+            letter++;
+            fits = ptx_take_braces(d, &letter);
+        } else {
+            bool vector = memory && *letter != 'm' && d->parts.vector > 1;
+            fits = ptx_take_operand(d, *letter++, &s->operands[d->next_operand++], vector);
+        }
+        if (fits != PTX_FITS)
+            return fits;
+    }
+    if (d->next_operand < s->operand_count)
+        return ptx_misfit(d, &s->operands[d->next_operand].token, "one operand too many");
+    return PTX_FITS;
+}
+
+static bool append(ptx_parser *p, const ptx_instr *in, const ptx_token *at) {
+    ptx_kernel *kernel = p->kernel;
+    if (!ptx_reserve(&kernel->code, &kernel->code_capacity, kernel->count, sizeof *kernel->code) ||
+        !ptx_reserve(&kernel->source, &kernel->source_capacity, kernel->count, sizeof *kernel->source))
+        return ptx_out_of_memory(p);
+    kernel->source[kernel->count] = (ptx_source){.line = at->line,
+                                                 .column = at->column,
+                                                 .text_offset = (uint32_t)(at->line_start - p->module->text),
+                                                 .location = p->location};
+    kernel->code[kernel->count++] = *in;
+    return true;
+}
+
+static bool in_shared(const ptx_opcode_parts *parts) {
+    return parts->space == PTX_SPACE_SHARED || parts->space == PTX_SPACE_CLUSTER;
+}
+
+static void note_global_access(ptx_kernel *kernel, const ptx_token *opcode, const ptx_opcode_parts *parts) {
+    bool atomic = strncmp(opcode->start, "atom.", 5) == 0 || strncmp(opcode->start, "red.", 4) == 0;
+    bool load = strncmp(opcode->start, "ld.", 3) == 0;
+    if (atomic && !in_shared(parts))
+        kernel->global_atomics = true;
+    if (load && parts->strong && !in_shared(parts))
+        kernel->watches_global = true;
+}
+
+bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
+    const ptx_token *name = &statement->opcode;
+    ptx_decoding first = {
+        .p = p, .statement = statement, .parts = ptx_opcode_split(name->start, name->length)};
+    first.in.vector = (uint8_t)first.parts.vector;
+    first.in.space = (uint8_t)first.parts.space;
+    first.in.combine = (uint8_t)first.parts.combine;
+    first.in.rounding = (uint8_t)first.parts.rounding;
+    first.in.effect = (uint8_t)first.parts.effect;
+    first.in.type = first.parts.type;
+    first.in.type2 = first.parts.type2;
+    first.in.ftz = first.parts.ftz;
+    first.in.sat = first.parts.sat;
+    first.in.aligned = first.parts.aligned;
+    first.in.strong = first.parts.strong && first.parts.space != PTX_SPACE_SHARED;
+    if (!ptx_take_guard(&first))
+        return false;
+    ptx_decoding closest = first;
+    const ptx_opcode *row = NULL;
+    bool any = false;
+    while ((row = ptx_opcode_find(&p->opcodes, name->start, name->length, row))) {
+        ptx_decoding d = first;
+        ptx_fit fits = decode_as(&d, row);
+        if (fits == PTX_FAILED)
+            return false;
+        if (fits == PTX_FITS) {
+            d.in.run = row->run;
+            d.in.kind = (uint8_t)row->kind;
+            d.in.collective = row->collective;
+            note_global_access(p->kernel, name, &d.parts);
+            return append(p, &d.in, name);
+        }
+        if (!any || d.next_operand > closest.next_operand)
+            closest = d;
+        any = true;
+    }
+    if (any)
+        return ptx_syntax(p, &closest.misfit, "%s, as an operand of '%.*s'", closest.reason,
+                          (int)name->length, name->start);
+    return ptx_unsupported(p, name, "the instruction '%.*s' is not supported", (int)name->length,
+                           name->start);
+}

@@ -1,0 +1,216 @@
+#include "text/opcodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const ptx_opcode rows[] = {
+#define OP(pattern, signature, handler) {pattern, signature, ptx_op_##handler, PTX_RUN, false},
+#define COLLECTIVE(pattern, signature, handler) {pattern, signature, ptx_op_##handler, PTX_RUN, true},
+#define CONTROL(pattern, signature, kind)                                                                    \
+    {pattern, signature, NULL, kind, (kind) >= PTX_BARRIER && (kind) <= PTX_CLUSTER_WAIT},
+#include "text/opcodes.def"
+#undef OP
+#undef COLLECTIVE
+#undef CONTROL
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+_Static_assert(ROWS < UINT16_MAX, "the chains count rows in 16 bits");
+
+static unsigned hash(const char *name, size_t length) {
+    unsigned h = 5381;
+    for (size_t i = 0; i < length; i++)
+        h = h * 33 + (unsigned char)name[i];
+    return h % PTX_OPCODE_BUCKETS;
+}
+
+static size_t part_length(const char *name, const char *end) {
+    const char *dot = memchr(name, '.', (size_t)(end - name));
+    return (size_t)((dot ? dot : end) - name);
+}
+
+bool ptx_opcode_index_init(ptx_opcode_index *index) {
+    memset(index, 0, sizeof *index);
+    index->next = calloc(ROWS, 2 * sizeof *index->next);
+    if (!index->next)
+        return false;
+    /* A pattern may start with alternatives, "fma|mad": only its first one and its second are chained,
+       each through an entry of its own, from the last row up so that chains run in the table's order. */
+    for (size_t row = ROWS; row-- > 0;) {
+        const char *pattern = rows[row].pattern;
+        size_t length = part_length(pattern, pattern + strlen(pattern));
+        const char *bar = memchr(pattern, '|', length);
+        size_t first = bar ? (size_t)(bar - pattern) : length;
+        unsigned bucket = hash(pattern, first);
+        index->next[2 * row] = index->first[bucket];
+        index->first[bucket] = (uint16_t)(2 * row + 1);
+        if (bar) {
+            bucket = hash(bar + 1, length - first - 1);
+            index->next[2 * row + 1] = index->first[bucket];
+            index->first[bucket] = (uint16_t)(2 * row + 2);
+        }
+    }
+    return true;
+}
+
+void ptx_opcode_index_free(ptx_opcode_index *index) {
+    free(index->next);
+    index->next = NULL;
+}
+
+/* One part against the alternatives of one pattern part. */
+static bool part_matches(const char *choice, const char *choice_end, const char *part, size_t length) {
+    while (choice < choice_end) {
+        const char *bar = memchr(choice, '|', (size_t)(choice_end - choice));
+        const char *end = bar ? bar : choice_end;
+        if ((size_t)(end - choice) == length && memcmp(choice, part, length) == 0)
+            return true;
+        choice = end + 1;
+    }
+    return false;
+}
+
+static bool matches(const char *pattern, const char *name, const char *name_end) {
+    const char *pattern_end = pattern + strlen(pattern);
+    while (pattern < pattern_end) {
+        bool optional = *pattern == '?';
+        size_t width = part_length(pattern, pattern_end);
+        size_t length = name < name_end ? part_length(name, name_end) : 0;
+        if (length && part_matches(pattern + optional, pattern + width, name, length))
+            name += length + 1;
+        else if (!optional)
+            return false;
+        pattern += width + 1;
+    }
+    return name >= name_end;
+}
+
+const ptx_opcode *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
+                                  const ptx_opcode *previous) {
+    const char *end = name + length;
+    unsigned bucket = hash(name, part_length(name, end));
+    bool started = !previous;
+    for (unsigned entry = index->first[bucket]; entry; entry = index->next[entry - 1]) {
+        const ptx_opcode *row = &rows[(entry - 1) / 2];
+        if (started && matches(row->pattern, name, end))
+            return row;
+        started = started || row == previous;
+    }
+    return NULL;
+}
+
+bool ptx_opcode_base_known(const ptx_opcode_index *index, const char *name, size_t length) {
+    size_t base = part_length(name, name + length);
+    for (unsigned entry = index->first[hash(name, base)]; entry; entry = index->next[entry - 1]) {
+        const char *pattern = rows[(entry - 1) / 2].pattern;
+        if (part_matches(pattern, pattern + part_length(pattern, pattern + strlen(pattern)), name, base))
+            return true;
+    }
+    return false;
+}
+
+ptx_type ptx_type_named(const char *name, size_t length) {
+    static const struct {
+        const char *name;
+        ptx_type type;
+    } types[] = {
+        {"b8", PTX_CLASS_B | 1},  {"b16", PTX_CLASS_B | 2}, {"b32", PTX_CLASS_B | 4},
+        {"b64", PTX_CLASS_B | 8}, {"u8", PTX_CLASS_U | 1},  {"u16", PTX_CLASS_U | 2},
+        {"u32", PTX_CLASS_U | 4}, {"u64", PTX_CLASS_U | 8}, {"s8", PTX_CLASS_S | 1},
+        {"s16", PTX_CLASS_S | 2}, {"s32", PTX_CLASS_S | 4}, {"s64", PTX_CLASS_S | 8},
+        {"f16", PTX_CLASS_F | 2}, {"f32", PTX_TYPE_F32},    {"f64", PTX_TYPE_F64},
+        {"pred", PTX_TYPE_PRED},  {"b128", PTX_TYPE_B128},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
+            return types[i].type;
+    return PTX_TYPE_NONE;
+}
+
+static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) {
+    static const struct {
+        const char *name;
+        uint8_t space, vector, combine, rounding;
+        bool ftz, sat, aligned, strong, cache_hint;
+    } words[] = {
+        {"global", .space = PTX_SPACE_GLOBAL},
+        {"shared", .space = PTX_SPACE_SHARED},
+        {"shared::cta", .space = PTX_SPACE_SHARED},
+        {"shared::cluster", .space = PTX_SPACE_CLUSTER},
+        {"param", .space = PTX_SPACE_PARAM},
+        {"v2", .vector = 2},
+        {"v4", .vector = 4},
+        {"and", .combine = PTX_COMBINE_AND},
+        {"or", .combine = PTX_COMBINE_OR},
+        {"xor", .combine = PTX_COMBINE_XOR},
+        {"rni", .rounding = PTX_ROUND_NEAREST},
+        {"rzi", .rounding = PTX_ROUND_ZERO},
+        {"rmi", .rounding = PTX_ROUND_DOWN},
+        {"rpi", .rounding = PTX_ROUND_UP},
+        {"rz", .rounding = PTX_ROUND_ZERO},
+        {"rm", .rounding = PTX_ROUND_DOWN},
+        {"rp", .rounding = PTX_ROUND_UP},
+        {"ftz", .ftz = true},
+        {"sat", .sat = true},
+        {"aligned", .aligned = true},
+        {"volatile", .strong = true},
+        {"relaxed", .strong = true},
+        {"acquire", .strong = true},
+        {"L2::cache_hint", .cache_hint = true},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].name) != length || memcmp(words[i].name, part, length) != 0)
+            continue;
+        if (words[i].space && parts->space == PTX_SPACE_GENERIC) /* of a copy's two, where it goes */
+            parts->space = (ptx_space)words[i].space;
+        if (words[i].vector)
+            parts->vector = words[i].vector;
+        if (words[i].combine)
+            parts->combine = (ptx_combine)words[i].combine;
+        if (words[i].rounding)
+            parts->rounding = (ptx_rounding)words[i].rounding;
+        parts->ftz = parts->ftz || words[i].ftz;
+        parts->sat = parts->sat || words[i].sat;
+        parts->aligned = parts->aligned || words[i].aligned;
+        parts->strong = parts->strong || words[i].strong;
+        parts->cache_hint = parts->cache_hint || words[i].cache_hint;
+        return;
+    }
+}
+
+/* The handler of st.async tells of its stores itself. */
+static ptx_effect effect_of(const char *name, size_t length) {
+    static const struct {
+        const char *start;
+        ptx_effect effect;
+    } effects[] = {
+        {"ld.", PTX_EFFECT_LOAD},     {"st.async.", PTX_EFFECT_NONE}, {"st.", PTX_EFFECT_STORE},
+        {"atom.", PTX_EFFECT_ATOMIC}, {"red.", PTX_EFFECT_ATOMIC},    {"bar.warp.sync", PTX_EFFECT_WARP_SYNC},
+    };
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
+        size_t size = strlen(effects[i].start);
+        if (size <= length && memcmp(effects[i].start, name, size) == 0)
+            return effects[i].effect;
+    }
+    return PTX_EFFECT_NONE;
+}
+
+ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
+    ptx_opcode_parts parts = {.vector = 1, .effect = effect_of(name, length)};
+    const char *end = name + length;
+    for (name += part_length(name, end) + 1; name < end;) {
+        size_t part = part_length(name, end);
+        ptx_type type = ptx_type_named(name, part);
+        if (type != PTX_TYPE_NONE) {
+            parts.type2 = parts.type;
+            parts.type = type;
+        } else {
+            read_part(&parts, name, part);
+        }
+        name += part + 1;
+    }
+    if (parts.type == PTX_TYPE_B128) { /* as two of 64 bits */
+        parts.type = PTX_CLASS_B | 8;
+        parts.vector = 2;
+    }
+    return parts;
+}

@@ -1,0 +1,606 @@
+/* Operands: from the names and numbers of a statement to slots of the register file. */
+#include "text/operand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_REGISTER_BYTES = 4 << 20 };
+
+ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason) {
+    d->misfit = *at;
+    snprintf(d->reason, sizeof d->reason, "%s", reason);
+    return PTX_MISFIT;
+}
+
+/* ---- slots ---- */
+
+static bool new_slot(ptx_parser *p, unsigned bytes, uint32_t *slot) {
+    ptx_kernel *kernel = p->kernel;
+    uint32_t size = bytes > 4 ? PTX_LANES * bytes : PTX_LANES * 4;
+    if (kernel->register_bytes + kernel->constant_bytes + size > MAX_REGISTER_BYTES)
+        return ptx_unsupported(p, &p->token, "the kernel uses too many registers");
+    *slot = kernel->register_bytes;
+    kernel->register_bytes += size;
+    return true;
+}
+
+static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value, unsigned bytes,
+                          uint32_t *op) {
+    ptx_kernel *kernel = p->kernel;
+    if (bytes == 4 && kind == PTX_CONSTANT_VALUE)
+        value = (uint32_t)value;
+    for (size_t i = 0; i < kernel->constant_count; i++) {
+        const ptx_constant *c = &kernel->constants[i];
+        if (c->kind == kind && c->value == value && c->bytes == bytes) {
+            *op = PTX_CONSTANT | c->offset;
+            return true;
+        }
+    }
+    if (!ptx_reserve(&kernel->constants, &kernel->constant_capacity, kernel->constant_count,
+                     sizeof *kernel->constants))
+        return ptx_out_of_memory(p);
+    if (kernel->register_bytes + kernel->constant_bytes + 256 > MAX_REGISTER_BYTES)
+        return ptx_unsupported(p, &p->token, "the kernel uses too many constants");
+    ptx_constant added = {.kind = kind, .value = value, .bytes = bytes, .offset = kernel->constant_bytes};
+    kernel->constants[kernel->constant_count++] = added;
+    kernel->constant_bytes += PTX_LANES * bytes;
+    *op = PTX_CONSTANT | added.offset;
+    return true;
+}
+
+/* ---- names ---- */
+
+/* The number behind the prefix of a `%r<14>` declaration. */
+static bool register_number(const ptx_registers *r, const ptx_token *name, uint32_t *number) {
+    if (memcmp(r->name, name->start, r->length) != 0)
+        return false;
+    size_t digits = name->length - r->length;
+    const char *digit = name->start + r->length;
+    if (digits == 0 || digits > 7 || (digits > 1 && *digit == '0'))
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < digits; i++) {
+        if (digit[i] < '0' || digit[i] > '9')
+            return false;
+        *number = *number * 10 + (uint32_t)(digit[i] - '0');
+    }
+    return *number < r->count;
+}
+
+static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32_t *number) {
+    for (size_t i = p->register_count; i-- > 0;) {
+        ptx_registers *r = &p->registers[i];
+        if (name->length < r->length)
+            continue;
+        *number = 0;
+        if (r->numbered ? register_number(r, name, number)
+                        : name->length == r->length && memcmp(r->name, name->start, r->length) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+/* The slot of a register, given to it at its first use; an index for a predicate. */
+static bool register_slot(ptx_parser *p, ptx_registers *r, uint32_t number, uint32_t *op) {
+    uint32_t *slot = &r->slots[number];
+    if (*slot == 0) {
+        uint32_t fresh = 0;
+        if (r->type == PTX_TYPE_PRED)
+            fresh = p->kernel->predicate_count++;
+        else if (!new_slot(p, r->type == PTX_TYPE_B128 ? 16 : ptx_type_bytes(r->type), &fresh))
+            return false;
+        *slot = fresh + 1;
+    }
+    *op = *slot - 1;
+    return true;
+}
+
+static bool find_special(const ptx_token *name, uint64_t *which) {
+    static const char *const names[PTX_SPECIAL_COUNT] = {
+        [PTX_TID_X] = "%tid.x",
+        [PTX_TID_Y] = "%tid.y",
+        [PTX_TID_Z] = "%tid.z",
+        [PTX_NTID_X] = "%ntid.x",
+        [PTX_NTID_Y] = "%ntid.y",
+        [PTX_NTID_Z] = "%ntid.z",
+        [PTX_CTAID_X] = "%ctaid.x",
+        [PTX_CTAID_Y] = "%ctaid.y",
+        [PTX_CTAID_Z] = "%ctaid.z",
+        [PTX_NCTAID_X] = "%nctaid.x",
+        [PTX_NCTAID_Y] = "%nctaid.y",
+        [PTX_NCTAID_Z] = "%nctaid.z",
+        [PTX_CLUSTER_CTAID_X] = "%cluster_ctaid.x",
+        [PTX_CLUSTER_CTAID_Y] = "%cluster_ctaid.y",
+        [PTX_CLUSTER_CTAID_Z] = "%cluster_ctaid.z",
+        [PTX_CLUSTER_CTARANK] = "%cluster_ctarank",
+        [PTX_CLUSTERID_X] = "%clusterid.x",
+        [PTX_CLUSTERID_Y] = "%clusterid.y",
+        [PTX_CLUSTERID_Z] = "%clusterid.z",
+        [PTX_CLUSTER_NCTAID_X] = "%cluster_nctaid.x",
+        [PTX_CLUSTER_NCTAID_Y] = "%cluster_nctaid.y",
+        [PTX_CLUSTER_NCTAID_Z] = "%cluster_nctaid.z",
+        [PTX_CLUSTER_NCTARANK] = "%cluster_nctarank",
+        [PTX_NCLUSTERID_X] = "%nclusterid.x",
+        [PTX_NCLUSTERID_Y] = "%nclusterid.y",
+        [PTX_NCLUSTERID_Z] = "%nclusterid.z",
+        [PTX_LANEID] = "%laneid",
+        [PTX_WARPID] = "%warpid",
+        [PTX_NWARPID] = "%nwarpid",
+        [PTX_LANEMASK_EQ] = "%lanemask_eq",
+        [PTX_LANEMASK_LT] = "%lanemask_lt",
+        [PTX_LANEMASK_LE] = "%lanemask_le",
+        [PTX_LANEMASK_GT] = "%lanemask_gt",
+        [PTX_LANEMASK_GE] = "%lanemask_ge",
+        [PTX_DYNAMIC_SMEM_SIZE] = "%dynamic_smem_size",
+    };
+    for (unsigned i = 0; i < PTX_SPECIAL_COUNT; i++)
+        if (ptx_token_is(name, names[i])) {
+            *which = i;
+            return true;
+        }
+    return false;
+}
+
+static ptx_symbol *find_symbol(ptx_parser *p, const ptx_token *name) {
+    for (size_t i = p->symbol_count; i-- > 0;)
+        if (p->symbols[i].length == name->length &&
+            memcmp(p->symbols[i].name, name->start, name->length) == 0)
+            return &p->symbols[i];
+    return NULL;
+}
+
+static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
+    if (*name->start == '%')
+        ptx_unsupported(d->p, name,
+                        "'%.*s' is not a declared register nor a special register that is supported",
+                        (int)name->length, name->start);
+    else
+        ptx_syntax(d->p, name, "'%.*s' is not declared", (int)name->length, name->start);
+    return PTX_FAILED;
+}
+
+/* The symbol as a place in memory, its offset in the kernel settled. */
+static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *name) {
+    if (symbol->unsupported) {
+        ptx_unsupported(d->p, name, "the module variable '%.*s' is not supported (only shared variables are)",
+                        (int)name->length, name->start);
+        return PTX_FAILED;
+    }
+    if ((symbol->dynamic || !symbol->placed) && !ptx_place_shared(d->p, name, symbol))
+        return PTX_FAILED;
+    return PTX_FITS;
+}
+
+/* ---- operands ---- */
+
+static void set_op(ptx_decoding *d, uint32_t op, bool wide) {
+    if (wide)
+        d->in.wide |= (uint8_t)(1u << d->next_op);
+    d->in.op[d->next_op++] = op;
+}
+
+/* The width a letter stands for; for x and y, that of the register at hand if it is wide enough. */
+static bool width_fits(const ptx_decoding *d, char letter, unsigned bytes) {
+    ptx_type destination = d->parts.type2 ? d->parts.type2 : d->parts.type;
+    switch (letter) {
+    case 'H':
+    case 'h':
+        return bytes == 2;
+    case 'W':
+    case 'w':
+    case 'S':
+        return bytes == 4;
+    case 'L':
+    case 'l':
+        return bytes == 8;
+    case 'Y':
+    case 'y':
+        return bytes && bytes <= 4;
+    case 'X':
+        return bytes && bytes >= ptx_type_bytes(destination);
+    default:
+        return bytes && bytes >= ptx_type_bytes(d->parts.type);
+    }
+}
+
+static const char *letter_wants(char letter) {
+    switch (letter) {
+    case 'H':
+        return "expected a 16-bit register";
+    case 'h':
+        return "expected a 16-bit register or constant";
+    case 'W':
+    case 'S':
+        return "expected a 32-bit register";
+    case 'w':
+    case 'k':
+        return "expected a 32-bit register or constant";
+    case 'L':
+        return "expected a 64-bit register";
+    case 'l':
+        return "expected a 64-bit register or constant";
+    case 'Y':
+    case 'y':
+        return "expected a register of at most 32 bits";
+    case 'P':
+    case 'p':
+    case 'Q':
+    case 'n':
+    case '~':
+        return "expected a predicate";
+    case 'm':
+    case 'a':
+        return "expected an address in brackets";
+    case 'D':
+    case 'd':
+        return "expected a 128-bit register";
+    case 'z':
+        return "expected a cache policy in a 64-bit register";
+    case 'i':
+        return "expected an integer constant";
+    case 'b':
+        return "expected a label";
+    default:
+        return "expected a register wide enough for the type";
+    }
+}
+
+/* `_`, which throws a result away. */
+static ptx_fit take_sink(ptx_decoding *d, char letter) {
+    bool wide = letter == 'L' || (letter == 'X' && ptx_type_bytes(d->parts.type) == 8);
+    uint32_t *sink = wide ? &d->p->sink64 : &d->p->sink32;
+    uint32_t slot = 0;
+    if (*sink == 0) {
+        if (!new_slot(d->p, wide ? 8 : 4, &slot))
+            return PTX_FAILED;
+        *sink = slot + 1;
+    }
+    set_op(d, *sink - 1, wide);
+    return PTX_FITS;
+}
+
+static ptx_fit take_destination(ptx_decoding *d, char letter, const ptx_token *name, ptx_operand_kind kind) {
+    if (kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, name, letter_wants(letter));
+    if (ptx_token_is(name, "_"))
+        return take_sink(d, letter);
+    uint32_t number, op;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (!r)
+        return unknown_name(d, name);
+    if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
+        return ptx_misfit(d, name, letter_wants(letter));
+    if (!register_slot(d->p, r, number, &op))
+        return PTX_FAILED;
+    set_op(d, op, ptx_type_bytes(r->type) == 8);
+    return PTX_FITS;
+}
+
+/* The bits of a literal for a source of `bytes`; false if a literal of that kind makes no sense there. */
+static bool literal_bits(const ptx_decoding *d, ptx_operand_kind kind, uint64_t value, unsigned bytes,
+                         uint64_t *bits) {
+    bool is_float = ptx_type_class(d->parts.type) == PTX_CLASS_F;
+    double wide;
+    float narrow;
+    *bits = value;
+    if (kind == PTX_OPERAND_INTEGER)
+        return !is_float || d->parts.type2;
+    if (kind == PTX_OPERAND_F32 && bytes == 4)
+        return true;
+    if (kind == PTX_OPERAND_F64 && bytes == 8)
+        return true;
+    if (!is_float)
+        return false;
+    if (kind == PTX_OPERAND_F32) {
+        uint32_t low = (uint32_t)value;
+        memcpy(&narrow, &low, sizeof narrow);
+        wide = narrow;
+    } else {
+        memcpy(&wide, &value, sizeof wide);
+    }
+    memcpy(bits, &wide, sizeof wide);
+    if (bytes == 4) {
+        uint32_t low;
+        narrow = (float)wide;
+        memcpy(&low, &narrow, sizeof low);
+        *bits = low;
+    }
+    return true;
+}
+
+static ptx_fit take_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t value, unsigned bytes) {
+    uint32_t op;
+    if (!constant_slot(d->p, kind, value, bytes, &op))
+        return PTX_FAILED;
+    set_op(d, op, bytes == 8);
+    return PTX_FITS;
+}
+
+static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *name,
+                                 unsigned constant_bytes) {
+    uint32_t number, op;
+    uint64_t which;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (r) {
+        if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
+            return ptx_misfit(d, name, letter_wants(letter));
+        if (!register_slot(d->p, r, number, &op))
+            return PTX_FAILED;
+        set_op(d, op, ptx_type_bytes(r->type) == 8);
+        return PTX_FITS;
+    }
+    if (find_special(name, &which)) {
+        if (!width_fits(d, letter, 4))
+            return ptx_misfit(d, name, letter_wants(letter));
+        return take_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
+    }
+    if (ptx_token_is(name, "WARP_SZ"))
+        return take_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
+    ptx_symbol *symbol = find_symbol(d->p, name);
+    if (!symbol)
+        return unknown_name(d, name);
+    ptx_fit fits = use_symbol(d, symbol, name);
+    if (fits != PTX_FITS)
+        return fits;
+    /* Of a shared variable or of a parameter: addresses in their own spaces, not generic ones. */
+    return take_constant(d, symbol->dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE,
+                         symbol->offset, constant_bytes);
+}
+
+static ptx_fit take_source(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
+                           uint64_t value) {
+    unsigned bytes = letter == 'l' ? 8 : 4;
+    if (letter == 'x' && ptx_type_bytes(d->parts.type) == 8)
+        bytes = 8;
+    if (kind == PTX_OPERAND_NAME)
+        return take_named_source(d, letter, token, bytes);
+    uint64_t bits;
+    if (kind == PTX_OPERAND_ADDRESS || kind == PTX_OPERAND_VECTOR)
+        return ptx_misfit(d, token, letter_wants(letter));
+    if (!literal_bits(d, kind, value, bytes, &bits))
+        return ptx_misfit(d, token, "this kind of constant does not go with the type");
+    return take_constant(d, PTX_CONSTANT_VALUE, bits, bytes);
+}
+
+static ptx_fit take_predicate(ptx_decoding *d, const ptx_token *name, ptx_operand_kind kind, uint64_t value,
+                              bool written) {
+    if (kind == PTX_OPERAND_NAME && !written && ptx_token_is(name, "%is_explicit_cluster")) {
+        set_op(d, PTX_PRED_EXPLICIT_CLUSTER, false);
+        return PTX_FITS;
+    }
+    if (kind == PTX_OPERAND_INTEGER && !written) {
+        set_op(d, value ? PTX_PRED_TRUE : PTX_PRED_FALSE, false);
+        return PTX_FITS;
+    }
+    if (kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, name, letter_wants('p'));
+    if (written && ptx_token_is(name, "_")) {
+        set_op(d, PTX_PRED_SINK, false);
+        return PTX_FITS;
+    }
+    uint32_t number, op;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (!r)
+        return unknown_name(d, name);
+    if (r->type != PTX_TYPE_PRED)
+        return ptx_misfit(d, name, letter_wants('p'));
+    if (!register_slot(d->p, r, number, &op))
+        return PTX_FAILED;
+    set_op(d, op, false);
+    return PTX_FITS;
+}
+
+static ptx_fit take_second_predicate(ptx_decoding *d, const ptx_operand *operand) {
+    if (operand->has_second)
+        return take_predicate(d, &operand->second, PTX_OPERAND_NAME, 0, true);
+    set_op(d, PTX_PRED_SINK, false);
+    return PTX_FITS;
+}
+
+/* An address that is the same in every lane: a variable or a number. */
+static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_symbol *symbol = NULL;
+    if (!operand->absolute) {
+        symbol = find_symbol(d->p, &operand->token);
+        if (!symbol)
+            return unknown_name(d, &operand->token);
+        ptx_fit fits = use_symbol(d, symbol, &operand->token);
+        if (fits != PTX_FITS)
+            return fits;
+        bool own = symbol->space == PTX_SPACE_SHARED && d->parts.space == PTX_SPACE_CLUSTER;
+        if (symbol->space != d->parts.space && !own)
+            return ptx_misfit(d, &operand->token,
+                              "the variable is in another state space than the instruction's");
+    } else if (d->parts.space == PTX_SPACE_PARAM) {
+        return ptx_misfit(d, &operand->token, "expected the name of a parameter");
+    }
+    bool dynamic = symbol && symbol->dynamic;
+    uint64_t value = operand->value + (symbol ? symbol->offset : 0);
+    d->in.address = PTX_ADDRESS_UNIFORM;
+    return constant_slot(d->p, dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE, value, 8,
+                         &d->in.op[PTX_ADDRESS_OPERAND])
+               ? PTX_FITS
+               : PTX_FAILED;
+}
+
+static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
+    if (operand->kind != PTX_OPERAND_ADDRESS)
+        return ptx_misfit(d, &operand->token, letter_wants('m'));
+    uint32_t number;
+    ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
+    if (!r)
+        return take_uniform_address(d, operand);
+    unsigned bytes = ptx_type_bytes(r->type);
+    bool shared = d->parts.space == PTX_SPACE_SHARED || d->parts.space == PTX_SPACE_CLUSTER;
+    if (bytes != 8 && !(bytes == 4 && shared))
+        return ptx_misfit(d, &operand->token, "expected a 64-bit register as the address");
+    d->in.address = bytes == 8 ? PTX_ADDRESS_64 : PTX_ADDRESS_32;
+    d->in.imm = (int64_t)operand->value;
+    return register_slot(d->p, r, number, &d->in.op[PTX_ADDRESS_OPERAND]) ? PTX_FITS : PTX_FAILED;
+}
+
+/* A second address: its base and its offset, an operand each. */
+static ptx_fit take_further_address(ptx_decoding *d, const ptx_operand *operand) {
+    if (operand->kind != PTX_OPERAND_ADDRESS)
+        return ptx_misfit(d, &operand->token, letter_wants('a'));
+    uint32_t number, op;
+    ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
+    ptx_fit fits = PTX_FITS;
+    if (!r && operand->absolute)
+        fits = take_constant(d, PTX_CONSTANT_VALUE, 0, 8);
+    else if (!r)
+        fits = take_named_source(d, 'l', &operand->token, 8);
+    else if (r->type == PTX_TYPE_PRED || ptx_type_bytes(r->type) < 4)
+        return ptx_misfit(d, &operand->token, "expected a 32- or 64-bit register as the address");
+    else if (register_slot(d->p, r, number, &op))
+        set_op(d, op, ptx_type_bytes(r->type) == 8);
+    else
+        return PTX_FAILED;
+    return fits == PTX_FITS ? take_constant(d, PTX_CONSTANT_VALUE, operand->value, 8) : fits;
+}
+
+/* Both halves of a 128-bit register. */
+static ptx_fit take_128(ptx_decoding *d, char letter, const ptx_operand *operand) {
+    uint32_t number, op;
+    if (operand->kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, &operand->token, letter_wants(letter));
+    ptx_registers *r = find_register(d->p, &operand->token, &number);
+    if (!r)
+        return unknown_name(d, &operand->token);
+    if (r->type != PTX_TYPE_B128)
+        return ptx_misfit(d, &operand->token, letter_wants(letter));
+    if (!register_slot(d->p, r, number, &op))
+        return PTX_FAILED;
+    set_op(d, op, true);
+    set_op(d, op + 8 * PTX_LANES, true);
+    return PTX_FITS;
+}
+
+/* A cache policy changes nothing here. */
+static ptx_fit skip_policy(ptx_decoding *d, const ptx_operand *operand) {
+    uint32_t number;
+    const ptx_registers *r =
+        operand->kind == PTX_OPERAND_NAME ? find_register(d->p, &operand->token, &number) : NULL;
+    bool good = r && ptx_type_bytes(r->type) == 8;
+    return good ? PTX_FITS : ptx_misfit(d, &operand->token, letter_wants('z'));
+}
+
+static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_parser *p = d->p;
+    if (operand->kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, &operand->token, letter_wants('b'));
+    if (!ptx_reserve(&p->fixups, &p->fixup_capacity, p->fixup_count, sizeof *p->fixups)) {
+        ptx_out_of_memory(p);
+        return PTX_FAILED;
+    }
+    p->fixups[p->fixup_count++] =
+        (ptx_fixup){.label = operand->token, .scope = p->scope, .pc = (uint32_t)p->kernel->count};
+    return PTX_FITS;
+}
+
+static ptx_fit take_scalar(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
+                           uint64_t value) {
+    bool written = letter >= 'A' && letter <= 'Z';
+    return written ? take_destination(d, letter, token, kind) : take_source(d, letter, token, kind, value);
+}
+
+/* The vector of a .v2/.v4 access: the same letter for each element. */
+static ptx_fit take_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
+        return ptx_misfit(d, &operand->token,
+                          "expected a vector of as many elements as the instruction says");
+    for (unsigned i = 0; i < operand->element_count; i++) {
+        const ptx_element *e = &operand->elements[i];
+        ptx_fit fits = take_scalar(d, letter, &e->token, e->kind, e->value);
+        if (fits != PTX_FITS)
+            return fits;
+    }
+    return PTX_FITS;
+}
+
+ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operand, bool vector) {
+    if (operand->negated && letter != 'n' && letter != '~')
+        return ptx_misfit(d, &operand->token, "'!' is not allowed here");
+    if (operand->has_second && letter != 'Q' && letter != 'S')
+        return ptx_misfit(d, &operand->second, "only one result is allowed here");
+    ptx_fit fits;
+    switch (letter) {
+    case 'P':
+    case 'Q':
+        fits = take_predicate(d, &operand->token, operand->kind, operand->value, true);
+        return fits == PTX_FITS && letter == 'Q' ? take_second_predicate(d, operand) : fits;
+    case 'p':
+        return take_predicate(d, &operand->token, operand->kind, operand->value, false);
+    case 'n':
+    case '~':
+        d->in.flip = operand->negated;
+        return take_predicate(d, &operand->token, operand->kind, operand->value, false);
+    case 'S':
+        fits = take_destination(d, 'W', &operand->token, operand->kind);
+        return fits == PTX_FITS ? take_second_predicate(d, operand) : fits;
+    case 'm':
+        return take_address(d, operand);
+    case 'a':
+        return take_further_address(d, operand);
+    case 'D':
+    case 'd':
+        return take_128(d, letter, operand);
+    case 'z':
+        return skip_policy(d, operand);
+    case 'b':
+        return take_label(d, operand);
+    case 'i':
+        d->in.imm = (int64_t)operand->value;
+        return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
+                                                    : ptx_misfit(d, &operand->token, letter_wants('i'));
+    case 'k':
+        letter = 'w';
+        break;
+    default:
+        break;
+    }
+    return vector ? take_elements(d, letter, operand)
+                  : take_scalar(d, letter, &operand->token, operand->kind, operand->value);
+}
+
+bool ptx_leaves_out(const ptx_decoding *d, char letter) {
+    return (letter == '~' && d->parts.combine == PTX_COMBINE_NONE) || (letter == 'z' && !d->parts.cache_hint);
+}
+
+ptx_fit ptx_take_absent(ptx_decoding *d, char letter) {
+    if (letter == 'k')
+        return take_constant(d, PTX_CONSTANT_VALUE, 0, 4);
+    if (!ptx_leaves_out(d, letter))
+        return ptx_misfit(d, &d->statement->opcode, "an operand is missing");
+    if (letter == '~')
+        set_op(d, PTX_PRED_TRUE, false);
+    return PTX_FITS;
+}
+
+ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
+    const ptx_operand *operand = &d->statement->operands[d->next_operand++];
+    size_t wanted = strcspn(*letters, "}");
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
+        return ptx_misfit(d, &operand->token, "expected a vector or another kind of operand");
+    for (size_t i = 0; i < wanted; i++) {
+        const ptx_element *e = &operand->elements[i];
+        ptx_fit fits = take_scalar(d, (*letters)[i], &e->token, e->kind, e->value);
+        if (fits != PTX_FITS)
+            return fits;
+    }
+    *letters += wanted + 1;
+    return PTX_FITS;
+}
+
+bool ptx_take_guard(ptx_decoding *d) {
+    d->in.guard = PTX_PRED_TRUE;
+    if (!d->statement->guarded)
+        return true;
+    uint32_t number;
+    const ptx_token *name = &d->statement->guard;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (!r || r->type != PTX_TYPE_PRED)
+        return ptx_syntax(d->p, name, "'%.*s' is not a declared predicate", (int)name->length, name->start);
+    d->in.guard_flip = d->statement->guard_negated ? PTX_ALL_LANES : 0;
+    return register_slot(d->p, r, number, &d->in.guard);
+}

@@ -1,0 +1,136 @@
+/* The parser's state, shared by the grammar (parser.c, statement.c) and operand decoding (decode.c). */
+#ifndef PTXSIM_PARSER_H
+#define PTXSIM_PARSER_H
+
+#include "ir.h"
+#include "text/lexer.h"
+#include "text/opcodes.h"
+
+enum { PTX_MAX_ELEMENTS = 8, PTX_MAX_PARSED = 8 };
+
+typedef enum ptx_operand_kind {
+    PTX_OPERAND_NAME,    /* register, special register, variable or label */
+    PTX_OPERAND_INTEGER, /* value */
+    PTX_OPERAND_F32,
+    PTX_OPERAND_F64,
+    PTX_OPERAND_DECIMAL,
+    PTX_OPERAND_ADDRESS, /* [base + value]; `absolute` when there is no base */
+    PTX_OPERAND_VECTOR
+} ptx_operand_kind;
+
+typedef struct ptx_element {
+    ptx_operand_kind kind;
+    ptx_token token;
+    uint64_t value;
+} ptx_element;
+
+typedef struct ptx_operand {
+    ptx_operand_kind kind;
+    ptx_token token; /* where it starts; for an address, its base */
+    uint64_t value;
+    bool negated; /* !p */
+    bool absolute;
+    bool has_second; /* p|q */
+    ptx_token second;
+    unsigned element_count;
+    ptx_element elements[PTX_MAX_ELEMENTS];
+} ptx_operand;
+
+typedef struct ptx_statement {
+    ptx_token opcode;
+    bool guarded, guard_negated;
+    ptx_token guard;
+    unsigned operand_count;
+    ptx_operand operands[PTX_MAX_PARSED];
+} ptx_statement;
+
+/* A .reg declaration: one name, or `prefix<count>` for prefix0 ... Its registers get a slot at first use. */
+typedef struct ptx_registers {
+    const char *name;
+    size_t length;
+    bool numbered;
+    ptx_type type;
+    uint32_t scope;
+    uint32_t count;
+    uint32_t *slots; /* slot + 1 of each, 0 while unused */
+} ptx_registers;
+
+typedef struct ptx_symbol {
+    const char *name;
+    size_t length;
+    ptx_space space;
+    uint64_t offset, bytes, align;
+    bool dynamic;     /* .extern .shared name[] */
+    bool unsupported; /* declared, but may not be used: .global, .const */
+    bool placed;      /* a module's .shared variable has an offset in the kernel at hand */
+} ptx_symbol;
+
+typedef struct ptx_label {
+    const char *name;
+    size_t length;
+    uint32_t scope;
+    uint32_t pc;
+} ptx_label;
+
+/* A branch whose label may still be to come. */
+typedef struct ptx_fixup {
+    ptx_token label;
+    uint32_t scope;
+    uint32_t pc;
+} ptx_fixup;
+
+typedef struct ptx_parser {
+    ptx_module *module;
+    ptx_error *error;
+    ptx_status status;
+    ptx_lexer lexer;
+    ptx_token token, ahead; /* the current token and the one after it */
+    ptx_opcode_index opcodes;
+
+    /* the kernel at hand */
+    ptx_kernel *kernel;
+    ptx_registers *registers;
+    size_t register_count, register_capacity;
+    ptx_symbol *symbols; /* the module's first */
+    size_t symbol_count, symbol_capacity;
+    ptx_label *labels;
+    size_t label_count, label_capacity;
+    ptx_fixup *fixups;
+    size_t fixup_count, fixup_capacity;
+    uint32_t *scope_parents;
+    size_t scope_count, scope_capacity;
+    uint32_t scope;
+    uint32_t sink32, sink64; /* slot + 1 for the results that `_` throws away */
+    uint32_t location;       /* index + 1, 0 for none */
+} ptx_parser;
+
+/* Both return false, so that `return ptx_syntax(...)` reads well; only the first error is kept. */
+bool ptx_syntax(ptx_parser *p, const ptx_token *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool ptx_unsupported(ptx_parser *p, const ptx_token *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool ptx_out_of_memory(ptx_parser *p);
+
+/* parser.c: tokens */
+void ptx_advance(ptx_parser *p);
+bool ptx_at(const ptx_parser *p, const char *text);
+bool ptx_accept(ptx_parser *p, const char *text);
+bool ptx_expect(ptx_parser *p, const char *text, const char *where);
+bool ptx_parse_count(ptx_parser *p, uint64_t limit, uint64_t *value, const char *what);
+bool ptx_skip_to_semicolon(ptx_parser *p);
+bool ptx_skip_line(ptx_parser *p);
+bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
+/* Gives a shared variable its offset in the kernel at hand. */
+bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
+
+/* location.c */
+bool ptx_parse_file(ptx_parser *p);
+bool ptx_parse_location(ptx_parser *p);
+
+/* statement.c: a kernel's body, from `{` to its `}` */
+bool ptx_parse_body(ptx_parser *p);
+
+/* decode.c */
+bool ptx_decode(ptx_parser *p, const ptx_statement *statement);
+
+#endif

@@ -1,0 +1,323 @@
+/* The statements of a kernel's body. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/parser.h"
+
+/* ---- .reg ---- */
+
+enum { MAX_REGISTERS = 1 << 20 };
+
+static bool declare_register(ptx_parser *p, ptx_type type) {
+    if (p->token.kind != PTX_TOKEN_NAME)
+        return ptx_syntax(p, &p->token, "expected the name of a register");
+    ptx_registers r = {.name = p->token.start, .length = p->token.length, .type = type, .count = 1};
+    ptx_token name = p->token;
+    ptx_advance(p);
+    if (ptx_accept(p, "<")) {
+        uint64_t count = 0;
+        if (!ptx_parse_count(p, MAX_REGISTERS, &count, "the number of registers") ||
+            !ptx_expect(p, ">", "after the number of registers"))
+            return false;
+        r.numbered = true;
+        r.count = (uint32_t)count;
+    }
+    for (size_t i = p->register_count; i-- > 0;) {
+        const ptx_registers *other = &p->registers[i];
+        if (other->scope == p->scope && other->numbered == r.numbered && other->length == r.length &&
+            memcmp(other->name, r.name, r.length) == 0)
+            return ptx_syntax(p, &name, "the register '%.*s' is declared twice", (int)r.length, r.name);
+    }
+    r.scope = p->scope;
+    if (!ptx_reserve(&p->registers, &p->register_capacity, p->register_count, sizeof *p->registers))
+        return ptx_out_of_memory(p);
+    r.slots = calloc(r.count ? r.count : 1, sizeof *r.slots);
+    if (!r.slots)
+        return ptx_out_of_memory(p);
+    p->registers[p->register_count++] = r;
+    return true;
+}
+
+/* .reg .b32 %r<14>, other; */
+static bool parse_register_declaration(ptx_parser *p) {
+    if (p->token.kind != PTX_TOKEN_DIRECTIVE)
+        return ptx_syntax(p, &p->token, "expected the type of the registers");
+    ptx_type type = ptx_type_named(p->token.start + 1, p->token.length - 1);
+    if (type == PTX_TYPE_NONE)
+        return ptx_unsupported(p, &p->token, "registers of type '%.*s' are not supported",
+                               (int)p->token.length, p->token.start);
+    do {
+        ptx_advance(p);
+        if (!declare_register(p, type))
+            return false;
+    } while (ptx_at(p, ","));
+    return ptx_expect(p, ";", "after the registers");
+}
+
+/* ---- labels and scopes ---- */
+
+static bool declare_label(ptx_parser *p) {
+    for (size_t i = 0; i < p->label_count; i++)
+        if (p->labels[i].scope == p->scope && p->labels[i].length == p->token.length &&
+            memcmp(p->labels[i].name, p->token.start, p->token.length) == 0)
+            return ptx_syntax(p, &p->token, "the label '%.*s' is declared twice", (int)p->token.length,
+                              p->token.start);
+    if (!ptx_reserve(&p->labels, &p->label_capacity, p->label_count, sizeof *p->labels))
+        return ptx_out_of_memory(p);
+    p->labels[p->label_count++] = (ptx_label){.name = p->token.start,
+                                              .length = p->token.length,
+                                              .scope = p->scope,
+                                              .pc = (uint32_t)p->kernel->count};
+    ptx_advance(p);
+    ptx_advance(p);
+    return true;
+}
+
+static bool open_scope(ptx_parser *p, uint32_t parent) {
+    if (!ptx_reserve(&p->scope_parents, &p->scope_capacity, p->scope_count, sizeof *p->scope_parents))
+        return ptx_out_of_memory(p);
+    p->scope = (uint32_t)p->scope_count;
+    p->scope_parents[p->scope_count++] = parent;
+    return true;
+}
+
+static const ptx_label *find_label(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
+    for (;;) {
+        for (size_t i = 0; i < p->label_count; i++)
+            if (p->labels[i].scope == scope && p->labels[i].length == name->length &&
+                memcmp(p->labels[i].name, name->start, name->length) == 0)
+                return &p->labels[i];
+        if (scope == 0)
+            return NULL;
+        scope = p->scope_parents[scope];
+    }
+}
+
+/* ---- instructions ---- */
+
+/* An optional sign and a number; a name where `names` allows one. */
+static bool parse_element(ptx_parser *p, ptx_element *element) {
+    bool minus = ptx_accept(p, "-");
+    if (!minus)
+        (void)ptx_accept(p, "+");
+    element->token = p->token;
+    element->value = p->token.value;
+    switch (p->token.kind) {
+    case PTX_TOKEN_NAME:
+        element->kind = PTX_OPERAND_NAME;
+        if (minus)
+            return ptx_syntax(p, &p->token, "a register cannot be negated here");
+        break;
+    case PTX_TOKEN_INTEGER:
+        element->kind = PTX_OPERAND_INTEGER;
+        if (minus)
+            element->value = -element->value;
+        break;
+    case PTX_TOKEN_F32:
+        element->kind = PTX_OPERAND_F32;
+        if (minus)
+            element->value ^= 0x80000000u;
+        break;
+    case PTX_TOKEN_F64:
+    case PTX_TOKEN_DECIMAL:
+        element->kind = p->token.kind == PTX_TOKEN_F64 ? PTX_OPERAND_F64 : PTX_OPERAND_DECIMAL;
+        if (minus)
+            element->value ^= 1ull << 63;
+        break;
+    default:
+        return ptx_syntax(p, &p->token, "expected an operand");
+    }
+    ptx_advance(p);
+    return true;
+}
+
+static bool parse_vector(ptx_parser *p, ptx_operand *operand) {
+    operand->kind = PTX_OPERAND_VECTOR;
+    operand->token = p->token;
+    do {
+        ptx_advance(p);
+        if (operand->element_count == PTX_MAX_ELEMENTS)
+            return ptx_unsupported(p, &p->token, "a vector may have at most %d elements", PTX_MAX_ELEMENTS);
+        if (!parse_element(p, &operand->elements[operand->element_count++]))
+            return false;
+    } while (ptx_at(p, ","));
+    return ptx_expect(p, "}", "after the vector");
+}
+
+/* [name], [name+8], [name+-8], [name-8], [16] */
+static bool parse_address(ptx_parser *p, ptx_operand *operand) {
+    ptx_advance(p);
+    operand->kind = PTX_OPERAND_ADDRESS;
+    operand->token = p->token;
+    if (p->token.kind == PTX_TOKEN_NAME) {
+        ptx_advance(p);
+        if (ptx_at(p, "]")) {
+            ptx_advance(p);
+            return true;
+        }
+        if (!ptx_at(p, "+") && !ptx_at(p, "-"))
+            return ptx_syntax(p, &p->token, "expected '+', '-' or ']' in the address");
+    } else {
+        operand->absolute = true;
+    }
+    bool minus = ptx_at(p, "-");
+    if (minus || ptx_at(p, "+"))
+        ptx_advance(p);
+    if (ptx_accept(p, "-"))
+        minus = !minus;
+    if (p->token.kind != PTX_TOKEN_INTEGER)
+        return ptx_syntax(p, &p->token, "expected a number in the address");
+    operand->value = minus ? -p->token.value : p->token.value;
+    ptx_advance(p);
+    return ptx_expect(p, "]", "after the address");
+}
+
+static bool parse_operand(ptx_parser *p, ptx_operand *operand) {
+    if (ptx_at(p, "{"))
+        return parse_vector(p, operand);
+    if (ptx_at(p, "["))
+        return parse_address(p, operand);
+    operand->negated = ptx_accept(p, "!");
+    ptx_element element;
+    if (!parse_element(p, &element))
+        return false;
+    operand->kind = element.kind;
+    operand->token = element.token;
+    operand->value = element.value;
+    if (ptx_accept(p, "|")) {
+        if (p->token.kind != PTX_TOKEN_NAME)
+            return ptx_syntax(p, &p->token, "expected a register after '|'");
+        operand->has_second = true;
+        operand->second = p->token;
+        ptx_advance(p);
+    }
+    return true;
+}
+
+/* @p, @!p */
+static bool parse_guard(ptx_parser *p, ptx_statement *statement) {
+    if (!ptx_accept(p, "@"))
+        return true;
+    statement->guarded = true;
+    statement->guard_negated = ptx_accept(p, "!");
+    statement->guard = p->token;
+    if (p->token.kind != PTX_TOKEN_NAME)
+        return ptx_syntax(p, &p->token, "expected a predicate after '@'");
+    ptx_advance(p);
+    return true;
+}
+
+static bool parse_instruction(ptx_parser *p) {
+    ptx_statement statement;
+    memset(&statement, 0, sizeof statement);
+    if (!parse_guard(p, &statement))
+        return false;
+    if (p->token.kind != PTX_TOKEN_NAME || *p->token.start == '%')
+        return ptx_syntax(p, &p->token, "expected an instruction");
+    statement.opcode = p->token;
+    ptx_advance(p);
+    if (!ptx_at(p, ";") &&
+        !ptx_opcode_base_known(&p->opcodes, statement.opcode.start, statement.opcode.length))
+        return ptx_unsupported(p, &statement.opcode, "the instruction '%.*s' is not supported",
+                               (int)statement.opcode.length, statement.opcode.start);
+    while (!ptx_at(p, ";")) {
+        if (statement.operand_count == PTX_MAX_PARSED)
+            return ptx_unsupported(p, &p->token, "'%.*s' with more than %d operands is not supported",
+                                   (int)statement.opcode.length, statement.opcode.start, PTX_MAX_PARSED);
+        if (!parse_operand(p, &statement.operands[statement.operand_count++]))
+            return false;
+        if (!ptx_at(p, ";") && !ptx_expect(p, ",", "or ';' after the operand"))
+            return false;
+    }
+    return ptx_decode(p, &statement) && ptx_expect(p, ";", "after the instruction");
+}
+
+static bool parse_body_directive(ptx_parser *p) {
+    if (ptx_accept(p, ".reg"))
+        return parse_register_declaration(p);
+    if (ptx_accept(p, ".shared"))
+        return ptx_parse_variable(p, PTX_SPACE_SHARED, false);
+    if (ptx_accept(p, ".loc"))
+        return ptx_parse_location(p);
+    if (ptx_at(p, ".pragma"))
+        return ptx_skip_to_semicolon(p);
+    return ptx_unsupported(p, &p->token, "the directive '%.*s' is not supported in a kernel",
+                           (int)p->token.length, p->token.start);
+}
+
+/* Registers and variables of a nested scope end with it; its labels stay for the fix-ups. */
+static bool parse_statement_list(ptx_parser *p, unsigned depth) {
+    uint32_t outer = p->scope;
+    size_t registers = p->register_count, symbols = p->symbol_count;
+    ptx_token open = p->token;
+    if (!ptx_expect(p, "{", "to open the body"))
+        return false;
+    if (depth > 64)
+        return ptx_unsupported(p, &open, "scopes nested more than 64 deep are not supported");
+    if (!open_scope(p, outer))
+        return false;
+    while (!ptx_at(p, "}")) {
+        bool good;
+        if (p->token.kind == PTX_TOKEN_END)
+            return p->status == PTX_OK && ptx_syntax(p, &open, "this '{' is never closed");
+        if (ptx_at(p, "{"))
+            good = parse_statement_list(p, depth + 1);
+        else if (p->token.kind == PTX_TOKEN_DIRECTIVE)
+            good = parse_body_directive(p);
+        else if (p->token.kind == PTX_TOKEN_NAME && ptx_token_is(&p->ahead, ":"))
+            good = declare_label(p);
+        else
+            good = ptx_accept(p, ";") || parse_instruction(p);
+        if (!good)
+            return false;
+    }
+    ptx_advance(p);
+    while (p->register_count > registers)
+        free(p->registers[--p->register_count].slots);
+    p->symbol_count = symbols;
+    p->scope = outer;
+    return true;
+}
+
+static bool resolve_labels(ptx_parser *p) {
+    for (size_t i = 0; i < p->fixup_count; i++) {
+        const ptx_fixup *fixup = &p->fixups[i];
+        const ptx_label *label = find_label(p, &fixup->label, fixup->scope);
+        if (!label)
+            return ptx_syntax(p, &fixup->label, "the label '%.*s' is not declared", (int)fixup->label.length,
+                              fixup->label.start);
+        p->kernel->code[fixup->pc].op[0] = label->pc;
+    }
+    return true;
+}
+
+/* Registers and constants were numbered apart; the constants go behind the registers. */
+static void join_areas(ptx_kernel *kernel) {
+    for (size_t pc = 0; pc < kernel->count; pc++)
+        for (unsigned k = 0; k < PTX_OPERANDS; k++) {
+            uint32_t *op = &kernel->code[pc].op[k];
+            if (*op & PTX_CONSTANT)
+                *op = (*op & ~PTX_CONSTANT) + kernel->register_bytes;
+        }
+}
+
+/* Lanes that run off the end exit there, so the code always ends with an exit. */
+static bool append_exit(ptx_parser *p) {
+    static const char name[] = "exit";
+    ptx_statement statement;
+    memset(&statement, 0, sizeof statement);
+    statement.opcode = p->token;
+    statement.opcode.kind = PTX_TOKEN_NAME;
+    statement.opcode.start = name;
+    statement.opcode.length = sizeof name - 1;
+    return ptx_decode(p, &statement);
+}
+
+bool ptx_parse_body(ptx_parser *p) {
+    p->scope_count = 0;
+    p->scope = 0;
+    if (!open_scope(p, 0) || !parse_statement_list(p, 0) || !append_exit(p) || !resolve_labels(p))
+        return false;
+    join_areas(p->kernel);
+    return true;
+}

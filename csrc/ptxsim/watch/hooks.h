@@ -1,0 +1,85 @@
+/* Observers: what an executor tells those who watch a launch. With none attached it tells nobody and loses no
+   time. An observer keeps a state for each place that a block can run in, which sees one block after the
+   other, so that its hooks need no lock. */
+#ifndef PTXSIM_HOOKS_H
+#define PTXSIM_HOOKS_H
+
+#include "machine/exec.h"
+
+/* One memory instruction of a warp, before it is executed. An instruction with generic addresses is told
+   apart by where its lanes point, so that it may be two of these. */
+typedef struct ptx_access {
+    ptx_effect effect; /* load, store or atomic */
+    ptx_space space;   /* PTX_SPACE_SHARED, PTX_SPACE_GLOBAL, or _CLUSTER: another block's shared memory */
+    uint32_t mask;     /* never empty */
+    unsigned bytes;    /* a lane, the elements of a vector together */
+    bool packed;       /* lane i's address is address[0] + i * bytes, in every lane */
+    uint64_t address[PTX_LANES];
+} ptx_access;
+
+/* A place in the shared memory of a block of the cluster. */
+typedef struct ptx_place {
+    const ptx_block *block; /* NULL: none */
+    uint64_t offset;
+} ptx_place;
+
+/* A copy by the hardware, or a store that reports to an mbarrier: when it is done nobody knows but those who
+   wait there. */
+typedef struct ptx_async {
+    unsigned lane;
+    uint64_t bytes;
+    ptx_place to, from, barrier; /* without block where that is not shared memory */
+} ptx_async;
+
+/* What happens to an mbarrier. */
+typedef struct ptx_arrival {
+    unsigned lane;
+    ptx_place at;
+    bool arrives;   /* the lane, else only bytes are counted */
+    bool completes; /* bytes have come */
+    bool ends;      /* the phase */
+} ptx_arrival;
+
+typedef struct ptx_hooks {
+    /* The state for one place; NULL when memory ran out. The rest may be NULL where nothing is wanted.
+     */
+    void *(*attach)(ptx_observer *self, const ptx_worker *worker);
+    /* Adds the state to the observer's results and frees it. Called by the launching thread alone. */
+    void (*detach)(ptx_observer *self, void *state);
+    void (*block_begin)(void *state, const ptx_block *block);
+    void (*block_end)(void *state, const ptx_block *block);
+    /* An instruction reached by warp->active; `mask` are the lanes whose guard lets them: of a branch, those
+       that take it. */
+    void (*issue)(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
+    void (*access)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
+    /* bar.warp.sync of the lanes that `members` names. */
+    void (*warp_sync)(void *state, const ptx_warp *warp, uint32_t members);
+    /* A barrier of the block lets the warps of `mask` go on. */
+    void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
+    /* All threads of the block's cluster have arrived at the barrier of the cluster. */
+    void (*cluster_barrier)(void *state, const ptx_block *block);
+    void (*async)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
+    void (*mbarrier)(void *state, const ptx_warp *warp, const ptx_arrival *arrival);
+    /* The lanes of `mask` have seen that a phase is over. */
+    void (*mbarrier_wait)(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask);
+    /* The launch is about to fail at this instruction. */
+    void (*fault)(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status);
+} ptx_hooks;
+
+struct ptx_observer {
+    const ptx_hooks *hooks;
+};
+
+/* For the executor, which calls them only with observers attached. */
+ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error);
+void ptx_hooks_detach(ptx_block *block);
+void ptx_hooks_block(const ptx_block *block, bool begins);
+void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
+void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
+void ptx_hooks_cluster_barrier(const ptx_block *block);
+void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
+void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival);
+void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_place at, uint32_t mask);
+void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status);
+
+#endif

@@ -1,0 +1,81 @@
+/* What comes before what, for the race check: times, and who knows up to which time of whose accesses. */
+#ifndef PTXSIM_RACE_ORDER_H
+#define PTXSIM_RACE_ORDER_H
+
+#include "watch/hooks.h"
+#include "watch/race_table.h"
+
+/* The hardware's writes, by bulk copies and the like, count as those of a thread of their own, one for each
+   mbarrier that they report to; further mbarriers share them. */
+enum { PTX_COPIERS = 64 };
+
+/* An mbarrier: what those know who have arrived, and what those learn who have waited. */
+typedef struct ptx_meeting {
+    uint64_t offset;
+    unsigned copier;
+    uint32_t *arrived, *over; /* a time for each thread of the cluster and each copier */
+} ptx_meeting;
+
+/* What the blocks of a cluster share; it belongs to the first one's state. */
+typedef struct ptx_race_cluster {
+    uint32_t now, access;
+    unsigned meetings;
+    uint32_t issuer[PTX_COPIERS]; /* the thread that began the last copy */
+} ptx_race_cluster;
+
+/* One block after the other, of those that share a place. Times count orderings; `knows` says up to when
+   another's accesses come before. Threads are numbered over the cluster, copiers after them. */
+typedef struct ptx_checking {
+    const ptx_instr *code;
+    struct cell *cells;
+    size_t shared_bytes;
+    unsigned unit;      /* bytes of a cell */
+    unsigned threads;   /* of a block, whole warps */
+    unsigned everybody; /* of the cluster */
+    unsigned first;     /* of this block */
+    ptx_race_cluster own, *cluster;
+    uint32_t begin, block_time;        /* of the cluster; the last barrier of all warps of the block */
+    uint32_t cluster_time;             /* the last barrier of the cluster */
+    uint32_t warp_time[PTX_MAX_WARPS]; /* the last ordering of all lanes of a warp */
+    uint32_t part_time[PTX_MAX_WARPS]; /* and of some of its lanes */
+    uint32_t started[PTX_MAX_WARPS];   /* lanes that there are */
+    uint32_t warp_knows[PTX_MAX_WARPS][PTX_MAX_WARPS];
+    uint32_t lane_knows[PTX_MAX_WARPS][PTX_LANES][PTX_LANES];
+    /* From mbarriers, NULL where the kernel has none: a row for each warp, and one for those of its lanes
+       that have waited without the rest. */
+    uint32_t *learnt, *apart;
+    uint32_t lanes_apart[PTX_MAX_WARPS];
+    ptx_meeting *meetings;
+    size_t meeting_count, meeting_capacity;
+    bool failed; /* memory ran out: mbarriers are taken to order everything */
+    uint64_t block;
+    ptx_race_table table;
+} ptx_checking;
+
+/* The state of a block of the same cluster, found by the hooks that it shares with this one. */
+ptx_checking *ptx_checking_of(const ptx_block *block);
+
+bool ptx_order_open(ptx_checking *c, bool mbarriers);
+void ptx_order_close(ptx_checking *c);
+/* Forgets all times. */
+void ptx_order_reset(ptx_checking *c);
+void ptx_order_begin(ptx_checking *c, const ptx_block *block);
+
+/* Whether what `thread` did at `time` comes before what a lane of a warp of this block does now. */
+bool ptx_ordered(const ptx_checking *c, unsigned warp, unsigned lane, unsigned thread, uint32_t time);
+/* The same of another lane of the warp, by barriers of the warp and the block alone. */
+static inline bool ptx_lanes_ordered(const ptx_checking *c, unsigned warp, unsigned lane, unsigned other,
+                                     uint32_t time) {
+    return time < c->warp_time[warp] ||
+           (time < c->part_time[warp] && time < c->lane_knows[warp][lane][other]);
+}
+
+void ptx_order_warp_sync(ptx_checking *c, const ptx_warp *warp, uint32_t members);
+void ptx_order_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask);
+void ptx_order_cluster_barrier(ptx_checking *c, const ptx_block *block);
+void ptx_order_arrive(ptx_checking *c, const ptx_warp *warp, const ptx_arrival *arrival);
+void ptx_order_wait(ptx_checking *c, const ptx_warp *warp, ptx_place at, uint32_t mask);
+/* The copier that a copy begun by `thread` counts as. */
+unsigned ptx_order_copy(ptx_checking *c, ptx_place barrier, unsigned thread);
+
+#endif

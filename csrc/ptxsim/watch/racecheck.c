@@ -1,0 +1,436 @@
+#include "watch/racecheck.h"
+
+#include <stdlib.h>
+
+#include "diagnostic.h"
+#include "machine/executor.h"
+#include "watch/race_order.h"
+
+/* A clock that passes this is set back at the next block. */
+#define LATEST (UINT32_MAX / 2)
+#define NO_THREAD UINT16_MAX
+
+/* The lanes of one warp of the cluster that have read a word, of late and since the last ordering of the
+ * warp. */
+typedef struct readers {
+    uint32_t time, pc, lanes;
+    uint32_t warp;
+} readers;
+
+/* The last write of a word. */
+typedef struct writer {
+    uint32_t time, pc;
+    uint32_t access; /* the number of the access */
+    uint16_t thread;
+    uint16_t other; /* of atomics, which need no order among themselves: one more thread, or NO_THREAD */
+} writer;
+
+/* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
+   all blocks. Two warps of readers are enough: of a third, one of them raced with the same writer. */
+typedef struct cell {
+    writer write, atomic;
+    readers read[2];
+} cell;
+
+struct ptx_racecheck {
+    ptx_observer base; /* first, so that a ptx_observer is one of these */
+    const ptx_kernel *kernel;
+    ptx_race_table table;
+};
+
+static const ptx_hooks hooks;
+
+/* One lane's access of one cell. */
+typedef struct touch {
+    const ptx_instr *in;
+    const ptx_access *access;  /* NULL of a copy by the hardware */
+    const ptx_checking *owner; /* of the memory; its block may be another one of the cluster */
+    const ptx_warp *warp;
+    uint32_t pc;
+    ptx_effect effect;
+    unsigned lane;
+    unsigned writer; /* the thread, or the copier that writes for it */
+    uint64_t address;
+} touch;
+
+static unsigned thread_of(const ptx_checking *c, const touch *t) {
+    return c->first + t->warp->index * PTX_LANES + t->lane;
+}
+
+ptx_checking *ptx_checking_of(const ptx_block *block) {
+    for (unsigned i = 0; i < block->observer_count; i++)
+        if (block->observers[i].hooks == &hooks)
+            return block->observers[i].state;
+    return NULL;
+}
+
+static inline bool ordered(const ptx_checking *c, const touch *t, unsigned thread, uint32_t time) {
+    return ptx_ordered(c, t->warp->index, t->lane, thread, time);
+}
+
+/* ---- reports ---- */
+
+/* The linear number of the block that a thread of the cluster belongs to; copies are those of who began them.
+ */
+static uint64_t block_of(const ptx_checking *c, const touch *t, unsigned thread) {
+    const ptx_block *block = t->warp->block->cluster->blocks[thread / c->threads];
+    return ptx_checking_of(block)->block;
+}
+
+static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
+    if (first >= c->everybody)
+        first = c->cluster->issuer[first - c->everybody];
+    const ptx_race race = {.hazard = hazard,
+                           .first_pc = first_pc,
+                           .second_pc = t->pc,
+                           .first_thread = first % c->threads,
+                           .second_thread = t->warp->index * PTX_LANES + t->lane,
+                           .first_block = block_of(c, t, first),
+                           .second_block = c->block,
+                           .block = t->owner->block,
+                           .address = t->address,
+                           .count = 1};
+    ptx_race_table_add(&c->table, &race);
+}
+
+/* Where a lane's value for the cell at hand lies in its registers. */
+static const uint8_t *stored_value(const touch *t, unsigned lane) {
+    uint64_t offset = t->address - t->access->address[lane];
+    unsigned bytes = ptx_type_bytes(t->in->type), element = (unsigned)(offset / bytes);
+    unsigned slot = t->in->wide >> element & 1 ? 8 : 4;
+    return (const uint8_t *)ptx_lanes(t->warp, t->in, element) + lane * slot + offset % bytes;
+}
+
+/* Lanes of one store that write the same value to one word do no harm. */
+static bool same_value(const ptx_checking *c, const touch *t, const writer *by) {
+    return by->access == c->cluster->access && t->access && t->effect == PTX_EFFECT_STORE &&
+           memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
+}
+
+/* ---- cells ---- */
+
+static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
+    unsigned thread = by->thread;
+    if (by->time < c->block_time && thread - c->first < c->threads)
+        return;
+    if (ordered(c, t, thread, by->time)) {
+        if (by->other == NO_THREAD || ordered(c, t, by->other, by->time))
+            return;
+        thread = by->other;
+    }
+    if (t->effect != PTX_EFFECT_STORE)
+        report(c, t, PTX_HAZARD_WRITE_READ, by->pc, thread);
+    else if (!same_value(c, t, by))
+        report(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread);
+}
+
+static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
+    unsigned first = r->warp * PTX_LANES;
+    if (!r->lanes || (r->time < c->block_time && first - c->first < c->threads))
+        return;
+    uint32_t lanes = r->lanes;
+    if (first == c->first + t->warp->index * PTX_LANES)
+        lanes &= ~(1u << t->lane);
+    while (lanes && ordered(c, t, first + (unsigned)__builtin_ctz(lanes), r->time))
+        lanes &= lanes - 1;
+    if (lanes)
+        report(c, t, PTX_HAZARD_READ_WRITE, r->pc, first + (unsigned)__builtin_ctz(lanes));
+}
+
+/* Of the lanes that have read before, those stay whose reads this one does not follow. */
+static void note_read(const ptx_checking *c, const touch *t, cell *at) {
+    unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
+    readers *mine = &at->read[0];
+    if (mine->warp != numbered || !mine->lanes) {
+        readers before = *mine, *second = &at->read[1];
+        if (second->warp == numbered)
+            *mine = *second;
+        else
+            *mine = (readers){.warp = numbered};
+        if (before.lanes)
+            *second = before;
+    }
+    if (mine->time < c->warp_time[warp])
+        mine->lanes = 0;
+    else if (mine->time < c->part_time[warp])
+        for (uint32_t left = mine->lanes; left; left &= left - 1)
+            if (ptx_lanes_ordered(c, warp, t->lane, (unsigned)__builtin_ctz(left), mine->time))
+                mine->lanes &= ~(left & -left);
+    mine->lanes |= 1u << t->lane;
+    mine->time = c->cluster->now;
+    mine->pc = t->pc;
+}
+
+static void note_write(const ptx_checking *c, const touch *t, writer *by, bool joins) {
+    by->other = joins ? by->thread : NO_THREAD;
+    by->thread = (uint16_t)t->writer;
+    by->time = c->cluster->now;
+    by->pc = t->pc;
+    by->access = c->cluster->access;
+}
+
+static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
+    ptx_effect effect = t->effect;
+    if (effect != PTX_EFFECT_STORE && at->write.time < c->begin && at->atomic.time < c->begin)
+        report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(c, t));
+    check_writer(c, t, &at->write);
+    if (effect != PTX_EFFECT_ATOMIC)
+        check_writer(c, t, &at->atomic);
+    if (effect == PTX_EFFECT_LOAD) {
+        note_read(c, t, at);
+        return;
+    }
+    check_readers(c, t, &at->read[0]);
+    check_readers(c, t, &at->read[1]);
+    if (effect == PTX_EFFECT_STORE)
+        note_write(c, t, &at->write, false);
+    else
+        note_write(c, t, &at->atomic, !ordered(c, t, at->atomic.thread, at->atomic.time));
+}
+
+static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
+    const ptx_checking *owner = t->owner;
+    if (address > owner->shared_bytes || bytes > owner->shared_bytes - address || address % owner->unit)
+        return; /* the executor will say so */
+    for (t->address = address; t->address < address + bytes; t->address += owner->unit)
+        touch_cell(c, t, &owner->cells[t->address / owner->unit]);
+}
+
+static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
+    ptx_checking *c = state;
+    bool remote = access->space == PTX_SPACE_CLUSTER;
+    if (access->space != PTX_SPACE_SHARED && !remote)
+        return;
+    c->cluster->access++;
+    touch t = {.in = in,
+               .access = access,
+               .owner = c,
+               .warp = warp,
+               .pc = (uint32_t)(in - c->code),
+               .effect = access->effect};
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        t.lane = (unsigned)__builtin_ctz(left);
+        t.writer = thread_of(c, &t);
+        uint64_t address = access->address[t.lane];
+        if (remote) {
+            uint64_t rank = address / PTX_SHARED_PART - 1;
+            if (rank >= warp->worker->run->cluster_blocks)
+                continue;
+            t.owner = ptx_checking_of(warp->block->cluster->blocks[rank]);
+            address %= PTX_SHARED_PART;
+        }
+        touch_bytes(c, &t, address, access->bytes);
+    }
+}
+
+/* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
+static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
+    ptx_checking *c = state;
+    touch t = {.in = in, .warp = warp, .pc = (uint32_t)(in - c->code), .lane = copy->lane};
+    c->cluster->access++;
+    t.writer = thread_of(c, &t);
+    if (copy->from.block) {
+        t.effect = PTX_EFFECT_LOAD;
+        t.owner = ptx_checking_of(copy->from.block);
+        touch_bytes(c, &t, copy->from.offset, copy->bytes);
+    }
+    if (copy->to.block) {
+        t.effect = PTX_EFFECT_STORE;
+        t.owner = ptx_checking_of(copy->to.block);
+        t.writer = ptx_order_copy(c, copy->barrier, t.writer);
+        touch_bytes(c, &t, copy->to.offset, copy->bytes);
+    }
+}
+
+/* ---- orderings ---- */
+
+static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
+    ptx_order_warp_sync(state, warp, members);
+}
+
+static void on_mbarrier(void *state, const ptx_warp *warp, const ptx_arrival *arrival) {
+    ptx_order_arrive(state, warp, arrival);
+}
+
+static void on_mbarrier_wait(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask) {
+    ptx_order_wait(state, warp, at, mask);
+}
+
+/* Warps that wait at different instructions: the condition around a barrier was not the same for all. */
+static void check_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
+    unsigned first = (unsigned)__builtin_ctz(mask);
+    for (uint32_t left = mask; left; left &= left - 1) {
+        const ptx_warp *one = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
+        if (one->pc == other->pc)
+            continue;
+        const ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
+                               .first_pc = one->pc - 1,
+                               .second_pc = other->pc - 1,
+                               .first_thread = first * PTX_LANES,
+                               .second_thread = other->index * PTX_LANES,
+                               .first_block = c->block,
+                               .second_block = c->block,
+                               .block = c->block,
+                               .count = 1};
+        ptx_race_table_add(&c->table, &race);
+    }
+}
+
+static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
+    check_barrier(state, block, mask);
+    ptx_order_barrier(state, block, mask);
+}
+
+static void on_cluster_barrier(void *state, const ptx_block *block) {
+    ptx_order_cluster_barrier(state, block);
+}
+
+/* Where the lanes of `missing` would have gone on. */
+static uint32_t place_of(const ptx_warp *warp, uint32_t missing) {
+    for (uint32_t i = warp->depth; i-- > 0;)
+        if (warp->stack[i].mask & missing)
+            return warp->stack[i].pc;
+    return PTX_NO_PC;
+}
+
+static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
+    ptx_checking *c = state;
+    if (status != PTX_ERR_BARRIER || !warp->active) /* a warp that has ended may have left a copy behind */
+        return;
+    uint32_t missing = warp->live & ~warp->active, first = warp->index * PTX_LANES;
+    ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
+                     .first_pc = (uint32_t)(in - c->code),
+                     .second_pc = PTX_NO_PC,
+                     .first_thread = first + (unsigned)__builtin_ctz(warp->active),
+                     .second_thread = first,
+                     .first_block = c->block,
+                     .second_block = c->block,
+                     .block = c->block,
+                     .count = 1};
+    const ptx_block *block = warp->block;
+    if (missing) {
+        race.second_pc = place_of(warp, missing);
+        race.second_thread = first + (unsigned)__builtin_ctz(missing);
+    }
+    for (unsigned i = 0; i < warp->worker->warp_count && !missing; i++) {
+        const ptx_warp *other = &block->warps[i];
+        if (other->state != PTX_WARP_WAITING || (other->pc == warp->pc && other->barrier == warp->barrier))
+            continue;
+        race.second_pc = other->pc - 1;
+        race.second_thread = other->index * PTX_LANES;
+        break;
+    }
+    ptx_race_table_add(&c->table, &race);
+}
+
+/* ---- life ---- */
+
+/* The narrowest element that the kernel accesses in shared memory, at most a word. */
+static unsigned unit_of(const ptx_kernel *kernel) {
+    unsigned unit = 4;
+    for (size_t pc = 0; pc < kernel->count; pc++) {
+        const ptx_instr *in = &kernel->code[pc];
+        bool access = in->effect == PTX_EFFECT_LOAD || in->effect == PTX_EFFECT_STORE ||
+                      in->effect == PTX_EFFECT_ATOMIC;
+        bool shared = in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_GENERIC;
+        if (access && shared && ptx_type_bytes(in->type) < unit)
+            unit = ptx_type_bytes(in->type);
+    }
+    return unit;
+}
+
+static bool has_mbarriers(const ptx_kernel *kernel) {
+    for (size_t pc = 0; pc < kernel->count; pc++)
+        if (kernel->code[pc].run == ptx_op_mbarrier_init)
+            return true;
+    return false;
+}
+
+static void release(ptx_checking *c) {
+    ptx_order_close(c);
+    free(c->cells);
+    free(c);
+}
+
+static void *attach(ptx_observer *self, const ptx_worker *worker) {
+    (void)self;
+    ptx_checking *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->code = worker->kernel->code;
+    c->shared_bytes = worker->run->shared_bytes;
+    c->unit = unit_of(worker->kernel);
+    c->threads = worker->warp_count * PTX_LANES;
+    c->everybody = c->threads * worker->run->cluster_blocks;
+    c->cells = calloc(c->shared_bytes / c->unit + 1, sizeof(cell));
+    if (c->cells && ptx_order_open(c, has_mbarriers(worker->kernel)))
+        return c;
+    release(c);
+    return NULL;
+}
+
+static void detach(ptx_observer *self, void *state) {
+    ptx_racecheck *racecheck = (ptx_racecheck *)self;
+    ptx_checking *c = state;
+    for (size_t i = 0; i < c->table.count; i++)
+        ptx_race_table_add(&racecheck->table, &c->table.races[i]);
+    racecheck->table.dropped += c->table.dropped;
+    ptx_race_table_sort(&racecheck->table);
+    release(c);
+}
+
+/* All times are forgotten. */
+static void reset(ptx_checking *c) {
+    memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof(cell));
+    ptx_order_reset(c);
+}
+
+static void block_begin(void *state, const ptx_block *block) {
+    ptx_checking *c = state;
+    const ptx_worker *worker = block->worker;
+    if (block->rank == 0 && c->own.now > LATEST)
+        for (unsigned b = 0; b < worker->run->cluster_blocks; b++)
+            reset(ptx_checking_of(block->cluster->blocks[b]));
+    ptx_order_begin(c, block);
+    const uint32_t *grid = worker->run->config->grid, *index = block->index;
+    c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
+}
+
+static const ptx_hooks hooks = {.attach = attach,
+                                .detach = detach,
+                                .block_begin = block_begin,
+                                .access = on_access,
+                                .warp_sync = on_warp_sync,
+                                .barrier = on_barrier,
+                                .cluster_barrier = on_cluster_barrier,
+                                .async = on_async,
+                                .mbarrier = on_mbarrier,
+                                .mbarrier_wait = on_mbarrier_wait,
+                                .fault = on_fault};
+
+ptx_status ptx_racecheck_create(const ptx_kernel *kernel, ptx_racecheck **out, ptx_error *error) {
+    ptx_racecheck *racecheck = calloc(1, sizeof *racecheck);
+    *out = racecheck;
+    if (!racecheck)
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of memory for a race check");
+    racecheck->base.hooks = &hooks;
+    racecheck->kernel = kernel;
+    return PTX_OK;
+}
+
+void ptx_racecheck_free(ptx_racecheck *racecheck) {
+    free(racecheck);
+}
+
+ptx_observer *ptx_racecheck_observer(ptx_racecheck *racecheck) {
+    return &racecheck->base;
+}
+
+const ptx_race *ptx_racecheck_races(const ptx_racecheck *racecheck, size_t *count) {
+    *count = racecheck->table.count;
+    return racecheck->table.races;
+}
+
+uint64_t ptx_racecheck_dropped(const ptx_racecheck *racecheck) {
+    return racecheck->table.dropped;
+}

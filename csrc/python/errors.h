@@ -1,0 +1,13 @@
+/* The one map from gr_status to Python exceptions. */
+#ifndef GR_PYTHON_ERRORS_H
+#define GR_PYTHON_ERRORS_H
+
+#include "python/state.h"
+
+/* Creates DeviceError and SimulationError in the module; -1 with an exception set on failure. */
+int py_errors_init(PyObject *module, py_state *state);
+
+/* Sets the exception for `error`; returns NULL. An interrupt leaves the signal's own exception in place. */
+PyObject *py_raise(const py_state *state, const gr_error *error);
+
+#endif

@@ -1,0 +1,139 @@
+#include "python/intake/array.h"
+
+#include <string.h>
+
+/* The one dtype that is not NumPy's own: its type number is given out when ml_dtypes is imported. */
+#define BFLOAT16 "bfloat16"
+
+enum { NO_TYPE_NUMBER = -1 };
+
+int py_intake_init(py_state *state) {
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
+        state->type_numbers[i] = NO_TYPE_NUMBER;
+        if (strcmp(gr_dtypes[i].numpy_name, BFLOAT16) == 0)
+            continue;
+        PyObject *name = PyUnicode_FromString(gr_dtypes[i].numpy_name);
+        PyArray_Descr *descr = NULL;
+        if (name == NULL || PyArray_DescrConverter(name, &descr) == NPY_FAIL) {
+            Py_XDECREF(name);
+            return -1;
+        }
+        state->type_numbers[i] = descr->type_num;
+        Py_DECREF(descr);
+        Py_DECREF(name);
+    }
+    return 0;
+}
+
+PyArray_Descr *py_descr(const py_state *state, gr_dtype dtype) {
+    if (state->type_numbers[dtype] != NO_TYPE_NUMBER)
+        return PyArray_DescrFromType(state->type_numbers[dtype]);
+    PyObject *name = PyUnicode_FromString(gr_dtypes[dtype].numpy_name);
+    PyArray_Descr *descr = NULL;
+    if (name != NULL && PyArray_DescrConverter(name, &descr) == NPY_FAIL)
+        descr = NULL; /* "data type 'bfloat16' not understood": ml_dtypes was not imported */
+    Py_XDECREF(name);
+    return descr;
+}
+
+static bool is_bfloat16(PyArrayObject *array) {
+    if (!PyTypeNum_ISUSERDEF(PyArray_TYPE(array)) || PyArray_ITEMSIZE(array) != 2)
+        return false;
+    PyObject *name = PyObject_Str((PyObject *)PyArray_DESCR(array));
+    const bool found = name != NULL && PyUnicode_CompareWithASCIIString(name, BFLOAT16) == 0;
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return found;
+}
+
+static void append(char *list, size_t size, const char *text) {
+    strncat(list, text, size - strlen(list) - 1);
+}
+
+static int unsupported(PyObject *dtype, gr_scope scope, const char *argument) {
+    char supported[512] = "";
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
+        if (scope == GR_SCOPE_LADDER && gr_dtypes[i].scope != GR_SCOPE_LADDER)
+            continue;
+        append(supported, sizeof supported, *supported ? ", " : "");
+        append(supported, sizeof supported, gr_dtypes[i].numpy_name);
+    }
+    PyErr_Format(PyExc_TypeError, "%s: dtype %S is not supported; supported: %s", argument, dtype, supported);
+    return -1;
+}
+
+int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, const char *argument,
+                  gr_dtype *out) {
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
+        const bool found = state->type_numbers[i] == NO_TYPE_NUMBER
+                               ? is_bfloat16(array)
+                               : PyArray_EquivTypenums(PyArray_TYPE(array), state->type_numbers[i]);
+        if (found && (scope == GR_SCOPE_GENERAL || gr_dtypes[i].scope == GR_SCOPE_LADDER)) {
+            *out = (gr_dtype)i;
+            return 0;
+        }
+    }
+    return unsupported((PyObject *)PyArray_DESCR(array), scope, argument);
+}
+
+int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
+        if (strcmp(gr_dtypes[i].numpy_name, name) == 0) {
+            *out = (gr_dtype)i;
+            return 0;
+        }
+    }
+    PyObject *text = PyUnicode_FromString(name);
+    if (text != NULL)
+        unsupported(text, GR_SCOPE_GENERAL, argument);
+    Py_XDECREF(text);
+    return -1;
+}
+
+PyObject *py_pin(PyArrayObject *array) {
+    while (PyArray_BASE(array) != NULL && PyArray_Check(PyArray_BASE(array)))
+        array = (PyArrayObject *)PyArray_BASE(array); /* a view's memory is that one's */
+    return PyWeakref_NewRef((PyObject *)array, NULL);
+}
+
+int py_array_intake(const py_state *state, PyObject *object, bool in_order, gr_array *out) {
+    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
+    if (array == NULL)
+        return -1;
+    out->owner = (PyObject *)array;
+    out->pin = py_pin(array);
+    if (out->pin == NULL || py_find_dtype(state, array, GR_SCOPE_LADDER, "a", &out->dtype) < 0) {
+        gr_array_release(out);
+        return -1;
+    }
+    const bool contiguous = PyArray_IS_C_CONTIGUOUS(array) || (!in_order && PyArray_IS_F_CONTIGUOUS(array));
+    if (!contiguous || !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) {
+        PyArray_Descr *native = PyArray_DescrFromType(state->type_numbers[out->dtype]);
+        PyArrayObject *copy =
+            native == NULL ? NULL
+                           : (PyArrayObject *)PyArray_FromArray(array, native,
+                                                                NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY);
+        gr_array_release(out);
+        if (copy == NULL)
+            return -1;
+        array = copy;
+        out->owner = (PyObject *)array;
+    }
+    out->data = PyArray_DATA(array);
+    out->n = (uint64_t)PyArray_SIZE(array);
+    return 0;
+}
+
+void gr_array_release(gr_array *array) {
+    Py_CLEAR(array->pin);
+    Py_CLEAR(array->owner);
+}
+
+PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value) {
+    PyArray_Descr *descr = py_descr(state, dtype);
+    if (descr == NULL)
+        return NULL;
+    PyObject *scalar = PyArray_Scalar(&value, descr, NULL);
+    Py_DECREF(descr);
+    return scalar;
+}

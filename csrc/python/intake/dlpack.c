@@ -1,0 +1,309 @@
+#include "python/intake/dlpack.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/intake/dlpack_abi.h"
+
+/* The names of capsules; a capsule keeps the pointer, so they must be static. */
+static const char FRESH[] = "dltensor";
+static const char USED[] = "used_dltensor";
+static const char FRESH_VERSIONED[] = "dltensor_versioned";
+static const char USED_VERSIONED[] = "used_dltensor_versioned";
+static const char OWNER[] = "gpureduce.dlpack_owner";
+
+typedef struct dtype_row {
+    uint8_t code;
+    uint8_t bits;
+    const char *name;
+} dtype_row;
+
+static const dtype_row dtype_rows[] = {
+    {6, 8, "bool"},      {0, 8, "int8"},     {0, 16, "int16"},   {0, 32, "int32"},     {0, 64, "int64"},
+    {1, 8, "uint8"},     {1, 16, "uint16"},  {1, 32, "uint32"},  {1, 64, "uint64"},    {2, 16, "float16"},
+    {4, 16, "bfloat16"}, {2, 32, "float32"}, {2, 64, "float64"}, {5, 64, "complex64"}, {5, 128, "complex128"},
+};
+
+enum { DTYPE_ROWS = sizeof dtype_rows / sizeof dtype_rows[0] };
+
+const char *dl_dtype_name(dl_dtype dtype) {
+    for (int i = 0; i < DTYPE_ROWS; ++i) {
+        if (dtype.lanes == 1 && dtype_rows[i].code == dtype.code && dtype_rows[i].bits == dtype.bits)
+            return dtype_rows[i].name;
+    }
+    return NULL;
+}
+
+static const dtype_row *dtype_named(const char *name) {
+    for (int i = 0; i < DTYPE_ROWS; ++i) {
+        if (strcmp(dtype_rows[i].name, name) == 0)
+            return &dtype_rows[i];
+    }
+    PyErr_Format(PyExc_TypeError, "DLPack: dtype %s is not supported", name);
+    return NULL;
+}
+
+/* Import */
+
+static void release_imported(PyObject *owner) {
+    dl_managed *managed = PyCapsule_GetPointer(owner, OWNER);
+    /* A destructor may run while an exception is on its way; a deleter may run Python code. */
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+    PyErr_Restore(type, value, traceback);
+}
+
+void dl_release(dl_versioned *managed) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+    PyErr_Restore(type, value, traceback);
+}
+
+static void release_imported_versioned(PyObject *owner) {
+    dl_release(PyCapsule_GetPointer(owner, OWNER));
+}
+
+PyObject *dl_own(dl_versioned *managed) {
+    return PyCapsule_New(managed, OWNER, release_imported_versioned);
+}
+
+/* Gives a capsule its used name. Of all threads that import it a single one may go on with the tensor. */
+static bool claim(PyObject *capsule, const char *fresh, const char *used) {
+    bool claimed;
+    Py_BEGIN_CRITICAL_SECTION(capsule);
+    claimed = PyCapsule_IsValid(capsule, fresh) && PyCapsule_SetName(capsule, used) == 0;
+    Py_END_CRITICAL_SECTION();
+    return claimed;
+}
+
+static PyObject *refuse_capsule(PyObject *capsule) {
+    if (!PyCapsule_CheckExact(capsule))
+        return PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule, got %s", Py_TYPE(capsule)->tp_name);
+    const char *name = PyCapsule_GetName(capsule);
+    if (name != NULL && (strcmp(name, USED) == 0 || strcmp(name, USED_VERSIONED) == 0))
+        return PyErr_Format(PyExc_BufferError, "DLPack: the capsule was consumed before");
+    return PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule named '%s' or '%s', got '%.100s'", FRESH,
+                        FRESH_VERSIONED, name == NULL ? "(no name)" : name);
+}
+
+static int check_structure(const dl_tensor *tensor) {
+    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM) {
+        PyErr_Format(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
+                     tensor->ndim, DL_MAX_NDIM);
+        return -1;
+    }
+    if (tensor->ndim > 0 && tensor->shape == NULL) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has no shape");
+        return -1;
+    }
+    if (tensor->byte_offset > UINT64_MAX - (uintptr_t)tensor->data) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: the byte offset runs past the address space");
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *tuple_of(const int64_t *values, int count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *value = PyLong_FromLongLong(values[i]);
+        if (value == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, value);
+    }
+    return tuple;
+}
+
+/* Strides in bytes; an axis of at most one element may carry any number, which nobody may use. */
+static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
+    int64_t bytes[DL_MAX_NDIM];
+    int64_t stride = 1;
+    bool fits = true;
+    for (int i = tensor->ndim - 1; i >= 0; --i) {
+        const int64_t length = tensor->shape[i];
+        if (tensor->strides != NULL)
+            stride = tensor->strides[i];
+        bytes[i] = 0;
+        /* CuPy divides the byte stride as an unsigned number: times the size, -180 comes back by wrapping. */
+        if (length > 1 && __builtin_mul_overflow(stride, item_bytes, &bytes[i]))
+            fits = fits && stride > 0 && bytes[i] < 0;
+        if (tensor->strides == NULL && length > 1)
+            fits = !__builtin_mul_overflow(stride, length, &stride) && fits;
+    }
+    if (!fits) {
+        PyErr_SetString(PyExc_BufferError, "DLPack: a stride is past 64 bits");
+        return NULL;
+    }
+    return tuple_of(bytes, tensor->ndim);
+}
+
+PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) {
+    if (check_structure(tensor) < 0)
+        return NULL;
+    const char *dtype = dl_dtype_name(tensor->dtype);
+    if (dtype == NULL)
+        return PyErr_Format(PyExc_TypeError,
+                            "DLPack: elements of type code %d with %d bits and %d lanes are not supported",
+                            tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
+    PyObject *shape = tuple_of(tensor->shape, tensor->ndim);
+    PyObject *strides = shape == NULL ? NULL : byte_strides(tensor, tensor->dtype.bits / CHAR_BIT);
+    PyObject *result = NULL;
+    if (strides != NULL)
+        result =
+            Py_BuildValue("KOOsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
+                          shape, strides, dtype, (int)tensor->device.type, (int)tensor->device.number,
+                          read_only ? Py_True : Py_False, owner);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return result;
+}
+
+/* The owner gets its destructor last. An error leaves the tensor to the capsule it came in, and that with the
+   name it had. */
+static PyObject *take_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
+                           const char *fresh, PyCapsule_Destructor release) {
+    PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
+    PyObject *result = owner == NULL ? NULL : dl_describe(tensor, read_only, owner);
+    if (result != NULL)
+        PyCapsule_SetDestructor(owner, release);
+    else
+        PyCapsule_SetName(capsule, fresh);
+    Py_XDECREF(owner);
+    return result;
+}
+
+PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    if (claim(capsule, FRESH, USED)) {
+        dl_managed *managed = PyCapsule_GetPointer(capsule, USED);
+        return take_over(capsule, managed, &managed->tensor, false, FRESH, release_imported);
+    }
+    if (!claim(capsule, FRESH_VERSIONED, USED_VERSIONED))
+        return refuse_capsule(capsule);
+    dl_versioned *managed = PyCapsule_GetPointer(capsule, USED_VERSIONED);
+    if (managed->major != DL_MAJOR_VERSION) {
+        PyErr_Format(PyExc_BufferError, "DLPack: the tensor is of version %u.%u; version %d is supported",
+                     (unsigned)managed->major, (unsigned)managed->minor, (int)DL_MAJOR_VERSION);
+        PyCapsule_SetName(capsule, FRESH_VERSIONED);
+        return NULL;
+    }
+    return take_over(capsule, managed, &managed->tensor, (managed->flags & DL_READ_ONLY) != 0,
+                     FRESH_VERSIONED, release_imported_versioned);
+}
+
+/* Export */
+
+typedef struct exported {
+    union {
+        dl_managed managed;
+        dl_versioned versioned;
+    } as;
+    PyObject *owner;
+    int64_t axes[]; /* shape, then strides */
+} exported;
+
+/* Called by the consumer, perhaps from a thread that Python does not know and perhaps after Python ended:
+   then the owner cannot be released any more. */
+static void release_exported(exported *self) {
+    PyObject *owner = self->owner;
+    free(self);
+    if (!Py_IsInitialized())
+        return;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF(owner);
+    PyGILState_Release(gil);
+}
+
+static void delete_managed(dl_managed *self) {
+    release_exported(self->context);
+}
+
+static void delete_versioned(dl_versioned *self) {
+    release_exported(self->context);
+}
+
+/* A capsule that nobody consumed takes its tensor along. Python calls this, so that the owner can be released
+   even while Python ends. */
+static void drop_capsule(PyObject *capsule) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    exported *self = NULL; /* whose first member is the tensor */
+    if (PyCapsule_IsValid(capsule, FRESH))
+        self = PyCapsule_GetPointer(capsule, FRESH);
+    else if (PyCapsule_IsValid(capsule, FRESH_VERSIONED))
+        self = PyCapsule_GetPointer(capsule, FRESH_VERSIONED);
+    if (self != NULL) {
+        Py_DECREF(self->owner);
+        free(self);
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+/* Fills shape and the strides of C order. */
+static int fill_axes(PyObject *shape, int ndim, int64_t *axes) {
+    int64_t stride = 1;
+    for (int i = ndim - 1; i >= 0; --i) {
+        const int64_t length = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+        if (length == -1 && PyErr_Occurred())
+            return -1;
+        axes[i] = length;
+        axes[ndim + i] = stride;
+        if (length < 0 || __builtin_mul_overflow(stride, length > 1 ? length : 1, &stride)) {
+            PyErr_SetString(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *owner, *shape;
+    unsigned long long pointer;
+    const char *name;
+    int type, number, versioned, copied;
+    if (!PyArg_ParseTuple(args, "OKO!siipp:dlpack_export", &owner, &pointer, &PyTuple_Type, &shape, &name,
+                          &type, &number, &versioned, &copied))
+        return NULL;
+    const dtype_row *dtype = dtype_named(name);
+    if (dtype == NULL)
+        return NULL;
+    if (PyTuple_GET_SIZE(shape) > DL_MAX_NDIM)
+        return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", DL_MAX_NDIM);
+    const int ndim = (int)PyTuple_GET_SIZE(shape);
+    exported *self = calloc(1, sizeof *self + 2 * (size_t)ndim * sizeof self->axes[0]);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    if (fill_axes(shape, ndim, self->axes) < 0) {
+        free(self);
+        return NULL;
+    }
+    const dl_tensor tensor = {
+        .data = (void *)(uintptr_t)pointer,
+        .device = {type, number},
+        .ndim = ndim,
+        .dtype = {dtype->code, dtype->bits, 1},
+        .shape = self->axes,
+        .strides = self->axes + ndim,
+    };
+    if (versioned)
+        self->as.versioned = (dl_versioned){.major = DL_MAJOR_VERSION,
+                                            .context = self,
+                                            .deleter = delete_versioned,
+                                            .flags = copied ? DL_COPIED : 0,
+                                            .tensor = tensor};
+    else
+        self->as.managed = (dl_managed){.tensor = tensor, .context = self, .deleter = delete_managed};
+    PyObject *capsule = PyCapsule_New(&self->as, versioned ? FRESH_VERSIONED : FRESH, drop_capsule);
+    if (capsule == NULL) {
+        free(self);
+        return NULL;
+    }
+    self->owner = Py_NewRef(owner);
+    return capsule;
+}

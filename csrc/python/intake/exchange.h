@@ -1,0 +1,20 @@
+/* Arrays of types that carry DLPack 1.3's functions for C. */
+#ifndef GR_PYTHON_INTAKE_EXCHANGE_H
+#define GR_PYTHON_INTAKE_EXCHANGE_H
+
+#include "python/intake/dlpack_abi.h"
+
+typedef struct py_tensor {
+    dl_versioned *managed; /* to be given back by dl_release, or NULL: not taken */
+    uintptr_t stream;      /* where its producer works, as the driver numbers it; the legacy one is 0 */
+} py_tensor;
+
+/* 1: taken, and it lies on a CUDA device. 0: no such array, or one that is more than its memory, or its
+   producer refuses: its __dlpack__ has to be asked, and says why. -1: one of its attributes raised. */
+int py_tensor_take(PyObject *object, py_tensor *out);
+
+/* (parts as py_dlpack_import returns them, stream), or None where py_tensor_take gives 0. Nothing was waited
+   for. */
+PyObject *py_dlpack_exchange(PyObject *module, PyObject *object);
+
+#endif

@@ -1,0 +1,398 @@
+/* gpureduce._core: the method table of the extension and its life cycle. */
+#define PY_STATE_IMPORTS_NUMPY
+#include "python/state.h"
+
+#include <stdlib.h>
+
+#include "python/args.h"
+#include "python/custom.h"
+#include "python/errors.h"
+#include "python/general.h"
+#include "python/intake/array.h"
+#include "python/intake/dlpack.h"
+#include "python/intake/exchange.h"
+#include "python/profile.h"
+#include "python/quick.h"
+#include "reduce/custom/params.h"
+#include "reduce/reduce.h"
+
+static py_state *state_of(PyObject *module) {
+    return PyModule_GetState(module);
+}
+
+static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    py_state *state = state_of(module);
+    py_args parsed;
+    if (py_parse_args(state, args, count, &parsed, true, NULL, 0) < 0)
+        return NULL;
+    gr_scalar result = {.bytes = {0}};
+    gr_error error = {GR_OK, ""};
+    PyThreadState *thread = PyEval_SaveThread();
+    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
+    const gr_status status = gr_reduce(&state->registry, parsed.device, &parsed.request, &parsed.source,
+                                       &interrupt, &result, &error);
+    PyEval_RestoreThread(thread);
+    gr_array_release(&parsed.array);
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    py_count_run();
+    return py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), result);
+}
+
+static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MOST = 100000 };
+    py_state *state = state_of(module);
+    py_args parsed;
+    size_t extra[EXTRA];
+    if (py_parse_args(state, args, count, &parsed, false, extra, EXTRA) < 0)
+        return NULL;
+    PyObject *first = NULL, *all = NULL, *result = NULL;
+    double *times = NULL;
+    for (int i = 0; i < EXTRA; ++i) {
+        if (extra[i] < 1 || extra[i] > MOST) {
+            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu", MOST,
+                         extra[i]);
+            goto cleanup;
+        }
+    }
+    times = calloc(2 * extra[REPEATS], sizeof *times);
+    if (times == NULL) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    const gr_timing_request timing = {extra[BUFFERS], extra[ROUNDS], extra[REPEATS]};
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_time(&state->registry, parsed.device, &parsed.request, parsed.array.data, &timing, times,
+                     times + extra[REPEATS], &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        goto cleanup;
+    }
+    first = py_list_of_doubles(times, extra[REPEATS]);
+    all = py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
+    if (first != NULL && all != NULL)
+        result = PyTuple_Pack(2, first, all);
+cleanup:
+    Py_XDECREF(first);
+    Py_XDECREF(all);
+    free(times);
+    gr_array_release(&parsed.array);
+    return result;
+}
+
+static PyObject *device_tuple(const gr_device_info *info) {
+    return Py_BuildValue("(siz(ii)IKiK)", info->kind == GR_DEVICE_CUDA ? "cuda" : "sim", info->index,
+                         info->name, info->capability_major, info->capability_minor,
+                         (unsigned)info->multiprocessors, (unsigned long long)info->memory_bytes,
+                         info->driver_version, (unsigned long long)info->memory_bytes_per_second);
+}
+
+static int append_device(PyObject *list, const gr_device_info *info) {
+    PyObject *tuple = device_tuple(info);
+    const int failed = tuple == NULL ? -1 : PyList_Append(list, tuple);
+    Py_XDECREF(tuple);
+    return failed;
+}
+
+static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
+    py_state *state = state_of(module);
+    gr_error error = {GR_OK, ""};
+    gr_device *sim = NULL;
+    gr_status status;
+    int cuda_count = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    if (gr_backend_cuda_count(&cuda_count, &error) != GR_OK)
+        cuda_count = 0;
+    Py_END_ALLOW_THREADS;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list != NULL && i < cuda_count; ++i) {
+        gr_device_info info;
+        Py_BEGIN_ALLOW_THREADS;
+        status = gr_backend_cuda_info(i, &info, &error);
+        Py_END_ALLOW_THREADS;
+        if (status != GR_OK) {
+            py_raise(state, &error);
+            Py_CLEAR(list);
+        } else if (append_device(list, &info) < 0) {
+            Py_CLEAR(list);
+        }
+    }
+    if (list == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_registry_device(&state->registry, GR_DEVICE_SIM, 0, &sim, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        Py_CLEAR(list);
+    } else if (append_device(list, &sim->backend->info) < 0) {
+        Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* None when there is a CUDA device, else why there is none. */
+static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    int count = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_backend_cuda_count(&count, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return PyUnicode_FromString(error.message);
+    if (count == 0)
+        return PyUnicode_FromString("the CUDA driver reports no device");
+    Py_RETURN_NONE;
+}
+
+/* The pairs of operator and dtype that a variant covers; NULL stands for the general kernels. */
+static PyObject *coverage(const gr_variant *variant) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
+        const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
+        const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
+        if (variant != NULL ? !gr_variant_covers(variant, op, dtype) : !gr_op_takes(op, dtype))
+            continue;
+        PyObject *pair = Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name);
+        if (pair == NULL || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *block_sizes(const gr_variant *variant) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (long size = GR_MIN_BLOCK; list != NULL && size <= GR_MAX_BLOCK; size += 32) {
+        if (!gr_variant_takes_block(variant, size))
+            continue;
+        PyObject *number = PyLong_FromLong(size);
+        if (number == NULL || PyList_Append(list, number) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(number);
+    }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *variant_tuple(const gr_variant *variant) {
+    static const char *const roles[] = {"rung", "side", "study"};
+    PyObject *backends = variant->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
+                                                               : Py_BuildValue("(ss)", "cuda", "sim");
+    return Py_BuildValue("(sssssNNNisOO(II))", variant->name, variant->title, variant->technique,
+                         variant->ladder, roles[variant->role], coverage(variant), backends,
+                         block_sizes(variant), (int)gr_variant_default_block(variant), variant->file,
+                         gr_variant_float_atomics(variant) ? Py_True : Py_False,
+                         gr_variant_takes_grid(variant) ? Py_True : Py_False,
+                         (unsigned)(variant->capability / 10), (unsigned)(variant->capability % 10));
+}
+
+static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *list = PyList_New((Py_ssize_t)gr_variant_count);
+    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+        PyObject *tuple = variant_tuple(&gr_variants[i]);
+        if (tuple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}
+
+static PyObject *core_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return coverage(NULL);
+}
+
+/* The registry needs the folder of the compiled kernels, which only the Python package knows. */
+static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
+    py_state *state = state_of(module);
+    PyObject *bytes = NULL;
+    if (state->registry.image_folder != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "the device registry is open already");
+        return NULL;
+    }
+    if (!PyUnicode_FSConverter(folder, &bytes))
+        return NULL;
+    gr_error error = {GR_OK, ""};
+    const gr_status status = gr_registry_open(&state->registry, PyBytes_AS_STRING(bytes), &error);
+    Py_DECREF(bytes);
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_runs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return PyLong_FromUnsignedLongLong(py_runs());
+}
+
+static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)) {
+    py_state *state = state_of(module);
+    if (state->registry.image_folder != NULL) {
+        Py_BEGIN_ALLOW_THREADS;
+        gr_registry_trim(&state->registry);
+        Py_END_ALLOW_THREADS;
+    }
+    Py_RETURN_NONE;
+}
+
+/* Two threads may fork at once: the one that waits here must not keep the other from going on in Python. The
+   same is true of every lock of the core, none of which is waited for with the GIL. */
+static PyObject *core_hold(PyObject *module, PyObject *taken) {
+    py_state *state = state_of(module);
+    const int truth = PyObject_IsTrue(taken);
+    if (truth < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    gr_registry_hold(&state->registry, truth != 0);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"reduce", (PyCFunction)(void (*)(void))core_reduce, METH_FASTCALL,
+     "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
+    {"time", (PyCFunction)(void (*)(void))core_time, METH_FASTCALL,
+     "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
+     " -> (first pass, all passes), microseconds a repeat"},
+    {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
+     "general(source, op, axes, second, initial, out, device_kind, device_index, progress) -> array, or None "
+     "with out"},
+    {"quick", (PyCFunction)(void (*)(void))py_quick, METH_FASTCALL,
+     "quick(source, op[, device_kind, device_index]) -> scalar, or NotImplemented when general has to see to "
+     "it; without a device where a tensor lies"},
+    {"runs", core_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
+    {"free_memory", core_free_memory, METH_NOARGS,
+     "free_memory(): releases the buffers that devices keep from call to call"},
+    {"hold", core_hold, METH_O,
+     "hold(taken): takes all locks, or gives them back, so that a fork finds none in another thread's hands"},
+    {"plan_general", py_plan_general, METH_VARARGS,
+     "plan_general(source, op, axes, second) -> (kernel, its way, blocks along x, along y) of each launch"},
+    {"flat_shapes", py_flat_shapes, METH_NOARGS,
+     "flat_shapes() -> up to how many bytes, kernel, threads, most blocks, early, for each way of launching"},
+    {"time_general", py_time_general, METH_VARARGS,
+     "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats, seconds, shape) -> "
+     "microseconds a "
+     "repeat"},
+    {"custom_load", py_custom_load, METH_VARARGS,
+     "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
+     "custom_run"},
+    {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
+     "custom_run(kernels, inputs, by_position, packed, axes, out)"},
+    {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
+     "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block)"
+     " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
+    {"simulate", py_simulate, METH_VARARGS,
+     "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
+     "shared_bytes,"
+     " races, timeline_block) -> as profile; arrays are copied to the simulator and back"},
+    {"kernel_params", py_kernel_params, METH_VARARGS,
+     "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
+    {"device_alloc", py_device_alloc, METH_VARARGS,
+     "device_alloc(device_kind, device_index, nbytes) -> address"},
+    {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},
+    {"device_write", py_device_write, METH_VARARGS,
+     "device_write(device_kind, device_index, address, array)"},
+    {"device_read", py_device_read, METH_VARARGS, "device_read(device_kind, device_index, address, array)"},
+    {"stream_wait", py_stream_wait, METH_VARARGS,
+     "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
+    {"call_on", py_call_on, METH_VARARGS,
+     "call_on(index, function) -> function(), called while that CUDA device is the current one"},
+    {"pointer_device", py_pointer_device, METH_O,
+     "pointer_device(address) -> number of the CUDA device it lies on"},
+    {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},
+    {"dlpack_exchange", py_dlpack_exchange, METH_O,
+     "dlpack_exchange(array) -> (its parts and an owner, stream to wait for), or None: ask its __dlpack__"},
+    {"dlpack_export", py_dlpack_export, METH_VARARGS,
+     "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied) -> "
+     "capsule"},
+    {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
+    {"cuda_problem", core_cuda_problem, METH_NOARGS,
+     "cuda_problem() -> why there is no CUDA device, or None"},
+    {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
+    {"general_coverage", core_general_coverage, METH_NOARGS,
+     "general_coverage() -> the pairs of operator and dtype that general takes"},
+    {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},
+    {NULL, NULL, 0, NULL},
+};
+
+/* NumPy's API is one for the process, and DLPack's deleters take the GIL of the main interpreter. */
+static int refuse_sub_interpreters(void) {
+    if (PyInterpreterState_Get() == PyInterpreterState_Main())
+        return 0;
+    PyErr_SetString(PyExc_ImportError,
+                    "gpureduce works in the main interpreter only, not in a sub-interpreter; use threads or "
+                    "processes");
+    return -1;
+}
+
+static int core_exec(PyObject *module) {
+    if (refuse_sub_interpreters() < 0)
+        return -1;
+    if (PyArray_ImportNumPyAPI() < 0)
+        return -1;
+    py_state *state = state_of(module);
+    if (py_errors_init(module, state) < 0 || py_intake_init(state) < 0)
+        return -1;
+    return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
+                   PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0 ||
+                   PyModule_AddIntConstant(module, "MAX_INPUTS", GR_MAX_INPUTS) < 0
+               ? -1
+               : 0;
+}
+
+static int core_traverse(PyObject *module, visitproc visit, void *arg) {
+    py_state *state = state_of(module);
+    Py_VISIT(state->device_error);
+    Py_VISIT(state->simulation_error);
+    return 0;
+}
+
+static int core_clear(PyObject *module) {
+    py_state *state = state_of(module);
+    Py_CLEAR(state->device_error);
+    Py_CLEAR(state->simulation_error);
+    return 0;
+}
+
+static void core_free(void *module) {
+    core_clear(module);
+    gr_registry_close(&state_of(module)->registry);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, core_exec},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "gpureduce._core",
+    .m_doc = "The C core of gpureduce; use the functions of the gpureduce package.",
+    .m_size = sizeof(py_state),
+    .m_methods = methods,
+    .m_slots = slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+    .m_free = core_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void) {
+    return PyModuleDef_Init(&definition);
+}

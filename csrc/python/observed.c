@@ -1,0 +1,133 @@
+#include "python/observed.h"
+
+#include <stdlib.h>
+
+#include "ptxsim/diagnostic.h"
+#include "ptxsim/watch/predication.h"
+
+/* Python reads both as rows of 64-bit numbers. */
+enum { COUNTER_FIELDS = 39, ROUND_FIELDS = 7 };
+_Static_assert(sizeof(ptx_counter) == COUNTER_FIELDS * sizeof(uint64_t), "fields of a counter");
+_Static_assert(sizeof(ptx_round) == ROUND_FIELDS * sizeof(uint64_t), "fields of a round");
+
+static const char *file_name(const ptx_module *module, uint32_t index) {
+    for (size_t i = 0; i < module->file_count; ++i)
+        if (module->files[i].index == index)
+            return module->files[i].name;
+    return "";
+}
+
+/* The places of one instruction, from the innermost inlined function outwards: (file, line) each. */
+static PyObject *frames_of(const ptx_module *module, uint32_t location) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (uint32_t at = location; list != NULL && at != 0; at = module->locations[at - 1].caller) {
+        const ptx_location *place = &module->locations[at - 1];
+        PyObject *frame = Py_BuildValue("(sI)", file_name(module, place->file), place->line);
+        if (frame == NULL || PyList_Append(list, frame) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(frame);
+    }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *instruction_tuple(const ptx_kernel *kernel, size_t pc, uint32_t branch) {
+    static const char *const effects[] = {"", "load", "store", "atomic", "warp_sync"};
+    const ptx_source *source = &kernel->source[pc];
+    const ptx_instr *in = &kernel->code[pc];
+    const char *effect = in->kind == PTX_BRANCH    ? "branch"
+                         : in->kind == PTX_BARRIER ? "barrier"
+                                                   : effects[in->effect];
+    char text[160];
+    ptx_copy_line(text, sizeof text, kernel->module->text + source->text_offset);
+    return Py_BuildValue("(IssNi)", source->line, text, effect, frames_of(kernel->module, source->location),
+                         branch == PTX_NO_PC ? -1 : (int)branch);
+}
+
+static PyObject *instruction_list(const ptx_kernel *kernel) {
+    uint32_t *branch_of = malloc(kernel->count * sizeof *branch_of);
+    if (branch_of == NULL)
+        return PyErr_NoMemory();
+    ptx_find_predicated(kernel, branch_of);
+    PyObject *list = PyList_New((Py_ssize_t)kernel->count);
+    for (size_t pc = 0; list != NULL && pc < kernel->count; ++pc) {
+        PyObject *tuple = instruction_tuple(kernel, pc, branch_of[pc]);
+        if (tuple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)pc, tuple);
+    }
+    free(branch_of);
+    return list;
+}
+
+static int place_or_none(uint32_t pc) {
+    return pc == PTX_NO_PC ? -1 : (int)pc;
+}
+
+static PyObject *race_list(const ptx_racecheck *racecheck) {
+    static const char *const hazards[] = {"write-read", "read-write", "write-write", "uninitialised",
+                                          "barrier"};
+    if (racecheck == NULL)
+        return Py_NewRef(Py_None);
+    size_t count = 0;
+    const ptx_race *races = ptx_racecheck_races(racecheck, &count);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list != NULL && i < count; ++i) {
+        const ptx_race *race = &races[i];
+        PyObject *tuple =
+            Py_BuildValue("(siiIIKKKKK)", hazards[race->hazard], place_or_none(race->first_pc),
+                          place_or_none(race->second_pc), race->first_thread, race->second_thread,
+                          (unsigned long long)race->first_block, (unsigned long long)race->second_block,
+                          (unsigned long long)race->block, (unsigned long long)race->address,
+                          (unsigned long long)race->count);
+        if (tuple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}
+
+/* (rounds, threads, bytes), or None. */
+static PyObject *timeline_tuple(const ptx_counters *counters) {
+    const ptx_timeline timeline = ptx_counters_timeline(counters);
+    if (timeline.rounds == 0)
+        return Py_NewRef(Py_None);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(timeline.rounds * timeline.threads));
+    if (bytes == NULL)
+        return NULL;
+    for (size_t i = 0; i < timeline.rounds; ++i)
+        memcpy(PyBytes_AS_STRING(bytes) + i * timeline.threads, timeline.states + i * timeline.stride,
+               timeline.threads);
+    return Py_BuildValue("(nnN)", (Py_ssize_t)timeline.rounds, (Py_ssize_t)timeline.threads, bytes);
+}
+
+static PyObject *observed_tuple(const gr_observed *observed) {
+    const ptx_kernel *kernel = observed->kernel;
+    const uint32_t *grid = observed->grid, *block = observed->block;
+    size_t rounds = 0;
+    const ptx_round *round = ptx_counters_rounds(observed->counters, &rounds);
+    const uint64_t dropped = observed->races != NULL ? ptx_racecheck_dropped(observed->races) : 0;
+    return Py_BuildValue(
+        "(s(III)(III)nNy#y#NNK)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
+        block[2], (Py_ssize_t)(ptx_kernel_shared_bytes(kernel) + observed->dynamic_shared_bytes),
+        instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
+        (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
+        (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
+        (unsigned long long)dropped);
+}
+
+PyObject *py_observed_list(const gr_profile *profile) {
+    PyObject *list = PyList_New((Py_ssize_t)profile->count);
+    for (size_t i = 0; list != NULL && i < profile->count; ++i) {
+        PyObject *tuple = observed_tuple(profile->launches[i]);
+        if (tuple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}

@@ -1,0 +1,12 @@
+/* What was seen of launches, as Python objects. */
+#ifndef GR_PYTHON_OBSERVED_H
+#define GR_PYTHON_OBSERVED_H
+
+#include "python/state.h"
+
+#include "device/sim/profile.h"
+
+/* A list with a tuple for each launch; _profile.py knows their fields. */
+PyObject *py_observed_list(const gr_profile *profile);
+
+#endif

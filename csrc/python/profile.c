@@ -1,0 +1,260 @@
+#include "python/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/args.h"
+#include "python/errors.h"
+#include "python/intake/array.h"
+#include "python/observed.h"
+
+/* (result, launches, None); (None, launches, message) when the simulator stopped a kernel. */
+static PyObject *outcome(const py_state *state, const gr_profile *profile, gr_status status,
+                         const gr_error *error, PyObject *result) {
+    if (status != GR_OK && status != GR_ERR_SIMULATION) {
+        Py_XDECREF(result);
+        return py_raise(state, error);
+    }
+    PyObject *launches = py_observed_list(profile);
+    if (launches == NULL || (status == GR_OK && result == NULL)) {
+        Py_XDECREF(launches);
+        Py_XDECREF(result);
+        return NULL;
+    }
+    if (status != GR_OK)
+        return Py_BuildValue("(ONs)", Py_None, launches, error->message);
+    return Py_BuildValue("(NNO)", result, launches, Py_None);
+}
+
+PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    enum { RACES, TIMELINE, EXTRA };
+    py_state *state = PyModule_GetState(module);
+    py_args parsed;
+    size_t extra[EXTRA];
+    if (py_parse_args(state, args, count, &parsed, false, extra, EXTRA) < 0)
+        return NULL;
+    gr_scalar scalar = {.bytes = {0}};
+    gr_error error = {GR_OK, ""};
+    gr_profile profile = {.look_for_races = extra[RACES] != 0, .timeline_block = extra[TIMELINE]};
+    PyThreadState *thread = PyEval_SaveThread();
+    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
+    const gr_status status = gr_profile_reduce(&profile, &state->registry, &parsed.request, &parsed.source,
+                                               &interrupt, &scalar, &error);
+    PyEval_RestoreThread(thread);
+    gr_array_release(&parsed.array);
+    PyObject *result = status == GR_OK
+                           ? py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), scalar)
+                           : NULL;
+    PyObject *all = outcome(state, &profile, status, &error, result);
+    gr_profile_release(&profile);
+    return all;
+}
+
+/* ---- PTX of the user's own ---- */
+
+/* An array of the host, its place on the device, and where in the parameters that address goes. */
+typedef struct given_array {
+    const PyArrayObject *array; /* borrowed, and only compared: others may change it meanwhile */
+    void *data;
+    size_t bytes;
+    bool writeable;
+    PyObject *pin;
+    size_t offset;
+    uint64_t address;
+} given_array;
+
+typedef struct simulation {
+    const char *ptx, *kernel_name;
+    Py_ssize_t ptx_bytes;
+    ptx_launch_config config;
+    char *params; /* a copy, in which addresses are filled in */
+    given_array *arrays;
+    size_t array_count;
+    ptx_module *module;
+    ptx_memory *memory;
+} simulation;
+
+static int take_arrays(PyObject *tuple, simulation *s) {
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    s->arrays = calloc((size_t)count + 1, sizeof *s->arrays);
+    if (s->arrays == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        Py_ssize_t offset;
+        PyArrayObject *array;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(tuple, i), "O!n", &PyArray_Type, &array, &offset))
+            return -1;
+        if (!PyArray_ISCARRAY_RO(array) || offset < 0 ||
+            (size_t)offset + sizeof(uint64_t) > s->config.param_bytes) {
+            PyErr_SetString(PyExc_ValueError, "args: an array that is not plain, or outside the parameters");
+            return -1;
+        }
+        PyObject *pin = py_pin(array);
+        if (pin == NULL)
+            return -1;
+        s->arrays[s->array_count++] = (given_array){.array = array,
+                                                    .data = PyArray_DATA(array),
+                                                    .bytes = (size_t)PyArray_NBYTES(array),
+                                                    .writeable = PyArray_ISWRITEABLE(array),
+                                                    .pin = pin,
+                                                    .offset = (size_t)offset};
+    }
+    return 0;
+}
+
+static ptx_status upload(simulation *s, ptx_error *failed) {
+    ptx_status status = PTX_OK;
+    for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
+        given_array *given = &s->arrays[i];
+        for (size_t k = 0; k < i; ++k) /* an array given twice is one on the device too */
+            if (s->arrays[k].array == given->array)
+                given->address = s->arrays[k].address;
+        if (given->address == 0) {
+            status = ptx_memory_alloc(s->memory, given->bytes, &given->address, failed);
+            if (status == PTX_OK)
+                status = ptx_memory_write(s->memory, given->address, given->data, given->bytes, failed);
+        }
+        memcpy(s->params + given->offset, &given->address, sizeof given->address);
+    }
+    return status;
+}
+
+static ptx_status download(simulation *s, ptx_error *failed) {
+    ptx_status status = PTX_OK;
+    for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
+        const given_array *given = &s->arrays[i];
+        if (given->writeable)
+            status = ptx_memory_read(s->memory, given->data, given->address, given->bytes, failed);
+    }
+    return status;
+}
+
+static gr_status run(simulation *s, gr_profile *profile, gr_error *error) {
+    ptx_error failed;
+    ptx_status status = ptx_module_parse(s->ptx, (size_t)s->ptx_bytes, &s->module, &failed);
+    if (status != PTX_OK)
+        return gr_sim_check(status, &failed, error);
+    const ptx_kernel *kernel = ptx_module_find(s->module, s->kernel_name);
+    if (kernel == NULL)
+        return gr_fail(error, GR_ERR_VALUE, "kernel: there is no kernel '%s' in the PTX", s->kernel_name);
+    status = ptx_memory_create(0, &s->memory, &failed);
+    if (status == PTX_OK)
+        status = upload(s, &failed);
+    if (status != PTX_OK)
+        return gr_sim_check(status, &failed, error);
+    const gr_status observed = gr_profile_observe(profile, kernel, &s->config, error);
+    if (observed != GR_OK)
+        return observed;
+    s->config.params = s->params;
+    status = ptx_launch(kernel, s->memory, &s->config, NULL, &failed);
+    if (status == PTX_ERR_ARGUMENT)
+        return gr_fail(error, GR_ERR_VALUE, "%s", failed.message);
+    if (status == PTX_OK)
+        status = download(s, &failed);
+    return gr_sim_check(status, &failed, error);
+}
+
+static void simulation_release(simulation *s) {
+    ptx_memory_destroy(s->memory);
+    ptx_module_free(s->module);
+    for (size_t i = 0; i < s->array_count; ++i)
+        Py_DECREF(s->arrays[i].pin);
+    free(s->arrays);
+    free(s->params);
+}
+
+PyObject *py_simulate(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    simulation s = {.params = NULL};
+    uint32_t *grid = s.config.grid, *block = s.config.block, *cluster = s.config.cluster;
+    PyObject *arrays, *all = NULL;
+    const char *params;
+    Py_ssize_t param_bytes, shared;
+    int races;
+    unsigned long long timeline;
+    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npK", &s.ptx, &s.ptx_bytes, &s.kernel_name, &grid[0],
+                          &grid[1], &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1],
+                          &cluster[2], &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &races,
+                          &timeline))
+        return NULL;
+    gr_profile profile = {.look_for_races = races != 0, .timeline_block = timeline};
+    s.config.param_bytes = (size_t)param_bytes;
+    s.config.dynamic_shared_bytes = (size_t)shared;
+    s.config.threads = gr_sim_threads();
+    s.config.step_budget = GR_SIM_STEP_BUDGET;
+    s.params = malloc((size_t)param_bytes + 1);
+    if (s.params == NULL) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    memcpy(s.params, params, (size_t)param_bytes);
+    if (take_arrays(arrays, &s) < 0)
+        goto cleanup;
+    gr_error error = {GR_OK, ""};
+    PyThreadState *thread = PyEval_SaveThread();
+    s.config.interrupted = py_signal_pending;
+    s.config.interrupted_arg = &thread;
+    const gr_status status = run(&s, &profile, &error);
+    PyEval_RestoreThread(thread);
+    all = outcome(state, &profile, status, &error, status == GR_OK ? Py_NewRef(Py_None) : NULL);
+cleanup:
+    gr_profile_release(&profile);
+    simulation_release(&s);
+    return all;
+}
+
+/* ("u64", offset, bytes) of each parameter. */
+static PyObject *param_list(const ptx_kernel *kernel) {
+    static const char classes[] = "?busf";
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < kernel->param_count; ++i) {
+        const ptx_param *param = &kernel->params[i];
+        char name[8];
+        snprintf(name, sizeof name, "%c%u", classes[ptx_type_class(param->type) >> 4],
+                 8 * ptx_type_bytes(param->type));
+        PyObject *tuple = Py_BuildValue("(snn)", name, (Py_ssize_t)param->offset, (Py_ssize_t)param->bytes);
+        if (tuple == NULL || PyList_Append(list, tuple) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(tuple);
+    }
+    return list;
+}
+
+PyObject *py_kernel_params(PyObject *module, PyObject *args) {
+    const py_state *state = PyModule_GetState(module);
+    const char *text, *name;
+    Py_ssize_t length;
+    if (!PyArg_ParseTuple(args, "s#s", &text, &length, &name))
+        return NULL;
+    ptx_module *parsed = NULL;
+    ptx_error failed;
+    gr_error error = {GR_OK, ""};
+    PyObject *result = NULL;
+    const ptx_status status = ptx_module_parse(text, (size_t)length, &parsed, &failed);
+    if (status != PTX_OK) {
+        gr_sim_check(status, &failed, &error);
+        return py_raise(state, &error);
+    }
+    const ptx_kernel *kernel = ptx_module_find(parsed, name);
+    if (kernel != NULL) {
+        PyObject *params = param_list(kernel);
+        result =
+            params == NULL ? NULL : Py_BuildValue("(Nn)", params, (Py_ssize_t)ptx_kernel_param_bytes(kernel));
+    } else {
+        PyObject *names = PyList_New(0);
+        for (size_t i = 0; names != NULL && i < ptx_module_kernel_count(parsed); ++i) {
+            PyObject *one = PyUnicode_FromString(ptx_kernel_name(ptx_module_kernel_at(parsed, i)));
+            if (one == NULL || PyList_Append(names, one) < 0)
+                Py_CLEAR(names);
+            Py_XDECREF(one);
+        }
+        if (names != NULL)
+            PyErr_Format(PyExc_ValueError, "kernel: there is no kernel '%s' in the PTX; it has %R", name,
+                         names);
+        Py_XDECREF(names);
+    }
+    ptx_module_free(parsed);
+    return result;
+}

@@ -1,0 +1,318 @@
+#include "reduce/general/axis.h"
+
+/* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
+enum {
+    BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
+    MOST_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own */
+    MOST_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,     /* of a run, for each thread that takes it: sixteen loads */
+    PART_BYTES = 256,       /* a part with fewer for each thread is not worth a second launch */
+    LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
+    RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
+    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
+    PART_ROWS = 16,     /* a part with fewer rows for each thread is not worth a second launch */
+    WARP = 32,
+    RAGGED_ROWS = 16, /* periods that outweigh the States of one */
+};
+
+static uint64_t magnitude(int64_t stride) {
+    return stride < 0 ? (uint64_t)0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static uint32_t power_of_two_from(uint64_t n, uint32_t limit) {
+    uint32_t power = 1;
+    while (power < n && power < limit)
+        power *= 2;
+    return power;
+}
+
+/* The largest power of two up to both. */
+static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
+    uint32_t power = 1;
+    while (power * 2 <= n && power * 2 <= limit)
+        power *= 2;
+    return power;
+}
+
+static uint64_t resident_threads(const gr_limits *limits) {
+    return (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
+}
+
+/* As many blocks as are resident at once. One-byte elements make more States, which take more registers. */
+static uint64_t resident_blocks(const gr_layout *layout, const gr_limits *limits) {
+    return (uint64_t)limits->multiprocessors * (layout->item_bytes == 1 ? BLOCKS_EACH - 1 : BLOCKS_EACH);
+}
+
+/* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
+static uint64_t parts_for(uint64_t blocks, uint64_t most_parts, uint64_t resident) {
+    return most(1, least(resident / blocks, most_parts));
+}
+
+static bool fits_grid(uint64_t blocks) {
+    return blocks <= GR_MAX_GRID;
+}
+
+/* ---- vectors ---- */
+
+/* Elements that a thread of `columns` loads at once. */
+static uint64_t column_vector(const gr_layout *layout) {
+    return least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
+}
+
+/* Whether each row of each slot is a vector that one load takes. */
+static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
+    const int64_t bytes = (int64_t)(vector * layout->item_bytes);
+    if (p->keep.extent[0] % vector != 0 || layout->origin % (uint64_t)bytes != 0)
+        return false;
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        if ((d > 0 && p->keep.stride[d] % bytes != 0) || p->along.stride[d] % bytes != 0)
+            return false;
+    return true;
+}
+
+/* ---- map ---- */
+
+static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    if (p->count != 1 || p->keep.extent[0] != p->results || p->keep.stride[0] != (int64_t)layout->item_bytes)
+        return false;
+    const size_t larger = most(layout->item_bytes, layout->result_bytes);
+    const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
+    const uint64_t blocks = gr_ceil_div(vectors, GR_GENERAL_THREADS * GR_MAP_VECTORS);
+    if (!fits_grid(blocks))
+        return false;
+    launch->kernel = "map";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = 1;
+    p->parts = 1;
+    return true;
+}
+
+/* ---- tiles ---- */
+
+/* Regions whose first elements share a bank of shared memory, which is 4 bytes of each 128, begin with
+   different elements: 2^k words, times an odd number, make every 2^(5-k)-th region meet. `elements`: of a
+   thread. */
+static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t elements) {
+    const uint64_t bytes = tiles->region * item_bytes;
+    if (bytes % 4 != 0)
+        return;
+    const uint32_t together = (uint32_t)common_divisor(bytes / 4, 32);
+    tiles->turn_shift = 5;
+    for (uint32_t power = together; power > 1; power /= 2)
+        --tiles->turn_shift;
+    tiles->turn_mask = power_of_two_up_to(elements, together) - 1;
+}
+
+static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const gr_dims *keep = &p->keep, *along = &p->along;
+    const int64_t item = (int64_t)layout->item_bytes;
+    uint64_t width = 1;
+    if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1 || along->extent[1] > 1)
+        return false;
+    if (along->stride[0] != item) { /* columns side by side */
+        width = keep->extent[0];
+        if (keep->stride[0] != item || width * layout->item_bytes >= MOST_TILE_ROW ||
+            along->stride[0] != (int64_t)width * item)
+            return false;
+    }
+    const uint64_t region = p->count * width, regions = p->results / width;
+    const size_t outer = width == 1 ? 0 : 1; /* the dimension that leads from region to region */
+    if (region * layout->item_bytes > MOST_TILE_REGION || keep->extent[outer] != regions ||
+        keep->stride[outer] != (int64_t)region * item)
+        return false;
+
+    /* Tiles begin where the array does, modulo 16 bytes, and are small enough to make four blocks for each
+       multiprocessor, if there are results enough for all threads of each. */
+    const uint64_t vector = GR_VECTOR_BYTES / layout->item_bytes,
+                   unit = vector / common_divisor(region, vector);
+    const uint64_t room =
+        GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
+    const uint64_t wanted = most(gr_ceil_div(regions, (uint64_t)limits->multiprocessors * 4),
+                                 gr_ceil_div(GR_GENERAL_THREADS, width));
+    const uint64_t each = least(gr_ceil_div(wanted, unit), room / region / unit) * unit;
+    const uint64_t blocks = gr_ceil_div(regions, each);
+    if (!fits_grid(blocks))
+        return false;
+    const uint64_t in_tile = least(each * width, GR_GENERAL_THREADS);
+    const uint32_t lanes = power_of_two_up_to(least(GR_GENERAL_THREADS / in_tile, p->count), 32);
+    p->tiles = (gr_tiles){.regions = regions,
+                          .region = (uint32_t)region,
+                          .width = (uint32_t)width,
+                          .each = (uint32_t)each,
+                          .lanes = lanes};
+    avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
+    launch->kernel = "tiles";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = 1;
+    p->parts = 1;
+    return true;
+}
+
+/* ---- rows ---- */
+
+static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    if (p->along.extent[2] > 1 || p->along.extent[0] == 1 ||
+        p->along.stride[0] != (int64_t)layout->item_bytes)
+        return false;
+    const uint64_t run = p->along.extent[0], runs = p->along.extent[1], item = layout->item_bytes;
+    /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
+       there are elements enough. */
+    const uint64_t resident = resident_blocks(layout, limits);
+    const uint32_t share = power_of_two_up_to(resident * GR_GENERAL_THREADS / p->results, GR_GENERAL_THREADS);
+    const uint32_t along =
+        power_of_two_up_to(p->count * item / THREAD_BYTES, share > WARP ? share : (uint32_t)WARP);
+    const uint32_t lanes = power_of_two_up_to(run * item / THREAD_BYTES, along);
+    const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
+    if (!fits_grid(blocks))
+        return false;
+    const uint64_t parts = parts_for(blocks, p->count * item / ((uint64_t)along * PART_BYTES), resident);
+
+    const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
+    const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
+    const uint64_t segments = gr_ceil_div(run, segment);
+    p->rows = (gr_rows){
+        .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
+    p->threads_along = along;
+    p->parts = parts;
+    launch->kernel = "rows";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = (uint32_t)parts;
+    return true;
+}
+
+/* ---- columns ---- */
+
+/* Shares the threads of a block between slots that lie side by side, their rows, and batches. `narrowest`:
+   slots side by side at the least. */
+static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t resident) {
+    /* As many threads down a slot as are resident at once, as long as each has rows enough. */
+    const uint64_t deepest = most(1, rows / THREAD_ROWS);
+    uint64_t down = least(resident * GR_GENERAL_THREADS / c->slots, GR_GENERAL_THREADS / narrowest);
+    down = most(1, least(down, deepest));
+    const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
+    if (across == c->period)
+        down = least(GR_GENERAL_THREADS / across, deepest);
+    c->across = (uint32_t)across;
+    c->down = (uint32_t)down;
+    c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
+}
+
+static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
+    const uint64_t vector = column_vector(layout);
+    if (p->along.extent[2] > 1 || p->keep.stride[0] != (int64_t)item)
+        return false;
+    const bool ragged = !is_vectors(layout, p, vector);
+    gr_columns c = {.width = width, .replicas = 1, .period = width / vector};
+    uint64_t rows = p->count;
+    if (ragged) {
+        if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(width * item) || p->count == 1)
+            return false;
+        c.period = width / common_divisor(width, vector);
+        c.replicas = (uint32_t)(vector / common_divisor(width, vector));
+        rows = p->count / c.replicas;
+        if (c.period > GR_GENERAL_THREADS && rows < RAGGED_ROWS)
+            return false;
+    }
+    c.slots = p->results / width * c.period;
+    const uint64_t resident = resident_blocks(layout, limits);
+    share_columns(&c, rows, least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS), resident);
+    const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
+    if (!fits_grid(blocks))
+        return false;
+    const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
+    p->parts = parts;
+    if (ragged) {
+        const bool fold = c.period == c.across;
+        p->along.stride[0] = (int64_t)(c.period * vector * item);
+        p->flags |= GR_RAGGED | (fold ? GR_FOLD : 0);
+        p->parts = fold ? parts : parts * c.replicas;
+    }
+    p->columns = c;
+    launch->kernel = "columns";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = (uint32_t)parts;
+    return true;
+}
+
+/* ---- any layout ---- */
+
+static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const uint64_t resident = resident_threads(limits);
+    const bool along_first = p->results == 1 || magnitude(p->along.stride[0]) <= magnitude(p->keep.stride[0]);
+    uint32_t along;
+    if (along_first) {
+        /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
+           eight threads side by side read whole 32-byte sectors. Else a block a row. */
+        const bool many_rows = p->results * 32 >= resident / 4;
+        along = many_rows ? power_of_two_from(gr_ceil_div(p->count, 8), 32)
+                          : power_of_two_from(p->count, GR_GENERAL_THREADS);
+    } else {
+        /* Neighbouring threads take neighbouring results, at least 32 where there are as many in a row. */
+        const uint32_t columns = power_of_two_from(p->keep.extent[0], p->results >= resident ? 256 : 32);
+        along = GR_GENERAL_THREADS / columns;
+    }
+    while (along > 1 && along / 2 >= p->count)
+        along /= 2;
+    const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
+    if (!fits_grid(blocks))
+        return false;
+    const uint64_t parts =
+        parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
+    p->threads_along = along;
+    p->parts = parts;
+    p->flags = along_first ? GR_ALONG_FIRST : 0;
+    launch->kernel = "axis";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = (uint32_t)parts;
+    if (!along_first && p->along.extent[2] == 1 && p->results >= resident / 2) {
+        p->flags = GR_WHOLE;
+        p->parts = launch->grid_y = 1;
+        launch->grid_x = (uint32_t)gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
+    }
+    return true;
+}
+
+bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    const bool side_by_side = layout->packed && !layout->has_second && launch->params.count > 0;
+    return (side_by_side && (plan_map(layout, launch) || plan_tiles(layout, limits, launch) ||
+                             plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch))) ||
+           plan_any(layout, limits, launch);
+}
+
+bool gr_last_plan(gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    /* Threads along enough to load all States of a result at once, but four results or more side by side. */
+    const uint32_t side_by_side = power_of_two_from(p->results, 4);
+    const uint32_t along =
+        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
+    const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
+    p->threads_along = along;
+    p->parts = 1;
+    launch->kernel = "last";
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = 1;
+    return fits_grid(blocks);
+}

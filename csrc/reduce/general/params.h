@@ -1,0 +1,92 @@
+/* What the general kernels are told: read by C and CUDA alike, so only plain types of fixed size. */
+#ifndef GR_REDUCE_GENERAL_PARAMS_H
+#define GR_REDUCE_GENERAL_PARAMS_H
+
+#include <stdint.h>
+
+enum {
+    GR_GENERAL_THREADS = 256,  /* of a block */
+    GR_TOGETHER = 4,           /* results that a thread takes at once under GR_WHOLE */
+    GR_MAX_DIMS = 4,           /* of each kind, after neighbours that lie evenly are merged */
+    GR_STATE_BYTES = 32,       /* room for a State of any operator */
+    GR_INITIAL_BYTES = 16,     /* room for an element of any dtype */
+    GR_MOST_SEGMENT = 1 << 30, /* elements, so that a thread counts them in 32 bits */
+    GR_VECTOR_BYTES = 16,      /* the most that a thread loads at once */
+    GR_MOST_COLUMNS = 8,   /* results that a thread of `columns` takes at once: their States are registers */
+    GR_MAP_VECTORS = 4,    /* that a thread of `map` loads at once */
+    GR_LAST_IN_FLIGHT = 8, /* States that a thread of `last` loads at once */
+    GR_TILE_BYTES = 16384, /* of elements in the shared memory of a block of `tiles` */
+};
+
+enum {
+    GR_FINAL = 1,       /* write results; otherwise States, for a later launch */
+    GR_HAS_INITIAL = 2, /* `initial` takes part, once */
+    GR_HAS_WHERE = 4,   /* only elements whose byte at `second` is not 0 take part */
+    GR_ALONG_FIRST = 8, /* neighbouring threads take neighbouring elements of one result */
+    GR_WHOLE = 16,      /* a thread takes GR_TOGETHER whole results, of few elements each */
+    GR_RAGGED = 32,     /* columns: a row is no whole number of vectors */
+    GR_FOLD = 64,       /* columns: a block holds all replicas of its columns, and folds them */
+};
+
+/* Merged dimensions, the fastest first; strides in bytes. Unused ones have extent 1. */
+typedef struct gr_dims {
+    uint64_t extent[GR_MAX_DIMS];
+    int64_t stride[GR_MAX_DIMS];
+    int64_t second_stride[GR_MAX_DIMS]; /* of `second` */
+} gr_dims;
+
+/* For `rows`: a result is made from runs of neighbouring elements, along.extent[1] of them, and each run is
+   cut into segments. `lanes` threads side by side take a segment at a time. */
+typedef struct gr_rows {
+    uint64_t run;      /* elements */
+    uint64_t segment;  /* elements, up to GR_MOST_SEGMENT; the last one of a run may be shorter */
+    uint64_t segments; /* of a run */
+    uint64_t pieces;   /* segments of all runs of a result */
+    uint32_t lanes;    /* a power of two that divides threads_along */
+} gr_rows;
+
+/* For `columns`: a slot is a vector of neighbouring columns, and a thread takes every so-manieth row of a
+   slot. Where rows are no whole number of vectors, the elements of a batch are read as vectors one after the
+   other, from the first aligned one on, and `period` of them on lie the same columns again: each column then
+   has `replicas` places in a period. */
+typedef struct gr_columns {
+    uint64_t width;   /* columns of a batch */
+    uint64_t slots;   /* of all batches */
+    uint64_t period;  /* slots of a batch */
+    uint32_t across;  /* slots that threads side by side take */
+    uint32_t down;    /* threads that share a slot */
+    uint32_t batches; /* groups of across * down threads in a block */
+    uint32_t replicas;
+} gr_columns;
+
+/* For `tiles`: the elements are regions one after the other, each of `width` results that take turns. */
+typedef struct gr_tiles {
+    uint64_t regions;
+    uint32_t region; /* elements */
+    uint32_t width;
+    uint32_t each;                  /* regions in a tile */
+    uint32_t lanes;                 /* threads that share a result, a power of two up to 32 */
+    uint32_t turn_shift, turn_mask; /* region >> shift & mask: the element that a thread begins with */
+} gr_tiles;
+
+typedef struct gr_general_params {
+    uint64_t in;
+    uint64_t second; /* the other vector of a dot product, or the `where` mask; else 0 */
+    uint64_t out;
+    uint64_t results; /* how many results there are */
+    uint64_t count;   /* elements, or States, reduced into each */
+    uint64_t divisor; /* what a mean divides by */
+    uint64_t parts;   /* States that each result is made from */
+    gr_dims keep;     /* where the elements of a result begin */
+    gr_dims along;    /* from there to each of them */
+    uint32_t flags;
+    uint32_t threads_along;            /* threads of a block that share a result, a power of two */
+    uint8_t initial[GR_INITIAL_BYTES]; /* an element of the result's dtype */
+    union {
+        gr_rows rows;
+        gr_columns columns;
+        gr_tiles tiles;
+    };
+} gr_general_params;
+
+#endif

@@ -1,0 +1,82 @@
+#include "reduce/ladder/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const gr_variant gr_variants[] = {
+#define GR_VARIANT(name_, file_, ladder_, role_, ops_, backends_, capability_, blocks_, entry_, grid_,       \
+                   span_, align_, cluster_, shared_, output_, title_, technique_)                            \
+    {                                                                                                        \
+        .name = #name_,                                                                                      \
+        .file = #file_,                                                                                      \
+        .ladder = #ladder_,                                                                                  \
+        .title = title_,                                                                                     \
+        .technique = technique_,                                                                             \
+        .role = GR_ROLE_##role_,                                                                             \
+        .ops = GR_SET_##ops_,                                                                                \
+        .backends = GR_BACKENDS_##backends_,                                                                 \
+        .blocks = GR_BLOCKS_##blocks_,                                                                       \
+        .entry = GR_ENTRY_##entry_,                                                                          \
+        .grid = GR_GRID_##grid_,                                                                             \
+        .shared = GR_SHARED_##shared_,                                                                       \
+        .output = GR_OUTPUT_##output_,                                                                       \
+        .capability = capability_,                                                                           \
+        .span = span_,                                                                                       \
+        .align = align_,                                                                                     \
+        .cluster = cluster_,                                                                                 \
+    },
+#include "reduce/rungs.def"
+#undef GR_VARIANT
+};
+
+const size_t gr_variant_count = sizeof gr_variants / sizeof gr_variants[0];
+
+static const char AUTO_VARIANT[] = "v8";
+
+gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error) {
+    const char *wanted = strcmp(name, "auto") == 0 ? AUTO_VARIANT : name;
+    for (size_t i = 0; i < gr_variant_count; ++i) {
+        if (strcmp(gr_variants[i].name, wanted) == 0) {
+            *out = &gr_variants[i];
+            return GR_OK;
+        }
+    }
+    char names[512] = "auto";
+    size_t used = strlen(names);
+    for (size_t i = 0; i < gr_variant_count && used < sizeof names; ++i)
+        used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_variants[i].name);
+    return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'; expected one of %s", name, names);
+}
+
+bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype) {
+    return gr_ops[op].in_set[variant->ops] && gr_dtypes[dtype].scope == GR_SCOPE_LADDER &&
+           gr_op_takes(op, dtype);
+}
+
+bool gr_variant_takes_block(const gr_variant *variant, int64_t block) {
+    if (variant->blocks == GR_BLOCKS_NONE)
+        return block == 0;
+    if (block < GR_MIN_BLOCK || block > GR_MAX_BLOCK || block % 32 != 0)
+        return false;
+    return variant->blocks == GR_BLOCKS_WARPS || (block & (block - 1)) == 0;
+}
+
+int64_t gr_variant_default_block(const gr_variant *variant) {
+    return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
+}
+
+bool gr_variant_float_atomics(const gr_variant *variant) {
+    return variant->output == GR_OUTPUT_ATOMIC;
+}
+
+bool gr_variant_takes_grid(const gr_variant *variant) {
+    return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
+}
+
+void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, bool of_places,
+                            uint32_t block, char *name) {
+    int used = snprintf(name, GR_KERNEL_NAME_BYTES, "%s_%s_%s%s", variant->name, gr_ops[op].name,
+                        gr_dtypes[dtype].name, of_places ? "_places" : "");
+    if (variant->entry == GR_ENTRY_TEMPLATE && used > 0 && used < GR_KERNEL_NAME_BYTES)
+        snprintf(name + used, (size_t)(GR_KERNEL_NAME_BYTES - used), "_b%u", (unsigned)block);
+}

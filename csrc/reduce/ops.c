@@ -1,0 +1,100 @@
+#include "reduce/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A position and an element. */
+enum { PLACE_BYTES = 16 };
+
+const gr_op_row gr_ops[GR_OP_COUNT] = {
+#define NO false
+#define YES true
+#define GR_OP_ROW(name, functor, takes, result, identity, tree, addition, library, ...)                      \
+    {#name,                                                                                                  \
+     GR_TAKES_##takes,                                                                                       \
+     GR_RESULT_##result,                                                                                     \
+     GR_IDENTITY_##identity,                                                                                 \
+     {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition, [GR_SET_LIBRARY] = library}},
+#include "reduce/ops.def"
+    GR_OPS(GR_OP_ROW, )
+#undef GR_OP_ROW
+#undef YES
+#undef NO
+};
+
+bool gr_op_find(const char *name, gr_op *out) {
+    for (int i = 0; i < GR_OP_COUNT; ++i) {
+        if (strcmp(gr_ops[i].name, name) == 0) {
+            *out = (gr_op)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gr_op_takes(gr_op op, gr_dtype dtype) {
+    return gr_ops[op].takes != GR_TAKES_BITS || gr_dtypes[dtype].kind == GR_KIND_BITS;
+}
+
+gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
+    switch (gr_ops[op].result) {
+    case GR_RESULT_SUM:
+        return gr_dtypes[dtype].sum;
+    case GR_RESULT_MEAN:
+        return gr_dtypes[dtype].mean;
+    case GR_RESULT_B8:
+        return GR_DTYPE_b8;
+    case GR_RESULT_I64:
+    case GR_RESULT_PLACE:
+        return GR_DTYPE_i64;
+    case GR_RESULT_SAME:
+        break;
+    }
+    return dtype;
+}
+
+gr_dtype gr_op_partial(gr_op op, gr_dtype dtype) {
+    if (gr_ops[op].result == GR_RESULT_PLACE)
+        return dtype;
+    const gr_dtype result = gr_op_result(op, dtype);
+    return result == GR_DTYPE_b8 ? GR_DTYPE_i32 : result; /* truth values in words, which atomics know */
+}
+
+size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype) {
+    return gr_ops[op].result == GR_RESULT_PLACE ? PLACE_BYTES
+                                                : gr_dtypes[gr_op_partial(op, dtype)].item_bytes;
+}
+
+gr_scalar gr_op_identity(gr_op op, gr_dtype partial) {
+    const gr_identity_kind kind = gr_ops[op].identity;
+    gr_scalar value = {.bytes = {0}};
+    if (kind == GR_IDENTITY_ONES) {
+        memset(&value, 0xff, sizeof value);
+    } else if (kind != GR_IDENTITY_ZERO && kind != GR_IDENTITY_NONE) {
+        const bool largest = kind == GR_IDENTITY_LARGEST, one = kind == GR_IDENTITY_ONE;
+        if (partial == GR_DTYPE_f32)
+            value.as_float = one ? 1.0F : largest ? INFINITY : -INFINITY;
+        else if (partial == GR_DTYPE_f64)
+            value.as_double = one ? 1.0 : largest ? (double)INFINITY : -(double)INFINITY;
+        else if (partial == GR_DTYPE_i32)
+            value.as_int32_t = one ? 1 : largest ? INT32_MAX : INT32_MIN;
+        else
+            value.as_int64_t = one ? 1 : largest ? INT64_MAX : INT64_MIN;
+    }
+    return value;
+}
+
+void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value) {
+    if (gr_ops[op].result == GR_RESULT_PLACE)
+        return; /* its position comes first */
+    /* The quiet NaN that NumPy calls nan: PTX leaves open which NaN an addition of two returns, and ptxas
+       swaps the operands of add.f64 as it likes (v1 on sm_90), so only this is the same everywhere. */
+    if (partial == GR_DTYPE_f32 && isnan(value->as_float))
+        value->as_float = NAN;
+    if (partial == GR_DTYPE_f64 && isnan(value->as_double))
+        value->as_double = (double)NAN;
+    if (gr_ops[op].result == GR_RESULT_B8) {
+        const bool truth = value->as_int32_t != 0;
+        value->as_gr_bool = truth;
+    }
+}

@@ -1,0 +1,61 @@
+/* The rows of ops.def as C data. */
+#ifndef GR_REDUCE_OPS_H
+#define GR_REDUCE_OPS_H
+
+#include "base/dtypes.h"
+
+typedef enum gr_op {
+#define GR_OP_ENUM(name, ...) GR_OP_##name,
+#include "reduce/ops.def"
+    GR_OPS(GR_OP_ENUM, ) GR_OP_COUNT
+#undef GR_OP_ENUM
+} gr_op;
+
+typedef enum gr_takes { GR_TAKES_ALL, GR_TAKES_BITS, GR_TAKES_PAIR } gr_takes;
+typedef enum gr_result {
+    GR_RESULT_SAME,
+    GR_RESULT_SUM,
+    GR_RESULT_MEAN,
+    GR_RESULT_B8,
+    GR_RESULT_I64,
+    GR_RESULT_PLACE
+} gr_result;
+typedef enum gr_identity_kind {
+    GR_IDENTITY_NONE,
+    GR_IDENTITY_ZERO,
+    GR_IDENTITY_ONE,
+    GR_IDENTITY_ONES,
+    GR_IDENTITY_LARGEST,
+    GR_IDENTITY_LEAST
+} gr_identity_kind;
+/* The sets of operators that rungs cover, a column of ops.def each. */
+typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
+
+typedef struct gr_op_row {
+    const char *name;
+    gr_takes takes;
+    gr_result result;
+    gr_identity_kind identity;
+    bool in_set[GR_SET_COUNT];
+} gr_op_row;
+
+extern const gr_op_row gr_ops[GR_OP_COUNT];
+
+/* Finds an operator by its public name; false if there is none. */
+bool gr_op_find(const char *name, gr_op *out);
+/* Whether there are kernels for the operator on elements of this dtype. */
+bool gr_op_takes(gr_op op, gr_dtype dtype);
+/* The dtype of its result, as NumPy has it. */
+gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
+
+/* The dtype of what a pass of a rung makes of elements of `dtype`: the elements of the pass after it. Where
+   the result is a PLACE they are pairs of a position and an element of this dtype (place.cuh). */
+gr_dtype gr_op_partial(gr_op op, gr_dtype dtype);
+/* The bytes of such a partial result. */
+size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype);
+/* The identity of a rung's operator as such a partial result; zeros where ops.def names none. */
+gr_scalar gr_op_identity(gr_op op, gr_dtype partial);
+/* Turns the last partial result of a rung into the result of the operator. */
+void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value);
+
+#endif

@@ -1,0 +1,100 @@
+// v12: bulk copies into a ring in shared memory.
+//
+// What v10 still cost: registers hold what is on its way, and every thread computes addresses and issues
+// loads.
+// The change: the array is cut into pieces. One thread asks the copy engine for a piece; the engine writes
+// it to shared memory and tells a barrier there, on which the block waits. GR_LADDER_STAGES pieces are on
+// their way at any time, in a ring. (The blocks combine their results as in v10 again.)
+// What limits it now: the memory alone. 2^28 floats take 239.3 us on an H200, with blocks of 512 threads
+// 238.0; v10 239.6 and 238.9. Small arrays pay for the ring: one element takes 2.6 us, in v10 2.2.
+// Where it shows: global-load requests, next to none; shared-load wavefronts, one for 128 bytes; barriers.
+#include <cstdint>
+
+#include "last_block.cuh"
+#include "many_loads.cuh"
+#include "reduce/ladder/params.h"
+
+// 2^28 floats, 256 threads a block: 237.7 us with 3 stages of 4 vectors, 239.3 with 6 of 2, 240.4 with
+// 12 of 1 (rung_constants_h200.json).
+constexpr unsigned STAGES = GR_LADDER_STAGES, VECTORS = GR_LADDER_STAGE_VECTORS;
+
+inline __device__ uint32_t shared_address(const void *at) {
+    return uint32_t(__cvta_generic_to_shared(at));
+}
+
+// A phase of the barrier ends when one thread has arrived, and the bytes that it announced are there.
+inline __device__ void make_barrier(uint64_t *barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+}
+
+inline __device__ void start_copy(void *to, const void *from, unsigned bytes, uint64_t *barrier) {
+    const uint32_t full = shared_address(barrier);
+    asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1; }" ::"r"(full),
+                 "r"(bytes)
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"(from), "r"(bytes), "r"(full)
+        : "memory");
+}
+
+// Returns when the phase has ended; a phase and the next are told apart by a parity.
+inline __device__ void wait_for(uint64_t *barrier, unsigned parity) {
+    const uint32_t full = shared_address(barrier);
+    uint32_t done;
+    do
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(full), "r"(parity)
+            : "memory");
+    while (!done);
+}
+
+template <class Op, class In, class Acc>
+__device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
+    extern __shared__ __align__(128) unsigned char bytes[];
+    __shared__ uint64_t full[STAGES];
+    Vector<In> *ring = reinterpret_cast<Vector<In> *>(bytes);
+    const Parts<In> parts(in, n);
+    const unsigned piece = blockDim.x * VECTORS; // vectors; block b has the pieces b, b + gridDim.x, ...
+    const uint64_t pieces = parts.count / piece;
+
+    const auto fetch = [&](uint64_t p, unsigned stage) {
+        if (threadIdx.x == 0 && p < pieces)
+            start_copy(ring + stage * piece, parts.vectors + p * piece, piece * 16, &full[stage]);
+    };
+    if (threadIdx.x == 0)
+        for (unsigned stage = 0; stage < STAGES; ++stage)
+            make_barrier(&full[stage]);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // so that the copy engine sees them
+    for (unsigned stage = 0; stage < STAGES; ++stage)
+        fetch(blockIdx.x + uint64_t(stage) * gridDim.x, stage);
+    __syncthreads(); // nobody waits on a barrier that is not made
+
+    Acc x = Op::identity();
+    unsigned stage = 0, parity = 0;
+    for (uint64_t p = blockIdx.x; p < pieces; p += gridDim.x) {
+        wait_for(&full[stage], parity);
+#pragma unroll
+        for (unsigned k = 0; k < VECTORS; ++k)
+            x = absorb<Op>(x, ring[stage * piece + k * blockDim.x + threadIdx.x]);
+        __syncthreads(); // all have read the piece: its place is free
+        fetch(p + uint64_t(STAGES) * gridDim.x, stage);
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+
+    // The vectors behind the last whole piece, and the ends.
+    const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    x = absorb_all<Op, 1>(x, parts, pieces * piece + first, uint64_t(gridDim.x) * blockDim.x);
+    x = block_reduce<Op>(absorb_ends<Op>(x, parts, in, n, first));
+    last_block<Op>(x, blockIdx.x, gridDim.x, out, block_sums, ticket);
+}
+
+#define GR_RUNG v12
+#define GR_SINGLE_PASS
+#include "instantiate.cuh"
