@@ -12,6 +12,16 @@ typedef uint64_t gr_devptr;
 
 typedef enum gr_device_kind { GR_DEVICE_CUDA, GR_DEVICE_SIM } gr_device_kind;
 
+/* What decides which kernels a device runs, and how they may be launched. */
+typedef struct gr_abilities {
+    uint32_t capability; /* 90 for 9.0: of the kernels' builds, which ones can be loaded; nothing else */
+    uint32_t shared_per_block; /* bytes of shared memory that a block may be granted */
+    bool clusters;             /* blocks may be launched in clusters */
+} gr_abilities;
+
+/* From this compute capability on, kernels are built with bulk copies, and with launches that overlap. */
+enum { GR_HOPPER = 90 };
+
 typedef struct gr_device_info {
     gr_device_kind kind;
     int index;
@@ -21,7 +31,8 @@ typedef struct gr_device_info {
     uint32_t threads_per_multiprocessor;
     uint64_t memory_bytes;            /* total device memory */
     uint64_t memory_bytes_per_second; /* peak, by its clock and the width of its bus; 0 on the simulator */
-    int driver_version;               /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
+    gr_abilities can;
+    int driver_version; /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
 } gr_device_info;
 
 /* A compiled rung as the package ships it. Both texts live as long as the backend. */
@@ -57,15 +68,20 @@ typedef struct gr_library_call {
 typedef struct gr_launch {
     const gr_library_call *library; /* when there is one, it takes the place of all that follows */
     const gr_kernel *kernel;
-    uint32_t grid[2]; /* blocks along x and y */
-    uint32_t block;
-    uint32_t shared_bytes; /* dynamic shared memory */
-    uint32_t cluster;      /* blocks of a cluster, along x; 0 or 1: no clusters */
+    uint32_t grid[3], block[3]; /* blocks, threads of one; along x, and where not 0 along y and z */
+    uint32_t cluster[3];        /* blocks of a cluster, likewise; all 0 or 1: no clusters */
+    uint32_t shared_bytes;      /* dynamic shared memory */
     gr_stream stream;
     bool overlap;       /* may start while the kernel before it ends; it waits by itself where it has to */
     const void *params; /* laid out as PTX does: each parameter at its natural alignment */
     size_t param_bytes;
 } gr_launch;
+
+/* What was left out counts as 1; not along x of a grid or block, which has to be given. */
+static inline uint32_t gr_extent(uint32_t given) {
+    return given > 0 ? given : 1;
+}
+#define GR_EXTENTS(size) (size)[0], gr_extent((size)[1]), gr_extent((size)[2])
 
 /* Asked from time to time during long work, on the calling thread; true stops it. */
 typedef struct gr_interrupt {
@@ -101,7 +117,6 @@ typedef struct gr_stream_ops {
 struct gr_backend {
     gr_device_info info;
     const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
-    bool hopper;              /* runs kernels built for compute capability 9.0 */
     const gr_stream_ops *streams;
 
     void (*close)(gr_backend *self);

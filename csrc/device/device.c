@@ -302,7 +302,7 @@ gr_status gr_device_flat_kernel(gr_registry *registry, gr_device *device, const 
         pthread_mutex_unlock(&device->lock);
     }
     if (kernel == NULL) {
-        const gr_image_id image = gr_image_of_flat(op, device->backend->hopper);
+        const gr_image_id image = gr_image_of_flat(op, device->backend->info.can.capability >= GR_HOPPER);
         char entry[GR_KERNEL_NAME_BYTES];
         snprintf(entry, sizeof entry, "%s_%s_%s", name, gr_ops[op].name, gr_dtypes[dtype].name);
         const gr_status status = gr_device_kernel(registry, device, &image, entry, &kernel, error);

@@ -176,7 +176,7 @@ gr_status gr_direct_run(gr_registry *registry, gr_device *device, const gr_gener
     const size_t bytes = (size_t)count * layout->item_bytes;
     const size_t result_bytes = gr_dtypes[gr_op_result(request->op, request->dtype)].item_bytes;
     gr_flat_launch planned;
-    gr_flat_plan_make(count, layout->item_bytes, layout->pair, backend->hopper, &planned);
+    gr_flat_plan_make(count, layout->item_bytes, layout->pair, &backend->info.can, &planned);
     gr_kernel *kernel = NULL;
     gr_direct *self = NULL;
     gr_status status =
@@ -198,12 +198,12 @@ gr_status gr_direct_run(gr_registry *registry, gr_device *device, const gr_gener
         memcpy(params->initial, request->initial, result_bytes);
     }
     const gr_launch launch = {.kernel = kernel,
-                              .grid = {planned.grid, 1},
-                              .block = planned.block,
+                              .grid = {planned.grid},
+                              .block = {planned.block},
                               .shared_bytes = planned.shared_bytes,
                               .params = params,
                               .param_bytes = sizeof *params,
-                              .overlap = backend->hopper};
+                              .overlap = backend->info.can.capability >= GR_HOPPER};
     bool pinned = false;
     status = run_once(backend, self, request, &launch, bytes, result_bytes, &pinned, error);
     if (status == GR_OK && pinned) /* rare, and then right the second time */

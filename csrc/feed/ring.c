@@ -302,7 +302,7 @@ static gr_status order_kernel(const run *self, uint64_t chunk, gr_error *error) 
     const size_t place = (size_t)(chunk % PLACES);
     const bool last = chunk == self->chunks - 1;
     gr_flat_launch planned;
-    gr_flat_plan_make(count_of(self, chunk), self->item_bytes, request->layout.pair, backend->hopper,
+    gr_flat_plan_make(count_of(self, chunk), self->item_bytes, request->layout.pair, &backend->info.can,
                       &planned);
     gr_flat_params *params = &planned.params;
     params->in = ring->device + place * ring->place_bytes;
@@ -319,8 +319,8 @@ static gr_status order_kernel(const run *self, uint64_t chunk, gr_error *error) 
         memcpy(params->initial, request->initial, result_bytes(self));
     }
     const gr_launch launch = {.kernel = self->kernel,
-                              .grid = {planned.grid, 1},
-                              .block = planned.block,
+                              .grid = {planned.grid},
+                              .block = {planned.block},
                               .shared_bytes = planned.shared_bytes,
                               .params = params,
                               .param_bytes = sizeof *params,

@@ -8,7 +8,6 @@ enum {
     PTX_LANES = 32,
     PTX_OPERANDS = 6,
     PTX_ADDRESS_OPERAND = 5, /* where every memory instruction keeps its address */
-    PTX_MAX_SHARED = 232448, /* 227 KiB, the most one block may have on current devices */
     PTX_MAX_CLUSTER = 16,    /* blocks; more than 8 are not portable */
 };
 

@@ -35,6 +35,10 @@ typedef struct ptx_error {
     char message[1024];
 } ptx_error;
 
+enum {
+    PTX_MAX_SHARED = 232448, /* bytes of a block: 227 KiB, the most on current devices */
+};
+
 typedef struct ptx_module ptx_module;
 typedef struct ptx_kernel ptx_kernel;
 typedef struct ptx_memory ptx_memory;

@@ -47,12 +47,33 @@ static gr_status check_device(const gr_variant *variant, const gr_backend *backe
     if (variant->backends == GR_BACKENDS_CUDA && info->kind != GR_DEVICE_CUDA)
         return gr_fail(error, GR_ERR_VALUE, "variant: %s runs on CUDA devices only, not on the simulator",
                        variant->name);
-    if (variant->capability >= 90 && !backend->hopper)
+    if (variant->capability >= GR_HOPPER && info->can.capability < variant->capability)
         return gr_fail(error, GR_ERR_VALUE, "variant: %s needs compute capability %u.%u; %s has %d.%d",
                        variant->name, (unsigned)(variant->capability / 10),
                        (unsigned)(variant->capability % 10), info->name, info->capability_major,
                        info->capability_minor);
+    if (variant->cluster > 1 && !info->can.clusters)
+        return gr_fail(error, GR_ERR_VALUE, "variant: %s needs clusters of blocks; %s has none",
+                       variant->name, info->name);
     return GR_OK;
+}
+
+/* Only more threads than the default can need too much. */
+static gr_status check_shared(const gr_variant *variant, const gr_plan *plan, const gr_device_info *info,
+                              gr_error *error) {
+    const gr_pass *pass = &plan->passes[0]; /* later ones are no larger */
+    const uint32_t granted = info->can.shared_per_block;
+    if (pass->shared_bytes <= granted)
+        return GR_OK;
+    uint32_t most = pass->block;
+    while (most > 0 && (!gr_variant_takes_block(variant, most) ||
+                        (uint64_t)pass->shared_bytes * most / pass->block > granted))
+        --most;
+    return gr_fail(error, GR_ERR_VALUE,
+                   "block_size: %u threads of %s take %u bytes of shared memory; a block of %s may have %u, "
+                   "enough for %u threads",
+                   (unsigned)pass->block, variant->name, (unsigned)pass->shared_bytes, info->name,
+                   (unsigned)granted, (unsigned)most);
 }
 
 /* Launches leave it at zero, so that one after another may draw from it. */
@@ -68,6 +89,8 @@ static gr_status job_prepare(job *self, gr_registry *registry, gr_device *device
     gr_status status = gr_plan_make(request, &gr_reference_limits, &self->plan, error);
     if (status == GR_OK)
         status = check_device(request->variant, device->backend, error);
+    if (status == GR_OK)
+        status = check_shared(request->variant, &self->plan, &device->backend->info, error);
     const bool is_library = request->variant->entry == GR_ENTRY_LIBRARY;
     if (status == GR_OK && is_library)
         status = prepare_library(self, registry, device, error);
@@ -107,9 +130,9 @@ static gr_launch job_launch(const job *self, size_t pass, gr_devptr input, job_p
     };
     return (gr_launch){
         .kernel = self->kernels[pass],
-        .grid = {planned->grid, 1},
-        .block = planned->block,
-        .cluster = planned->cluster,
+        .grid = {planned->grid},
+        .block = {planned->block},
+        .cluster = {planned->cluster},
         .shared_bytes = planned->shared_bytes,
         .params = &params->kernel,
         .param_bytes =

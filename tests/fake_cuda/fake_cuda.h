@@ -1,8 +1,9 @@
 /* What a test can set and ask of the fake CUDA driver (fake_libcuda.c). Environment variables, read at the
    first call of any kind, set the same things for a program that cannot reach the controls:
      FAKE_CUDA_DEVICES=2  FAKE_CUDA_CAPABILITY=9.0  FAKE_CUDA_MEMORY=1073741824 (bytes a device)
-     FAKE_CUDA_FAIL=cuMemAlloc_v2:2:719   the second call of that symbol fails with 719; ":sticky" at the end
-                                          leaves the context in that error, as a crashed kernel does */
+     FAKE_CUDA_SHARED=101376 (bytes a block may be granted)  FAKE_CUDA_CLUSTERS=0 (none, whatever the
+   capability) FAKE_CUDA_FAIL=cuMemAlloc_v2:2:719   the second call of that symbol fails with 719; ":sticky"
+   at the end leaves the context in that error, as a crashed kernel does */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
@@ -21,10 +22,10 @@ typedef struct fake_cuda_live {
 
 typedef struct fake_cuda_launch {
     char name[64];
-    unsigned grid, block, shared_bytes;
+    unsigned grid[3], block[3], shared_bytes;
     uint64_t in, out, n;
     unsigned shared_limit; /* what the kernel was allowed then */
-    unsigned cluster;      /* blocks along x, 0 when not given */
+    unsigned cluster[3];   /* blocks of one, all 0 when not given */
     bool overlap;          /* may start before the kernel before it ends */
     bool default_stream;   /* else it came from a graph or another stream */
     bool is_flat;          /* a flat kernel, with parameters of its own */
@@ -50,8 +51,8 @@ typedef struct fake_cuda_controls {
 const fake_cuda_controls *fake_cuda(void);
 
 /* The time that the fake gives a kernel, and adds to the k-th launch of a graph (0 for the first). */
-static inline double fake_cuda_kernel_microseconds(unsigned grid) {
-    return 2.0 + 0.125 * grid;
+static inline double fake_cuda_kernel_microseconds(unsigned blocks) {
+    return 2.0 + 0.125 * blocks;
 }
 static inline double fake_cuda_graph_microseconds(unsigned k) {
     return 4.0 * k;

@@ -58,7 +58,8 @@ static bool run_flat(const gr_flat_params *p) {
 
 void run_kernel(const fake_cuda_launch *launch) {
     context *current = top();
-    current->clock += fake_cuda_kernel_microseconds(launch->grid);
+    const unsigned blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
+    current->clock += fake_cuda_kernel_microseconds(blocks);
     if (state.launch_count < MAX_LAUNCHES)
         state.launches[state.launch_count] = *launch;
     state.launch_count++;
@@ -72,7 +73,7 @@ void run_kernel(const fake_cuda_launch *launch) {
     bool floats = has_dtype(launch->name, "f32") || has_dtype(launch->name, "f64");
     bool wide = has_dtype(launch->name, "f64") || has_dtype(launch->name, "i64");
     uint64_t in_size = wide ? 8 : 4, out_size = has_dtype(launch->name, "f32") ? 4 : 8;
-    uint64_t partials = add ? 1 : launch->grid;
+    uint64_t partials = add ? 1 : blocks;
     const void *in = launch->n <= UINT64_MAX / 8 ? reach(launch->in, launch->n * in_size) : NULL;
     void *out = reach(launch->out, partials * out_size);
     if (!out || (launch->n && !in))

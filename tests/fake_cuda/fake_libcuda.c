@@ -147,7 +147,10 @@ gr_cu_result cuDeviceGetAttribute(int *value, int attribute, gr_cu_device device
         *value = state.capability_minor;
         break;
     case GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN:
-        *value = FAKE_CUDA_SHARED_OPTIN;
+        *value = (int)state.shared_per_block;
+        break;
+    case GR_CU_DEVICE_CLUSTER_LAUNCH:
+        *value = state.clusters;
         break;
     default:
         result = INVALID_VALUE;
@@ -432,7 +435,7 @@ gr_cu_result cuFuncSetAttribute(gr_cu_function handle, int attribute, int value)
         return end(GR_CU_SUCCESS);
     }
     if (attribute != GR_CU_FUNCTION_MAX_DYNAMIC_SHARED || value < 0 ||
-        value > FAKE_CUDA_SHARED_OPTIN - FAKE_CUDA_STATIC_SHARED)
+        value > (int)state.shared_per_block - FAKE_CUDA_STATIC_SHARED)
         return end(INVALID_VALUE);
     function->max_dynamic = (unsigned)value;
     return end(GR_CU_SUCCESS);
@@ -449,25 +452,26 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
     if (!function || (!is_default(stream) && !in_stream))
         return end(INVALID_HANDLE);
     const unsigned *grid = config->grid, *block = config->block;
-    if (grid[0] == 0 || grid[0] > INT32_MAX || grid[1] != 1 || grid[2] != 1 || block[0] == 0 ||
-        block[0] > 1024 || block[1] != 1 || block[2] != 1 || config->shared_bytes > function->max_dynamic ||
-        params)
+    if (grid[0] - 1 >= INT32_MAX || grid[1] - 1 >= 65535 || grid[2] - 1 >= 65535 || block[0] - 1 >= 1024 ||
+        block[1] - 1 >= 1024 || block[2] - 1 >= 64 || block[0] * block[1] * block[2] > 1024 ||
+        config->shared_bytes > function->max_dynamic || params)
         return end(INVALID_VALUE);
     bool overlap = false;
-    unsigned cluster = 0;
+    unsigned cluster[3] = {0};
     for (unsigned i = 0; i < config->attribute_count; i++) {
         const gr_cu_launch_attribute *attribute = &config->attributes[i];
         if (attribute->id == GR_CU_LAUNCH_OVERLAP && attribute->value.overlap == 1)
             overlap = true;
-        else if (attribute->id == GR_CU_LAUNCH_CLUSTER && attribute->value.cluster[1] == 1 &&
-                 attribute->value.cluster[2] == 1)
-            cluster = attribute->value.cluster[0];
+        else if (attribute->id == GR_CU_LAUNCH_CLUSTER)
+            memcpy(cluster, attribute->value.cluster, sizeof cluster);
         else
             return end(INVALID_VALUE);
     }
-    if (cluster && (state.capability_major < 9 || grid[0] % cluster || cluster > 16 ||
-                    (cluster > 8 && !function->any_cluster)))
-        return end(INVALID_CLUSTER);
+    const unsigned in_cluster = cluster[0] * cluster[1] * cluster[2];
+    for (int i = 0; i < 3; i++)
+        if (cluster[i] && (!state.clusters || grid[i] % cluster[i] || in_cluster - 1 >= 16 ||
+                           (in_cluster > 8 && !function->any_cluster)))
+            return end(INVALID_CLUSTER);
     /* One packed buffer: three parameters of a ladder kernel, or those of a flat one. */
     const bool is_flat = strncmp(function->name, "flat_", 5) == 0;
     if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
@@ -476,13 +480,13 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
         return end(INVALID_VALUE);
     const unsigned char *packed = extra[1];
 
-    fake_cuda_launch launch = {.grid = grid[0],
-                               .block = block[0],
-                               .shared_bytes = config->shared_bytes,
+    fake_cuda_launch launch = {.shared_bytes = config->shared_bytes,
                                .shared_limit = function->max_dynamic,
-                               .cluster = cluster,
                                .overlap = overlap,
                                .is_flat = is_flat};
+    memcpy(launch.grid, grid, sizeof launch.grid);
+    memcpy(launch.block, block, sizeof launch.block);
+    memcpy(launch.cluster, cluster, sizeof launch.cluster);
     if (is_flat)
         memcpy(&launch.flat, packed, sizeof launch.flat);
     memcpy(launch.name, function->name, sizeof launch.name);

@@ -22,7 +22,10 @@ static struct plan {
     bool sticky;
 } plans[MAX_PLANS];
 
-fake_state state = {.device_count = 1, .capability_major = 9, .memory_limit = (size_t)1 << 30};
+fake_state state = {.device_count = 1,
+                    .capability_major = 9,
+                    .shared_per_block = FAKE_CUDA_SHARED_OPTIN,
+                    .memory_limit = (size_t)1 << 30};
 _Thread_local fake_thread thread;
 
 context *top(void) {
@@ -56,6 +59,11 @@ static void configure(void) {
     text = getenv("FAKE_CUDA_CAPABILITY");
     if (text && sscanf(text, "%d.%d", &state.capability_major, &state.capability_minor) != 2)
         fprintf(stderr, "fake_libcuda: FAKE_CUDA_CAPABILITY is not like 9.0: %s\n", text);
+    text = getenv("FAKE_CUDA_SHARED");
+    if (text)
+        state.shared_per_block = (unsigned)atoi(text);
+    text = getenv("FAKE_CUDA_CLUSTERS");
+    state.clusters = text ? atoi(text) != 0 : state.capability_major >= 9;
     text = getenv("FAKE_CUDA_MEMORY");
     if (text)
         state.memory_limit = strtoull(text, NULL, 10);

@@ -69,6 +69,8 @@ typedef struct object {
 
 typedef struct fake_state {
     int device_count, capability_major, capability_minor;
+    unsigned shared_per_block;
+    bool clusters;
     size_t memory_limit;
     pid_t owner; /* the process that called cuInit; 0 before */
     context contexts[MAX_DEVICES];

@@ -58,7 +58,7 @@ typedef struct ladder_params {
 
 #define LAUNCH(kernel_, grid_, block_, shared_, in_, out_, n_)                                               \
     {                                                                                                        \
-        .kernel = (kernel_), .grid = {(grid_), 1}, .block = (block_), .shared_bytes = (shared_),             \
+        .kernel = (kernel_), .grid = {(grid_)}, .block = {(block_)}, .shared_bytes = (shared_),              \
         .params = &(const ladder_params){(in_), (out_), (n_)}, .param_bytes = sizeof(ladder_params)          \
     }
 
@@ -234,7 +234,7 @@ static void test_happy_path(void) {
     for (int i = 0; i < 10; i++) {
         bool first = i % 2 == 0;
         CHECK(strcmp(log[i].name, first ? "v0_sum_i32" : "v0_sum_i64") == 0);
-        CHECK(log[i].grid == (first ? GRID : 1) && log[i].block == 256);
+        CHECK(log[i].grid[0] == (first ? GRID : 1) && log[i].block[0] == 256);
         CHECK(log[i].shared_bytes == (first ? 1024 : 64 * 1024));
         CHECK(log[i].n == (first ? N : GRID) && log[i].in == (first ? s.in : s.partials));
         CHECK(log[i].out == (first ? s.partials : s.out));
@@ -293,6 +293,8 @@ static void test_info(void) {
         CHECK(info.capability_major == 9 && info.capability_minor == 0 && info.driver_version == 13000);
         CHECK(info.multiprocessors == 134 && info.threads_per_multiprocessor == 2048);
         CHECK(info.memory_bytes == 123456789 && info.memory_bytes_per_second == 4608000000000);
+        CHECK(info.can.capability == 90 && info.can.shared_per_block == FAKE_CUDA_SHARED_OPTIN);
+        CHECK(info.can.clusters);
     }
     CHECK(strcmp(b->image_suffix, ".fatbin") == 0);
     gr_backend *second = open_device(2);
@@ -306,10 +308,12 @@ static void test_environment(void) {
     setenv("FAKE_CUDA_DEVICES", "4", 1);
     setenv("FAKE_CUDA_CAPABILITY", "7.5", 1);
     setenv("FAKE_CUDA_MEMORY", "4096", 1);
+    setenv("FAKE_CUDA_SHARED", "65536", 1);
     setenv("FAKE_CUDA_FAIL", "cuDeviceTotalMem_v2:2:999", 1);
     gr_device_info info;
     CHECK_OK(gr_backend_cuda_info(3, &info, error));
     CHECK(info.capability_major == 7 && info.capability_minor == 5 && info.memory_bytes == 4096);
+    CHECK(info.can.capability == 75 && info.can.shared_per_block == 65536 && !info.can.clusters);
     CHECK_FAILS(GR_ERR_DEVICE, "reading the device's memory size: CUDA_ERROR_UNKNOWN: fake: unknown error",
                 gr_backend_cuda_info(3, &info, error));
     CHECK_OK(gr_backend_cuda_info(3, &info, error));
@@ -467,7 +471,7 @@ static void test_clusters(void) {
     const uint32_t sizes[] = {0, 1, 2, 8, 16};
     double microseconds;
     for (int i = 0; i < 5; i++) {
-        launch.cluster = sizes[i];
+        launch.cluster[0] = sizes[i];
         launch.overlap = i % 2;
         CHECK_OK(b->launch(b, &launch, NULL, error));
         CHECK(fake->calls("cuFuncSetAttribute") == (sizes[i] > 8));
@@ -477,14 +481,14 @@ static void test_clusters(void) {
     CHECK(fake->launches(log, 7) == 7);
     for (int i = 0; i < 7; i++) {
         const uint32_t wanted = sizes[i < 5 ? i : 4];
-        CHECK(log[i].cluster == (wanted > 1 ? wanted : 0) && log[i].default_stream == (i < 5));
+        CHECK(log[i].cluster[0] == (wanted > 1 ? wanted : 0) && log[i].default_stream == (i < 5));
         CHECK(log[i].overlap == (i == 1 || i == 3));
     }
     CHECK_OK(b->download(b, result, out, sizeof result, error));
     for (int i = 0; i < 32; i++)
         sum += result[i];
     CHECK(sum == expected);
-    launch.cluster = 5;
+    launch.cluster[0] = 5;
     CHECK_FAILS(GR_ERR_DEVICE, "launching v0_sum_i32: CUDA_ERROR_INVALID_CLUSTER_SIZE",
                 b->launch(b, &launch, NULL, error));
     b->unload(b, module);
@@ -494,8 +498,10 @@ static void test_clusters(void) {
     check_nothing_left();
 }
 
-static void test_clusters_before_hopper(void) {
-    setenv("FAKE_CUDA_CAPABILITY", "8.6", 1);
+/* The device is asked, whatever its number. */
+static void test_no_clusters(void) {
+    setenv("FAKE_CUDA_CAPABILITY", "9.1", 1);
+    setenv("FAKE_CUDA_CLUSTERS", "0", 1);
     gr_backend *b = open_device(0);
     gr_devptr data = 0;
     gr_module *module = NULL;
@@ -505,14 +511,59 @@ static void test_clusters_before_hopper(void) {
     CHECK_OK(b->load(b, &image, &module, error));
     CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
     gr_launch launch = LAUNCH(kernel, 8, 64, 0, data, data + 2048, 512);
-    launch.cluster = 8;
+    launch.cluster[0] = 8;
     const char *const text =
-        "launching v0_sum_i32: clusters of blocks need compute capability 9.0, cuda:0 has 8.6";
+        "launching v0_sum_i32: cuda:0, of compute capability 9.1, has no clusters of blocks";
     CHECK_FAILS(GR_ERR_DEVICE, text, b->launch(b, &launch, NULL, error));
     CHECK_FAILS(GR_ERR_DEVICE, text, b->time(b, &launch, 1, 1, &microseconds, error));
     CHECK(fake->launches(NULL, 0) == 0);
     b->unload(b, module);
     b->free(b, data);
+    b->close(b);
+    check_nothing_left();
+}
+
+static bool extents_are(const unsigned got[3], unsigned x, unsigned y, unsigned z) {
+    return got[0] == x && got[1] == y && got[2] == z;
+}
+
+static void test_three_extents(void) {
+    enum { BLOCKS = 2 * 3 * 4 };
+    int32_t data[N];
+    int64_t expected = fill(data, N), result[BLOCKS];
+    gr_backend *b = open_device(0);
+    gr_devptr in = 0, out = 0;
+    gr_module *module = NULL;
+    gr_kernel *kernel = NULL;
+    double microseconds;
+    CHECK_OK(b->alloc(b, sizeof data, &in, error));
+    CHECK_OK(b->alloc(b, sizeof result, &out, error));
+    CHECK_OK(b->upload(b, in, data, sizeof data, error));
+    CHECK_OK(b->load(b, &image, &module, error));
+    CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
+    gr_launch launch = LAUNCH(kernel, 2, 32, 0, in, out, N);
+    CHECK_OK(b->launch(b, &launch, NULL, error));
+    memcpy(launch.grid, (const uint32_t[]){2, 3, 4}, sizeof launch.grid);
+    memcpy(launch.block, (const uint32_t[]){32, 4, 2}, sizeof launch.block);
+    memcpy(launch.cluster, (const uint32_t[]){0, 3, 4}, sizeof launch.cluster);
+    CHECK_OK(b->launch(b, &launch, NULL, error));
+    CHECK(fake->calls("cuFuncSetAttribute") == 1); /* for more than 8 blocks in all */
+    CHECK_OK(b->download(b, result, out, sizeof result, error));
+    CHECK(result[0] == expected && result[BLOCKS - 1] == 0);
+    CHECK_OK(b->time(b, &launch, 1, 1, &microseconds, error));
+    fake_cuda_launch log[4];
+    CHECK(fake->launches(log, 4) == 4);
+    CHECK(extents_are(log[0].grid, 2, 1, 1) && extents_are(log[0].block, 32, 1, 1));
+    CHECK(extents_are(log[0].cluster, 0, 0, 0));
+    for (int i = 1; i < 4; i++) {
+        CHECK(extents_are(log[i].grid, 2, 3, 4) && extents_are(log[i].block, 32, 4, 2));
+        CHECK(extents_are(log[i].cluster, 1, 3, 4));
+    }
+    launch.grid[0] = 0;
+    CHECK_FAILS(GR_ERR_DEVICE, "CUDA_ERROR_INVALID_VALUE", b->launch(b, &launch, NULL, error));
+    b->unload(b, module);
+    b->free(b, in);
+    b->free(b, out);
     b->close(b);
     check_nothing_left();
 }
@@ -719,8 +770,8 @@ static void *work(void *argument) {
         gr_devptr in = 0, sums = 0;
         gr_kernel *kernel = NULL;
         ladder_params params = {.n = (uint64_t)n + 1};
-        gr_launch launch = {.grid = {2, 1},
-                            .block = 64,
+        gr_launch launch = {.grid = {2},
+                            .block = {64},
                             .shared_bytes = (uint32_t)(40 * 1024 + 12 * 1024 * w->seed),
                             .params = &params,
                             .param_bytes = sizeof params};
@@ -894,7 +945,8 @@ static const struct {
     {"bad_image", test_bad_image},
     {"shared_memory", test_shared_memory},
     {"clusters", test_clusters},
-    {"clusters_before_hopper", test_clusters_before_hopper},
+    {"no_clusters", test_no_clusters},
+    {"three_extents", test_three_extents},
     {"sticky_error", test_sticky_error},
     {"library_call", test_library_call},
     {"fork", test_fork},

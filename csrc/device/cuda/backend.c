@@ -225,8 +225,8 @@ static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_e
     const gr_kernel *kernel = launch->kernel;
     if (launch->library || launch->shared_bytes + kernel->static_shared <= DEFAULT_SHARED_BYTES)
         return GR_OK;
-    uint32_t most =
-        self->shared_per_block > kernel->static_shared ? self->shared_per_block - kernel->static_shared : 0;
+    const uint32_t granted = self->base.info.can.shared_per_block;
+    const uint32_t most = granted > kernel->static_shared ? granted - kernel->static_shared : 0;
     if (launch->shared_bytes > most)
         return gr_fail(error, GR_ERR_DEVICE,
                        "launching %s: %u bytes of dynamic shared memory asked, cuda:%d allows %u",
@@ -237,20 +237,25 @@ static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_e
         "allowing %s %u bytes of shared memory", kernel->name, most);
 }
 
+static uint32_t cluster_blocks(const gr_launch *launch) {
+    return gr_extent(launch->cluster[0]) * gr_extent(launch->cluster[1]) * gr_extent(launch->cluster[2]);
+}
+
 static gr_status permit_cluster(cuda_backend *self, const gr_launch *launch, gr_error *error) {
     const gr_kernel *kernel = launch->kernel;
     const gr_device_info *info = &self->base.info;
-    if (launch->library || launch->cluster <= 1)
+    const uint32_t blocks = cluster_blocks(launch);
+    if (launch->library || blocks <= 1)
         return GR_OK;
-    if (!self->base.hopper)
+    if (!info->can.clusters)
         return gr_fail(error, GR_ERR_DEVICE,
-                       "launching %s: clusters of blocks need compute capability 9.0, cuda:%d has %d.%d",
+                       "launching %s: cuda:%d, of compute capability %d.%d, has no clusters of blocks",
                        kernel->name, info->index, info->capability_major, info->capability_minor);
-    if (launch->cluster <= DEFAULT_CLUSTER)
+    if (blocks <= DEFAULT_CLUSTER)
         return GR_OK;
     return gr_cuda_check(self->driver,
                          self->driver->function_set(kernel->function, GR_CU_FUNCTION_ANY_CLUSTER, 1), error,
-                         "allowing %s clusters of %u blocks", kernel->name, launch->cluster);
+                         "allowing %s clusters of %u blocks", kernel->name, blocks);
 }
 
 static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *error) {
@@ -280,12 +285,14 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     unsigned count = 0;
     if (launch->overlap)
         attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
-    if (launch->cluster > 1)
-        attributes[count++] =
-            (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_CLUSTER, .value.cluster = {launch->cluster, 1, 1}};
+    if (cluster_blocks(launch) > 1)
+        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_CLUSTER,
+                                                       .value.cluster = {gr_extent(launch->cluster[0]),
+                                                                         gr_extent(launch->cluster[1]),
+                                                                         gr_extent(launch->cluster[2])}};
     const gr_cu_launch_config config = {
-        .grid = {launch->grid[0], launch->grid[1], 1},
-        .block = {launch->block, 1, 1},
+        .grid = {GR_EXTENTS(launch->grid)},
+        .block = {GR_EXTENTS(launch->block)},
         .shared_bytes = launch->shared_bytes,
         .stream = stream,
         .attributes = attributes,
@@ -485,7 +492,7 @@ static gr_status read_attribute(const gr_cuda_driver *driver, gr_cu_device devic
 
 static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr_device_info *info,
                            gr_error *error) {
-    int multiprocessors = 0, threads = 0, clock_khz = 0, bus_bits = 0;
+    int multiprocessors = 0, threads = 0, clock_khz = 0, bus_bits = 0, shared = 0, clusters = 0;
     const struct {
         int attribute, *value;
     } wanted[] = {{GR_CU_DEVICE_CAPABILITY_MAJOR, &info->capability_major},
@@ -493,7 +500,9 @@ static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr
                   {GR_CU_DEVICE_MULTIPROCESSORS, &multiprocessors},
                   {GR_CU_DEVICE_THREADS_PER_MULTIPROCESSOR, &threads},
                   {GR_CU_DEVICE_MEMORY_CLOCK_KHZ, &clock_khz},
-                  {GR_CU_DEVICE_MEMORY_BUS_BITS, &bus_bits}};
+                  {GR_CU_DEVICE_MEMORY_BUS_BITS, &bus_bits},
+                  {GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN, &shared},
+                  {GR_CU_DEVICE_CLUSTER_LAUNCH, &clusters}};
     size_t memory = 0;
     gr_status status = gr_cuda_check(driver, driver->device_name(info->name, (int)sizeof info->name, device),
                                      error, "reading the device's name");
@@ -505,6 +514,11 @@ static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->driver_version(&info->driver_version), error,
                                "reading the driver's version");
+    info->can = (gr_abilities){
+        .capability = (uint32_t)(info->capability_major * 10 + info->capability_minor),
+        .shared_per_block = (uint32_t)shared,
+        .clusters = clusters != 0,
+    };
     info->multiprocessors = (uint32_t)multiprocessors;
     info->threads_per_multiprocessor = (uint32_t)threads;
     info->memory_bytes = memory;
@@ -558,7 +572,6 @@ static const gr_backend cuda_operations = {
 gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
     const gr_cuda_driver *driver = NULL;
     gr_cu_device device = 0;
-    int shared = 0;
     gr_status status = find_device(index, &driver, &device, error);
     if (status != GR_OK)
         return status;
@@ -570,9 +583,6 @@ gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
     self->driver = driver;
     self->device = device;
     status = read_info(driver, device, &self->base.info, error);
-    self->base.hopper = self->base.info.capability_major >= 9;
-    if (status == GR_OK)
-        status = read_attribute(driver, device, GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN, &shared, error);
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->context_retain(&self->context, device), error,
                                "making a context on cuda:%d", index);
@@ -580,7 +590,6 @@ gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
         cuda_close(&self->base);
         return status;
     }
-    self->shared_per_block = (uint32_t)shared;
     *out = &self->base;
     return GR_OK;
 }

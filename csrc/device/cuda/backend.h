@@ -10,7 +10,6 @@ typedef struct cuda_backend {
     const gr_cuda_driver *driver;
     gr_cu_device device;
     gr_cu_context context;
-    uint32_t shared_per_block; /* the most that a block may be granted */
 } cuda_backend;
 
 static inline cuda_backend *as_cuda(gr_backend *base) {

@@ -95,9 +95,9 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
                             gr_error *error) {
     ptx_error failed;
     ptx_launch_config config = {
-        .grid = {launch->grid[0], launch->grid[1], 1},
-        .block = {launch->block, 1, 1},
-        .cluster = {launch->cluster, 1, 1},
+        .grid = {GR_EXTENTS(launch->grid)},
+        .block = {GR_EXTENTS(launch->block)},
+        .cluster = {GR_EXTENTS(launch->cluster)},
         .dynamic_shared_bytes = launch->shared_bytes,
         .params = launch->params,
         .param_bytes = launch->param_bytes,
@@ -252,13 +252,17 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
     }
     self->base = sim_operations;
     const char *capability = getenv("GPUREDUCE_SIM_CAPABILITY"); /* for tests of the kernels before Hopper */
-    self->base.hopper = capability == NULL || strtod(capability, NULL) >= 9;
+    const uint32_t simulated =
+        capability == NULL ? GR_HOPPER : (uint32_t)(strtod(capability, NULL) * 10 + 0.5);
     self->base.info = (gr_device_info){
         .kind = GR_DEVICE_SIM,
         .name = "PTX simulator",
         .multiprocessors = gr_reference_limits.multiprocessors,
         .threads_per_multiprocessor = gr_reference_limits.threads_per_multiprocessor,
         .memory_bytes = memory,
+        .can = {.capability = simulated,
+                .shared_per_block = PTX_MAX_SHARED,
+                .clusters = simulated >= GR_HOPPER},
     };
     *out = &self->base;
     return GR_OK;

@@ -106,8 +106,9 @@ static gr_status launch(const job *self, const char *kernel, gr_launch now, cons
 /* One result from contiguous elements, by a kernel in which blocks meet in slots. */
 static gr_status run_flat(job *self, const gr_custom_request *request, const gr_general_plan *plan,
                           uint64_t out, const gr_interrupt *interrupt, gr_error *error) {
+    const gr_abilities plain = {0}; /* there is no ring of these kernels */
     gr_flat_launch planned;
-    gr_flat_plan_make(plan->reduced_count, request->item_bytes, false, false, &planned);
+    gr_flat_plan_make(plan->reduced_count, request->item_bytes, false, &plain, &planned);
     gr_status status = gr_device_slots_take(self->custom->device, &self->slots, error);
     if (status != GR_OK)
         return status;
@@ -116,8 +117,8 @@ static gr_status run_flat(job *self, const gr_custom_request *request, const gr_
     planned.params.slots = self->slots;
     planned.params.flags |= GR_FLAT_FINAL;
     const gr_launch now = {
-        .grid = {planned.grid, 1},
-        .block = planned.block,
+        .grid = {planned.grid},
+        .block = {planned.block},
         .params = &planned.params,
         .param_bytes = sizeof planned.params,
     };
@@ -141,7 +142,7 @@ static gr_status run_planned(job *self, const gr_general_plan *plan, uint64_t ou
         general->flags |= last ? GR_FINAL : 0u;
         const gr_launch now = {
             .grid = {planned->grid_x, planned->grid_y},
-            .block = GR_GENERAL_THREADS,
+            .block = {GR_GENERAL_THREADS},
             .params = &self->params,
             .param_bytes = sizeof self->params,
         };

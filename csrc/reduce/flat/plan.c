@@ -17,15 +17,17 @@ const gr_flat_shape gr_flat_shapes[] = {
 };
 const size_t gr_flat_shape_count = sizeof gr_flat_shapes / sizeof gr_flat_shapes[0];
 
-bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, bool hopper) {
-    return !shape->is_ring || (hopper && !pair);
+enum { RING_BYTES = GR_RING_STAGES * GR_RING_STAGE_BYTES };
+
+bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_abilities *can) {
+    return !shape->is_ring || (!pair && can->capability >= GR_HOPPER && can->shared_per_block >= RING_BYTES);
 }
 
-static const gr_flat_shape *shape_for(uint64_t bytes, bool pair, bool hopper) {
+static const gr_flat_shape *shape_for(uint64_t bytes, bool pair, const gr_abilities *can) {
     const gr_flat_shape *shape = gr_flat_shapes;
     while (shape->up_to_bytes < bytes)
         ++shape;
-    return gr_flat_shape_fits(shape, pair, hopper) ? shape : shape - 1;
+    return gr_flat_shape_fits(shape, pair, can) ? shape : shape - 1;
 }
 
 void gr_flat_plan_shape(const gr_flat_shape *shape, uint64_t count, size_t item_bytes, gr_flat_launch *out) {
@@ -38,11 +40,12 @@ void gr_flat_plan_shape(const gr_flat_shape *shape, uint64_t count, size_t item_
                            : blocks < shape->most_blocks ? blocks
                                                          : shape->most_blocks),
         .block = shape->threads,
-        .shared_bytes = shape->is_ring ? GR_RING_STAGES * GR_RING_STAGE_BYTES : 0,
+        .shared_bytes = shape->is_ring ? RING_BYTES : 0,
         .params = {.count = count, .divisor = count, .flags = shape->flags},
     };
 }
 
-void gr_flat_plan_make(uint64_t count, size_t item_bytes, bool pair, bool hopper, gr_flat_launch *out) {
-    gr_flat_plan_shape(shape_for(count * item_bytes, pair, hopper), count, item_bytes, out);
+void gr_flat_plan_make(uint64_t count, size_t item_bytes, bool pair, const gr_abilities *can,
+                       gr_flat_launch *out) {
+    gr_flat_plan_shape(shape_for(count * item_bytes, pair, can), count, item_bytes, out);
 }

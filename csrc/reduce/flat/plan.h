@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "device/backend.h"
 #include "reduce/flat/params.h"
 
 typedef struct gr_flat_launch {
@@ -25,11 +26,11 @@ extern const gr_flat_shape gr_flat_shapes[];
 extern const size_t gr_flat_shape_count;
 
 /* Whether a device can run the shape. */
-bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, bool hopper);
+bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_abilities *can);
 void gr_flat_plan_shape(const gr_flat_shape *shape, uint64_t count, size_t item_bytes, gr_flat_launch *out);
 
-/* The shape that is best for so many bytes. `pair`: of two vectors. `hopper`: the device has compute
- * capability 9.0 or more. */
-void gr_flat_plan_make(uint64_t count, size_t item_bytes, bool pair, bool hopper, gr_flat_launch *out);
+/* The shape that is best for so many bytes, of those that the device can run. `pair`: of two vectors. */
+void gr_flat_plan_make(uint64_t count, size_t item_bytes, bool pair, const gr_abilities *can,
+                       gr_flat_launch *out);
 
 #endif

@@ -48,12 +48,12 @@ static gr_status find_kernel(gr_registry *registry, gr_device *device, const gr_
 static gr_status prepare_flat(job *self, gr_registry *registry, gr_device *device,
                               const gr_general_request *request, const gr_general_plan *plan,
                               gr_error *error) {
-    const bool hopper = device->backend->hopper;
+    const gr_abilities *can = &device->backend->info.can;
     const gr_layout *layout = &request->layout;
     gr_flat_launch planned;
     if (request->shape == NULL)
-        gr_flat_plan_make(plan->reduced_count, layout->item_bytes, layout->pair, hopper, &planned);
-    else if (gr_flat_shape_fits(request->shape, layout->pair, hopper))
+        gr_flat_plan_make(plan->reduced_count, layout->item_bytes, layout->pair, can, &planned);
+    else if (gr_flat_shape_fits(request->shape, layout->pair, can))
         gr_flat_plan_shape(request->shape, plan->reduced_count, layout->item_bytes, &planned);
     else
         return gr_fail(error, GR_ERR_VALUE, "shape: not for this device or operator");
@@ -62,11 +62,11 @@ static gr_status prepare_flat(job *self, gr_registry *registry, gr_device *devic
     self->params[0].flat = planned.params;
     gr_launch *launch = &self->launches[0];
     *launch = (gr_launch){
-        .grid = {planned.grid, 1},
-        .block = planned.block,
+        .grid = {planned.grid},
+        .block = {planned.block},
         .shared_bytes = planned.shared_bytes,
         .param_bytes = sizeof planned.params,
-        .overlap = hopper,
+        .overlap = can->capability >= GR_HOPPER,
     };
     gr_kernel *kernel = NULL;
     gr_status status =
@@ -93,7 +93,7 @@ static gr_status prepare(job *self, gr_registry *registry, gr_device *device,
         self->launches[pass] = (gr_launch){
             .kernel = kernel,
             .grid = {planned->grid_x, planned->grid_y},
-            .block = GR_GENERAL_THREADS,
+            .block = {GR_GENERAL_THREADS},
             .param_bytes = sizeof planned->params,
         };
     }
