@@ -34,8 +34,8 @@ ARCHITECTURES = [
 FLAT = {"": 90, "_75": 75}
 # The ladders: a folder each, whose own files are rungs, and their tables.
 LADDERS = {"reduce": Path("csrc/reduce/rungs.def")}
-# A row of rungs.def as far as its capability: name, file, ladder, role, ops, backends, capability.
-ROW = re.compile(r"^GR_VARIANT\(\w+, (\w+), \w+, \w+, \w+, \w+, (\d+),", re.MULTILINE)
+# A row of rungs.def as far as its capability: name, file, after, role, backends, capability.
+ROW = re.compile(r"^GR_RUNG\(\w+, (\w+), \w*, \w+, \w+, (\d+),", re.MULTILINE)
 
 CUB_SOURCE = Path("cuda_kernels/reduce/cub/cub_device_reduce.cu")
 CUB_LIBRARY = "libgpureduce_cub.so"

@@ -60,7 +60,7 @@ typedef struct gr_library_call {
     gr_library_function *run;
     const char *(*describe)(int code);
     gr_devptr temp;
-    size_t *temp_bytes;
+    size_t temp_bytes;
     gr_devptr in, out;
     uint64_t n;
 } gr_library_call;
@@ -118,6 +118,7 @@ struct gr_backend {
     gr_device_info info;
     const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
     const gr_stream_ops *streams;
+    bool guards; /* sees every access outside an allocation */
 
     void (*close)(gr_backend *self);
     gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);

@@ -4,20 +4,15 @@
 #ifndef GR_FEED_DIRECT_H
 #define GR_FEED_DIRECT_H
 
-#include "reduce/general/general.h"
+#include "feed/flow.h"
 
-enum { GR_DIRECT_BYTES = 256 << 10 }; /* of host elements, at the most */
+enum { GR_DIRECT_BYTES = 256 << 10, /* of host elements, at the most */ GR_RESULT_BYTES = 16 };
 
-/* What a call holds: kept by the device from call to call, one for each call that runs at a time. */
-typedef struct gr_direct gr_direct;
+bool gr_direct_takes(const gr_device *device, const gr_flow *flow, const gr_binding *binding);
 
-bool gr_direct_takes(const gr_device *device, const gr_general_request *request, const gr_general_plan *plan);
-
-/* For requests of `count` elements that gr_direct_takes. */
-gr_status gr_direct_run(gr_registry *registry, gr_device *device, const gr_general_request *request,
-                        uint64_t count, gr_error *error);
-
-void gr_directs_close(gr_backend *backend, gr_direct *directs); /* all of a list; NULL is allowed */
+/* Runs the program of all of a flow's elements that gr_direct_takes. */
+gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program *program,
+                        const gr_binding *binding, gr_error *error);
 
 /* A result that a kernel writes to mapped memory: before the launch, and after it. Waiting looks at the
    memory for a while, then leaves it to the driver, which also knows of errors; `stream` is that of the

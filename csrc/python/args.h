@@ -1,17 +1,15 @@
-/* The one argument parser of the functions that reduce. */
+/* Arguments that several functions of the core take, and what their calls have in common. */
 #ifndef GR_PYTHON_ARGS_H
 #define GR_PYTHON_ARGS_H
 
-#include "python/intake/array.h"
-#include "reduce/general/general.h"
-#include "reduce/ladder/plan.h"
+#include "python/state.h"
 
-typedef struct py_args {
-    gr_array array;   /* the caller releases it */
-    gr_source source; /* its elements, or those of a device view */
-    gr_request request;
-    gr_device *device;
-} py_args;
+/* The text of a str, or NULL with an exception set. One that holds a NUL is no name of ours and must not pass
+   for what stands before the NUL. */
+const char *py_text_argument(PyObject *value, const char *name);
+/* None is 0; anything else is an integer (operator.index, so NumPy integers too, but no bool). An integer
+   past 64 bits is clamped: every check of the value refuses it anyway, naming what is valid. */
+int py_size_argument(PyObject *value, const char *name, int64_t *out);
 
 /* The device of a kind (the module's constants CUDA and SIM) and index, opened if need be. -1 with an
    exception set. */
@@ -21,12 +19,6 @@ int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device *
 /* For gr_interrupt: `arg` points to the saved thread state. A backend calls it on the calling thread while
    the GIL is released. */
 bool py_signal_pending(void *arg);
-
-/* Parses (a, op, variant, block_size, grid_size, device_kind, device_index, *extra): the first seven fill
-   `out`, `extra` optional non-negative integers go to extra[]. With `views`, a tuple is a view of device
-   memory whose elements lie side by side. -1 with an exception set. */
-int py_parse_args(py_state *state, PyObject *const *args, Py_ssize_t count, py_args *out, bool views,
-                  size_t *extra, Py_ssize_t extra_count);
 
 /* A new list of Python floats. */
 PyObject *py_list_of_doubles(const double *values, size_t count);

@@ -4,7 +4,6 @@
 
 #include "python/args.h"
 #include "python/errors.h"
-#include "python/intake/array.h"
 #include "python/intake/operand.h"
 #include "reduce/custom/custom.h"
 
@@ -53,7 +52,7 @@ typedef struct custom_call {
     bool by_position, packed;
     bool reduced[GR_MAX_NDIM];
     gr_custom_request request;
-    gr_general_plan plan;
+    gr_binding binding;
 } custom_call;
 
 static int take_scalar(PyObject *bytes, gr_custom_input *input) {
@@ -69,7 +68,7 @@ static int take_array(const py_state *state, PyObject *object, size_t number, cu
     py_operand *operand = &self->operands[self->arrays];
     self->input[self->arrays++] = number;
     self->request.operands[number].is_array = true;
-    if (py_operand_take(state, object, "inputs", operand) < 0)
+    if (py_operand_take(state, object, PY_TAKE, GR_SCOPE_GENERAL, "inputs", operand) < 0)
         return -1;
     const py_operand *first = &self->operands[0];
     if (operand->ndim == first->ndim &&
@@ -106,23 +105,20 @@ static uint64_t wanted_results(const custom_call *self) {
 }
 
 static int take_out(const py_state *state, PyObject *out, custom_call *self) {
-    py_operand place = {.owner = NULL};
-    if (py_operand_take(state, out, "out", &place) < 0) {
+    py_operand place;
+    if (py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &place) < 0) {
         py_operand_release(&place);
         return -1;
     }
-    uint64_t room = 1;
-    for (size_t d = 0; d < place.ndim; ++d)
-        room *= place.extent[d];
-    bool good = room == wanted_results(self);
+    bool good = py_operand_count(&place) == wanted_results(self);
     self->request.result_bytes = gr_dtypes[place.dtype].item_bytes;
     if (place.owner != NULL) {
         PyArrayObject *array = (PyArrayObject *)out; /* what py_operand_take took, or would have copied */
         good = good && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISWRITEABLE(array);
-        self->request.host_out = PyArray_DATA(array);
+        self->binding.host_out = PyArray_DATA(array);
         py_operand_release(&place);
     } else {
-        self->request.device_out = place.source.origin;
+        self->binding.device_out = place.source.origin;
     }
     if (!good)
         PyErr_SetString(PyExc_ValueError, "out: unexpected shape, or not writable in C order");
@@ -174,11 +170,13 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
         describe_positions(&layout);
     else
         describe_arrays(self, &layout);
-    gr_status status = gr_general_plan_make(&layout, &gr_reference_limits, &self->plan, error);
+    gr_general_plan *plan = &self->request.plan;
+    gr_status status = gr_general_plan_make(&layout, &gr_reference_limits, plan, error);
+    self->binding.out_bytes = (size_t)plan->results * self->request.result_bytes;
     bool even = true;
     for (size_t i = 0; status == GR_OK && i < self->arrays; ++i) {
         gr_custom_operand *operand = &self->request.operands[self->input[i]];
-        operand->source = self->operands[i].source;
+        self->binding.inputs[self->input[i]] = self->operands[i].source;
         if (self->by_position)
             status = describe_dims(&self->operands[i], &operand->input.dims, error);
         even = even && operand->input.dims.extent[1] <= 1;
@@ -223,7 +221,7 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (failed == 0) {
         PyThreadState *thread = PyEval_SaveThread();
         const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-        failed = gr_custom_run(now.custom, &now.request, &now.plan, &interrupt, &error) != GR_OK;
+        failed = gr_custom_run(now.custom, &now.request, &now.binding, &interrupt, &error) != GR_OK;
         PyEval_RestoreThread(thread);
         if (failed)
             py_raise(state, &error);

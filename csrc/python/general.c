@@ -4,15 +4,16 @@
 #include <string.h>
 
 #include "python/args.h"
+#include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/array.h"
 #include "python/intake/operand.h"
+#include "reduce/reduce.h"
 
 typedef struct call {
     py_operand source, second;
     PyObject *out_array; /* the results in host memory, or NULL */
-    gr_general_request request;
-    gr_general_plan plan;
+    gr_reduction reduction;
+    gr_binding binding;
     gr_device *device;
 } call;
 
@@ -22,15 +23,15 @@ static void call_release(call *self) {
 }
 
 static int take_second(const py_state *state, PyObject *object, call *self) {
-    const bool pair = gr_ops[self->request.op].takes == GR_TAKES_PAIR;
+    const bool pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     if (object == Py_None) {
         if (pair)
             PyErr_SetString(PyExc_TypeError, "second: expected the other vector");
         return pair ? -1 : 0;
     }
-    if (py_operand_take(state, object, "second", &self->second) < 0)
+    if (py_operand_take(state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", &self->second) < 0)
         return -1;
-    self->request.layout.has_second = true;
+    self->reduction.layout.has_second = true;
     if (self->second.dtype != (pair ? self->source.dtype : GR_DTYPE_b8)) {
         PyErr_Format(PyExc_TypeError, "second: unexpected dtype %s",
                      gr_dtypes[self->second.dtype].numpy_name);
@@ -45,7 +46,7 @@ static int take_second(const py_state *state, PyObject *object, call *self) {
 }
 
 static gr_dtype result_dtype(const call *self) {
-    return gr_op_result(self->request.op, self->request.dtype);
+    return gr_op_result(self->reduction.op, self->reduction.dtype);
 }
 
 /* A new array for the results, of the kept dimensions. */
@@ -53,7 +54,7 @@ static PyObject *new_results(const py_state *state, const call *self) {
     npy_intp shape[GR_MAX_NDIM];
     int ndim = 0;
     for (size_t d = 0; d < self->source.ndim; ++d)
-        if (!self->request.layout.reduced[d])
+        if (!self->reduction.layout.reduced[d])
             shape[ndim++] = (npy_intp)self->source.extent[d];
     PyArray_Descr *descr = py_descr(state, result_dtype(self));
     return descr == NULL ? NULL : PyArray_SimpleNewFromDescr(ndim, shape, descr);
@@ -71,7 +72,7 @@ static int take_initial(const py_state *state, PyObject *initial, call *self) {
             PyErr_SetString(PyExc_TypeError, "initial: expected one element of the result's dtype");
         return -1;
     }
-    self->request.initial = PyArray_DATA((PyArrayObject *)initial);
+    self->reduction.initial = PyArray_DATA((PyArrayObject *)initial);
     return 0;
 }
 
@@ -80,81 +81,86 @@ static int take_out(const py_state *state, PyObject *out, call *self) {
         self->out_array = new_results(state, self);
         if (self->out_array == NULL)
             return -1;
-        self->request.host_out = PyArray_DATA((PyArrayObject *)self->out_array);
+        self->binding.host_out = PyArray_DATA((PyArrayObject *)self->out_array);
         return 0;
     }
-    py_operand view = {.owner = NULL};
+    py_operand view;
     if (!PyTuple_Check(out)) {
         PyErr_SetString(PyExc_TypeError, "out: expected a view of device memory or None");
         return -1;
     }
-    if (py_operand_view(out, "out", &view) < 0)
+    if (py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &view) < 0)
         return -1;
-    uint64_t room = 1, wanted = 1;
-    for (size_t d = 0; d < view.ndim; ++d)
-        room *= view.extent[d];
+    uint64_t wanted = 1;
     for (size_t d = 0; d < self->source.ndim; ++d)
-        wanted *= self->request.layout.reduced[d] ? 1 : self->source.extent[d];
-    if (room != wanted || view.dtype != result_dtype(self)) {
+        wanted *= self->reduction.layout.reduced[d] ? 1 : self->source.extent[d];
+    if (py_operand_count(&view) != wanted || view.dtype != result_dtype(self)) {
         PyErr_SetString(PyExc_ValueError, "out: unexpected shape or dtype");
         return -1;
     }
-    self->request.device_out = view.source.origin;
+    self->binding.device_out = view.source.origin;
     return 0;
 }
 
 /* The layout that the plan asks for when strides do not merge. */
 static int repack(call *self) {
     py_operand *const operands[] = {&self->source, &self->second};
-    gr_layout *layout = &self->request.layout;
+    gr_layout *layout = &self->reduction.layout;
     return py_operands_pack(operands, layout->has_second ? 2 : 1, layout->reduced);
 }
 
 static void fill_layout(call *self) {
-    gr_layout *layout = &self->request.layout;
+    gr_layout *layout = &self->reduction.layout;
     layout->ndim = self->source.ndim;
     layout->item_bytes = gr_dtypes[self->source.dtype].item_bytes;
     layout->result_bytes = gr_dtypes[result_dtype(self)].item_bytes;
     layout->origin =
         self->source.source.origin % 256; /* host elements go to memory that begins so, or better */
-    layout->in_order = self->request.op == GR_OP_argmin || self->request.op == GR_OP_argmax;
-    layout->pair = gr_ops[self->request.op].takes == GR_TAKES_PAIR;
+    layout->in_order = self->reduction.op == GR_OP_argmin || self->reduction.op == GR_OP_argmax;
+    layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     layout->packed = !layout->pair;
     layout->single_pass = true;
     memcpy(layout->extent, self->source.extent, sizeof layout->extent);
     memcpy(layout->stride, self->source.stride, sizeof layout->stride);
     memcpy(layout->second_stride, self->second.stride, sizeof layout->second_stride);
-    self->request.source = self->source.source;
-    self->request.second = self->second.source;
+    self->binding.inputs[0] = self->source.source;
+    self->binding.inputs[1] = self->second.source;
+}
+
+static gr_status make_plan(call *self, gr_error *error) {
+    fill_layout(self);
+    const gr_status status =
+        gr_general_plan_make(&self->reduction.layout, &gr_reference_limits, &self->reduction.plan, error);
+    self->binding.out_bytes =
+        (size_t)self->reduction.plan.results * gr_reduction_result_bytes(&self->reduction);
+    return status;
 }
 
 static int take_call(py_state *state, PyObject *const *args, call *self) {
     const char *op = PyUnicode_Check(args[1]) ? PyUnicode_AsUTF8(args[1]) : NULL;
-    if (op == NULL || !gr_op_find(op, &self->request.op)) {
+    if (op == NULL || !gr_op_find(op, &self->reduction.op)) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_ValueError, "op: unknown operator %R", args[1]);
         return -1;
     }
-    if (py_operand_take(state, args[0], "a", &self->source) < 0)
+    if (py_operand_take(state, args[0], PY_TAKE, GR_SCOPE_GENERAL, "a", &self->source) < 0)
         return -1;
-    self->request.dtype = self->source.dtype;
-    if (!gr_op_takes(self->request.op, self->request.dtype)) {
+    self->reduction.dtype = self->source.dtype;
+    if (!gr_op_takes(self->reduction.op, self->reduction.dtype)) {
         PyErr_Format(PyExc_TypeError, "a: %s takes bool and integers, not %s", op,
-                     gr_dtypes[self->request.dtype].numpy_name);
+                     gr_dtypes[self->reduction.dtype].numpy_name);
         return -1;
     }
-    if (py_take_axes(args[2], self->source.ndim, self->request.layout.reduced) < 0 ||
+    if (py_take_axes(args[2], self->source.ndim, self->reduction.layout.reduced) < 0 ||
         take_second(state, args[3], self) < 0 || take_initial(state, args[4], self) < 0 ||
         py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(state, args[5], self) < 0)
         return -1;
-    fill_layout(self);
     gr_error error = {GR_OK, ""};
-    if (gr_general_plan_make(&self->request.layout, &gr_reference_limits, &self->plan, &error) == GR_OK)
+    if (make_plan(self, &error) == GR_OK)
         return 0;
     if (repack(self) < 0)
         return -1;
-    fill_layout(self);
-    if (gr_general_plan_make(&self->request.layout, &gr_reference_limits, &self->plan, &error) == GR_OK)
+    if (make_plan(self, &error) == GR_OK)
         return 0;
     py_raise(state, &error);
     return -1;
@@ -192,10 +198,9 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     gr_error error = {GR_OK, ""};
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
     const gr_progress progress = {.report = report, .arg = &told};
-    now.request.progress = args[8] != Py_None ? &progress : NULL;
     thread = PyEval_SaveThread();
-    const gr_status status =
-        gr_general(&state->registry, now.device, &now.request, &now.plan, &interrupt, &error);
+    const gr_status status = gr_reduction_run(now.device, &now.reduction, &now.binding,
+                                              args[8] != Py_None ? &progress : NULL, &interrupt, &error);
     PyEval_RestoreThread(thread);
     if (status != GR_OK) {
         py_raise(state, &error);
@@ -227,8 +232,8 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     if (take_call(state, all, &now) < 0)
         goto cleanup;
     list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < now.plan.count; ++i) {
-        const gr_general_launch *launch = &now.plan.launches[i];
+    for (size_t i = 0; list != NULL && i < now.reduction.plan.count; ++i) {
+        const gr_general_launch *launch = &now.reduction.plan.launches[i];
         PyObject *row = Py_BuildValue("(ssII)", launch->kernel, way_of(launch->params.flags), launch->grid_x,
                                       launch->grid_y);
         if (row == NULL || PyList_Append(list, row) < 0)
@@ -244,13 +249,17 @@ cleanup:
 }
 
 /* The addresses of views that are all like the first, which `self` describes, or like the results. */
-static int take_addresses(PyObject *views, const char *name, const py_operand *like, gr_devptr *out) {
+static int take_addresses(const py_state *state, PyObject *views, const char *name, const py_operand *like,
+                          gr_devptr *out) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(views); ++i) {
-        py_operand view = {.owner = NULL};
-        if (py_operand_view(PyTuple_GET_ITEM(views, i), name, &view) < 0)
+        py_operand view;
+        const int taken =
+            py_operand_take(state, PyTuple_GET_ITEM(views, i), PY_TAKE, GR_SCOPE_GENERAL, name, &view);
+        py_operand_release(&view);
+        if (taken < 0)
             return -1;
         const size_t bytes = view.ndim * sizeof view.extent[0];
-        if (view.dtype != like->dtype || view.ndim != like->ndim ||
+        if (view.source.host != NULL || view.dtype != like->dtype || view.ndim != like->ndim ||
             memcmp(view.extent, like->extent, bytes) != 0 || memcmp(view.stride, like->stride, bytes) != 0) {
             PyErr_Format(PyExc_ValueError, "%s: expected views that differ in their address alone", name);
             return -1;
@@ -260,7 +269,22 @@ static int take_addresses(PyObject *views, const char *name, const py_operand *l
     return 0;
 }
 
-static PyObject *time_call(py_state *state, const call *now, const gr_general_timing *timing) {
+static PyObject *time_call(py_state *state, const call *now, const gr_timing *timing) {
+    const gr_reduction *reduction = &now->reduction;
+    const gr_abilities *can = &now->device->backend->info.can;
+    gr_program program;
+    gr_error refused = {GR_OK, ""};
+    if (gr_program_clock(now->device, &refused) != GR_OK)
+        return py_raise(state, &refused);
+    if (reduction->plan.results == 0) {
+        PyErr_SetString(PyExc_ValueError, "a: there are no results to time");
+        return NULL;
+    }
+    if (reduction->shape != NULL && !gr_flat_shape_fits(reduction->shape, reduction->layout.pair, can)) {
+        PyErr_SetString(PyExc_ValueError, "shape: not for this device or operator");
+        return NULL;
+    }
+    gr_reduction_plan(reduction, can, &program);
     double *times = calloc(timing->repeats, sizeof *times);
     if (times == NULL)
         return PyErr_NoMemory();
@@ -268,7 +292,7 @@ static PyObject *time_call(py_state *state, const call *now, const gr_general_ti
     gr_status status;
     PyObject *result = NULL;
     Py_BEGIN_ALLOW_THREADS;
-    status = gr_general_time(&state->registry, now->device, &now->request, &now->plan, timing, times, &error);
+    status = gr_program_time(now->device, &program, timing, times, &error);
     Py_END_ALLOW_THREADS;
     if (status != GR_OK)
         py_raise(state, &error);
@@ -319,7 +343,8 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
         return NULL;
     }
     call now = {.out_array = NULL};
-    py_operand out = {.owner = NULL};
+    py_operand out;
+    py_operand_clear(&out);
     gr_devptr *addresses = calloc((size_t)buffers * 3, sizeof *addresses);
     if (addresses == NULL)
         return PyErr_NoMemory();
@@ -331,174 +356,24 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
                                PyTuple_GET_ITEM(outs, 0),
                                kind,
                                index};
-    if (take_call(state, first, &now) < 0 || py_operand_view(first[5], "outs", &out) < 0 ||
-        take_addresses(sources, "sources", &now.source, addresses) < 0 ||
-        take_addresses(outs, "outs", &out, addresses + buffers) < 0 ||
-        (seconds != NULL && take_addresses(seconds, "seconds", &now.second, addresses + 2 * buffers) < 0))
+    if (take_call(state, first, &now) < 0 ||
+        py_operand_take(state, first[5], PY_TAKE, GR_SCOPE_GENERAL, "outs", &out) < 0 ||
+        take_addresses(state, sources, "sources", &now.source, addresses) < 0 ||
+        take_addresses(state, outs, "outs", &out, addresses + buffers) < 0 ||
+        (seconds != NULL &&
+         take_addresses(state, seconds, "seconds", &now.second, addresses + 2 * buffers) < 0))
         goto cleanup;
-    now.request.shape = shape < 0 ? NULL : &gr_flat_shapes[shape];
-    const gr_general_timing timing = {.buffers = (size_t)buffers,
-                                      .sources = addresses,
-                                      .outs = addresses + buffers,
-                                      .seconds = seconds != NULL ? addresses + 2 * buffers : NULL,
-                                      .rounds = (size_t)rounds,
-                                      .repeats = (size_t)repeats};
+    now.reduction.shape = shape < 0 ? NULL : &gr_flat_shapes[shape];
+    const gr_timing timing = {.buffers = (size_t)buffers,
+                              .inputs = {addresses, seconds != NULL ? addresses + 2 * buffers : NULL},
+                              .outs = addresses + buffers,
+                              .rounds = (size_t)rounds,
+                              .repeats = (size_t)repeats};
     result = time_call(state, &now, &timing);
 cleanup:
     free(addresses);
+    py_operand_release(&out);
     call_release(&now);
     Py_XDECREF(now.out_array);
     return result;
-}
-
-/* ---- bytes to and from a device ---- */
-
-static gr_device *device_of(py_state *state, PyObject *kind, PyObject *index) {
-    gr_device *device = NULL;
-    return py_take_device(state, kind, index, &device) < 0 ? NULL : device;
-}
-
-PyObject *py_device_alloc(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index;
-    Py_ssize_t bytes;
-    if (!PyArg_ParseTuple(args, "OOn", &kind, &index, &bytes))
-        return NULL;
-    if (bytes < 0) {
-        PyErr_SetString(PyExc_ValueError, "nbytes: expected a size, got a negative number");
-        return NULL;
-    }
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
-        return NULL;
-    gr_devptr address = 0;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = device->backend->alloc(device->backend, (size_t)bytes, &address, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    return PyLong_FromUnsignedLongLong(address);
-}
-
-PyObject *py_device_free(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index;
-    unsigned long long address;
-    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address))
-        return NULL;
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS; /* freeing waits for the device, which may be in a host callback */
-    device->backend->free(device->backend, address);
-    Py_END_ALLOW_THREADS;
-    Py_RETURN_NONE;
-}
-
-static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index;
-    unsigned long long address;
-    PyArrayObject *array;
-    if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array))
-        return NULL;
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
-        return NULL;
-    /* After the device: while that was looked for, others may have had their way with the array. */
-    if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array))) {
-        PyErr_SetString(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
-        return NULL;
-    }
-    gr_backend *backend = device->backend;
-    gr_error error = {GR_OK, ""};
-    gr_status status = GR_OK;
-    PyObject *pin = py_pin(array);
-    if (pin == NULL)
-        return NULL;
-    void *const data = PyArray_DATA(array);
-    const size_t bytes = (size_t)PyArray_NBYTES(array);
-    Py_BEGIN_ALLOW_THREADS;
-    if (bytes > 0)
-        status = to_device ? backend->upload(backend, address, data, bytes, &error)
-                           : backend->download(backend, data, address, bytes, &error);
-    Py_END_ALLOW_THREADS;
-    Py_DECREF(pin);
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    Py_RETURN_NONE;
-}
-
-PyObject *py_device_write(PyObject *module, PyObject *args) {
-    return copy_bytes(module, args, true);
-}
-
-PyObject *py_device_read(PyObject *module, PyObject *args) {
-    return copy_bytes(module, args, false);
-}
-
-PyObject *py_stream_wait(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *handle;
-    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &handle))
-        return NULL;
-    const unsigned long long stream = PyLong_AsUnsignedLongLong(handle);
-    if (PyErr_Occurred()) { /* the driver would follow what is left of a number that does not fit */
-        if (PyErr_ExceptionMatches(PyExc_OverflowError))
-            PyErr_Format(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", handle);
-        return NULL;
-    }
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
-        return NULL;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = device->backend->wait(device->backend, stream, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    Py_RETURN_NONE;
-}
-
-/* Without that device the function is called all the same: who uses the device next says what is wrong. */
-PyObject *py_call_on(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *index, *function;
-    if (!PyArg_ParseTuple(args, "OO", &index, &function))
-        return NULL;
-    PyObject *kind = PyLong_FromLong(GR_DEVICE_CUDA);
-    if (kind == NULL)
-        return NULL;
-    gr_device *device = device_of(state, kind, index);
-    Py_DECREF(kind);
-    if (device == NULL) {
-        if (!PyErr_ExceptionMatches(state->device_error))
-            return NULL;
-        PyErr_Clear();
-    }
-    gr_error ignored;
-    const bool entered = device != NULL && device->backend->enter(device->backend, &ignored) == GR_OK;
-    PyObject *result = PyObject_CallNoArgs(function);
-    if (entered)
-        device->backend->leave(device->backend);
-    return result;
-}
-
-PyObject *py_pointer_device(PyObject *module, PyObject *pointer) {
-    py_state *state = PyModule_GetState(module);
-    const unsigned long long address = PyLong_AsUnsignedLongLong(pointer);
-    if (PyErr_Occurred())
-        return NULL;
-    int index = 0;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_backend_cuda_pointer(address, &index, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    return PyLong_FromLong(index);
 }

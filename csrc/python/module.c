@@ -2,85 +2,20 @@
 #define PY_STATE_IMPORTS_NUMPY
 #include "python/state.h"
 
-#include <stdlib.h>
-
 #include "python/args.h"
 #include "python/custom.h"
+#include "python/dtype.h"
 #include "python/errors.h"
 #include "python/general.h"
-#include "python/intake/array.h"
 #include "python/intake/dlpack.h"
 #include "python/intake/exchange.h"
+#include "python/ladder.h"
+#include "python/memory.h"
 #include "python/profile.h"
-#include "python/quick.h"
 #include "reduce/custom/params.h"
-#include "reduce/reduce.h"
 
 static py_state *state_of(PyObject *module) {
     return PyModule_GetState(module);
-}
-
-static PyObject *core_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    py_state *state = state_of(module);
-    py_args parsed;
-    if (py_parse_args(state, args, count, &parsed, true, NULL, 0) < 0)
-        return NULL;
-    gr_scalar result = {.bytes = {0}};
-    gr_error error = {GR_OK, ""};
-    PyThreadState *thread = PyEval_SaveThread();
-    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    const gr_status status = gr_reduce(&state->registry, parsed.device, &parsed.request, &parsed.source,
-                                       &interrupt, &result, &error);
-    PyEval_RestoreThread(thread);
-    gr_array_release(&parsed.array);
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    py_count_run();
-    return py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), result);
-}
-
-static PyObject *core_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MOST = 100000 };
-    py_state *state = state_of(module);
-    py_args parsed;
-    size_t extra[EXTRA];
-    if (py_parse_args(state, args, count, &parsed, false, extra, EXTRA) < 0)
-        return NULL;
-    PyObject *first = NULL, *all = NULL, *result = NULL;
-    double *times = NULL;
-    for (int i = 0; i < EXTRA; ++i) {
-        if (extra[i] < 1 || extra[i] > MOST) {
-            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu", MOST,
-                         extra[i]);
-            goto cleanup;
-        }
-    }
-    times = calloc(2 * extra[REPEATS], sizeof *times);
-    if (times == NULL) {
-        PyErr_NoMemory();
-        goto cleanup;
-    }
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    const gr_timing_request timing = {extra[BUFFERS], extra[ROUNDS], extra[REPEATS]};
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_time(&state->registry, parsed.device, &parsed.request, parsed.array.data, &timing, times,
-                     times + extra[REPEATS], &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK) {
-        py_raise(state, &error);
-        goto cleanup;
-    }
-    first = py_list_of_doubles(times, extra[REPEATS]);
-    all = py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
-    if (first != NULL && all != NULL)
-        result = PyTuple_Pack(2, first, all);
-cleanup:
-    Py_XDECREF(first);
-    Py_XDECREF(all);
-    free(times);
-    gr_array_release(&parsed.array);
-    return result;
 }
 
 static PyObject *device_tuple(const gr_device_info *info) {
@@ -149,69 +84,6 @@ static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNU
     Py_RETURN_NONE;
 }
 
-/* The pairs of operator and dtype that a variant covers; NULL stands for the general kernels. */
-static PyObject *coverage(const gr_variant *variant) {
-    PyObject *list = PyList_New(0), *tuple = NULL;
-    for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
-        const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
-        const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
-        if (variant != NULL ? !gr_variant_covers(variant, op, dtype) : !gr_op_takes(op, dtype))
-            continue;
-        PyObject *pair = Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name);
-        if (pair == NULL || PyList_Append(list, pair) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(pair);
-    }
-    if (list != NULL)
-        tuple = PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return tuple;
-}
-
-static PyObject *block_sizes(const gr_variant *variant) {
-    PyObject *list = PyList_New(0), *tuple = NULL;
-    for (long size = GR_MIN_BLOCK; list != NULL && size <= GR_MAX_BLOCK; size += 32) {
-        if (!gr_variant_takes_block(variant, size))
-            continue;
-        PyObject *number = PyLong_FromLong(size);
-        if (number == NULL || PyList_Append(list, number) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(number);
-    }
-    if (list != NULL)
-        tuple = PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return tuple;
-}
-
-static PyObject *variant_tuple(const gr_variant *variant) {
-    static const char *const roles[] = {"rung", "side", "study"};
-    PyObject *backends = variant->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
-                                                               : Py_BuildValue("(ss)", "cuda", "sim");
-    return Py_BuildValue("(sssssNNNisOO(II))", variant->name, variant->title, variant->technique,
-                         variant->ladder, roles[variant->role], coverage(variant), backends,
-                         block_sizes(variant), (int)gr_variant_default_block(variant), variant->file,
-                         gr_variant_float_atomics(variant) ? Py_True : Py_False,
-                         gr_variant_takes_grid(variant) ? Py_True : Py_False,
-                         (unsigned)(variant->capability / 10), (unsigned)(variant->capability % 10));
-}
-
-static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    PyObject *list = PyList_New((Py_ssize_t)gr_variant_count);
-    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
-        PyObject *tuple = variant_tuple(&gr_variants[i]);
-        if (tuple == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
-    }
-    return list;
-}
-
-static PyObject *core_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    return coverage(NULL);
-}
-
 /* The registry needs the folder of the compiled kernels, which only the Python package knows. */
 static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
     py_state *state = state_of(module);
@@ -258,9 +130,9 @@ static PyObject *core_hold(PyObject *module, PyObject *taken) {
 }
 
 static PyMethodDef methods[] = {
-    {"reduce", (PyCFunction)(void (*)(void))core_reduce, METH_FASTCALL,
+    {"reduce", (PyCFunction)(void (*)(void))py_reduce, METH_FASTCALL,
      "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
-    {"time", (PyCFunction)(void (*)(void))core_time, METH_FASTCALL,
+    {"time", (PyCFunction)(void (*)(void))py_time, METH_FASTCALL,
      "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
      " -> (first pass, all passes), microseconds a repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
@@ -317,8 +189,8 @@ static PyMethodDef methods[] = {
     {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
      "cuda_problem() -> why there is no CUDA device, or None"},
-    {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
-    {"general_coverage", core_general_coverage, METH_NOARGS,
+    {"variants", py_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
+    {"general_coverage", py_general_coverage, METH_NOARGS,
      "general_coverage() -> the pairs of operator and dtype that general takes"},
     {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},
     {NULL, NULL, 0, NULL},
@@ -340,7 +212,7 @@ static int core_exec(PyObject *module) {
     if (PyArray_ImportNumPyAPI() < 0)
         return -1;
     py_state *state = state_of(module);
-    if (py_errors_init(module, state) < 0 || py_intake_init(state) < 0)
+    if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
                    PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0 ||

@@ -4,7 +4,7 @@
 
 #include "python/state.h"
 
-#include "device/sim/profile.h"
+#include "program/profile.h"
 
 /* A list with a tuple for each launch; _profile.py knows their fields. */
 PyObject *py_observed_list(const gr_profile *profile);

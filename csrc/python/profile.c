@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "python/args.h"
+#include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/array.h"
+#include "python/ladder.h"
 #include "python/observed.h"
 
 /* (result, launches, None); (None, launches, message) when the simulator stopped a kernel. */
@@ -29,24 +30,27 @@ static PyObject *outcome(const py_state *state, const gr_profile *profile, gr_st
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     enum { RACES, TIMELINE, EXTRA };
     py_state *state = PyModule_GetState(module);
-    py_args parsed;
+    py_rung_call call;
     size_t extra[EXTRA];
-    if (py_parse_args(state, args, count, &parsed, false, extra, EXTRA) < 0)
-        return NULL;
+    PyObject *result = NULL, *all = NULL;
+    if (py_take_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
+        goto cleanup;
     gr_scalar scalar = {.bytes = {0}};
     gr_error error = {GR_OK, ""};
     gr_profile profile = {.look_for_races = extra[RACES] != 0, .timeline_block = extra[TIMELINE]};
     PyThreadState *thread = PyEval_SaveThread();
     const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    const gr_status status = gr_profile_reduce(&profile, &state->registry, &parsed.request, &parsed.source,
-                                               &interrupt, &scalar, &error);
+    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+    if (status == GR_OK)
+        status =
+            gr_ladder_run(profile.device, &call.request, &call.source.source, &interrupt, &scalar, &error);
     PyEval_RestoreThread(thread);
-    gr_array_release(&parsed.array);
-    PyObject *result = status == GR_OK
-                           ? py_result(state, gr_op_result(parsed.request.op, parsed.request.dtype), scalar)
-                           : NULL;
-    PyObject *all = outcome(state, &profile, status, &error, result);
+    if (status == GR_OK)
+        result = py_result(state, gr_op_result(call.request.op, call.request.dtype), scalar);
+    all = outcome(state, &profile, status, &error, result);
     gr_profile_release(&profile);
+cleanup:
+    py_operand_release(&call.source);
     return all;
 }
 

@@ -11,6 +11,7 @@
 #endif
 #include <numpy/arrayobject.h>
 
+#include "base/dtypes.h"
 #include "device/device.h"
 
 #ifndef Py_BEGIN_CRITICAL_SECTION /* before Python 3.13 every interpreter has a GIL */

@@ -1,27 +1,30 @@
-/* The main path: host elements in, one scalar out; and the timing of its device part. */
+/* Any operator over any layout, by the general kernels or, to one result from elements side by side, by the
+   flat ones: what `auto` means. */
 #ifndef GR_REDUCE_REDUCE_H
 #define GR_REDUCE_REDUCE_H
 
-#include "device/device.h"
-#include "reduce/general/general.h"
-#include "reduce/ladder/params.h"
-#include "reduce/ladder/plan.h"
+#include "feed/feed.h"
+#include "reduce/flat/plan.h"
+#include "reduce/general/plan.h"
+#include "reduce/ops.h"
 
-/* Reduces the request->n elements of `source` on `device` into `result`, of dtype gr_op_result. They lie side
-   by side. */
-gr_status gr_reduce(gr_registry *registry, gr_device *device, const gr_request *request,
-                    const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
-                    gr_error *error);
+/* Its inputs are the elements and, when layout.has_second, a mask or the other vector of a dot product. */
+typedef struct gr_reduction {
+    gr_op op;
+    gr_dtype dtype;
+    gr_layout layout;
+    gr_general_plan plan;       /* of that layout */
+    const void *initial;        /* an element of the result's dtype, or NULL */
+    const gr_flat_shape *shape; /* of a flat kernel that is timed, in place of the best one; or NULL */
+} gr_reduction;
 
-typedef struct gr_timing_request {
-    size_t buffers; /* copies of the input to rotate over, so that no launch finds its input in the L2 */
-    size_t rounds;  /* times round all the buffers in one graph */
-    size_t repeats; /* graph replays, one figure each */
-} gr_timing_request;
+size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* of one result */
 
-/* Times the first pass alone and all passes together: `first_pass` and `all_passes` take one figure a repeat,
-   the mean microseconds of a reduction in that replay. GR_ERR_VALUE on a device that has no clock. */
-gr_status gr_time(gr_registry *registry, gr_device *device, const gr_request *request, const void *data,
-                  const gr_timing_request *timing, double *first_pass, double *all_passes, gr_error *error);
+/* The program of a plan that has results. */
+void gr_reduction_plan(const gr_reduction *reduction, const gr_abilities *can, gr_program *program);
+
+/* Runs it in the way that is best. Nothing is done where there are no results. */
+gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, const gr_binding *binding,
+                           const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error);
 
 #endif

@@ -684,10 +684,7 @@ static int run_library(gr_devptr temp, size_t *temp_bytes, gr_devptr in, gr_devp
     asked.streams[asked.calls++] = stream;
     if (asked.calls == asked.fail_at)
         return 42;
-    if (temp == 0)
-        *temp_bytes = 1000 + n;
-    else
-        CHECK(*temp_bytes == 1000 + n && in != 0 && out != 0);
+    CHECK(temp != 0 && *temp_bytes == 1000 + n && in != 0 && out != 0);
     return 0;
 }
 
@@ -700,20 +697,18 @@ static void test_library_call(void) {
     fake->set_current(0);
     gr_backend *b = open_device(0);
     gr_devptr memory = 0;
-    size_t temp_bytes = 0;
     double microseconds[2] = {0, 0};
     CHECK_OK(b->alloc(b, 4096, &memory, error));
-    gr_library_call call = {.name = "cub_sum_f32",
-                            .run = run_library,
-                            .describe = describe_library,
-                            .temp_bytes = &temp_bytes,
-                            .in = memory,
-                            .out = memory + 64,
-                            .n = 7};
+    const gr_library_call call = {.name = "cub_sum_f32",
+                                  .run = run_library,
+                                  .describe = describe_library,
+                                  .temp = memory + 128,
+                                  .temp_bytes = 1007,
+                                  .in = memory,
+                                  .out = memory + 64,
+                                  .n = 7};
     const gr_launch launch = {.library = &call};
     CHECK_OK(b->launch(b, &launch, NULL, error));
-    CHECK(temp_bytes == 1007);
-    call.temp = memory + 128;
     CHECK_OK(b->launch(b, &launch, NULL, error));
     CHECK(asked.calls == 2 && asked.streams[0] == GR_CU_STREAM_LEGACY &&
           asked.streams[1] == asked.streams[0]);

@@ -1,4 +1,4 @@
-/* Drives host_stream.c and direct.c through the CUDA backend and the fake driver: chunks of pageable and of
+/* Drives ring.c and direct.c through the CUDA backend and the fake driver: chunks of pageable and of
    pinned arrays, small arrays and device arrays, and every driver call failing once. Usage: test_host_stream
    <fake library>. Each case runs in a process of its own. */
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "device/device.h"
 #include "fake_cuda.h"
-#include "reduce/general/general.h"
+#include "reduce/reduce.h"
 
 #define CHECK(condition)                                                                                     \
     do {                                                                                                     \
@@ -53,17 +53,17 @@ static bool report(void *arg, uint64_t done, uint64_t total) {
     return w->stop;
 }
 
-static gr_status sum(gr_registry *registry, gr_device *device, const void *host, gr_devptr there, uint64_t n,
-                     watched *watch, int64_t *out, gr_error *error) {
+static gr_status sum(gr_device *device, const void *host, gr_devptr there, uint64_t n, watched *watch,
+                     int64_t *out, gr_error *error) {
     const gr_progress progress = {report, watch};
-    const gr_general_plan plan = {.single_pass = true, .results = 1, .reduced_count = n};
-    gr_general_request request = {.op = GR_OP_sum,
-                                  .dtype = GR_DTYPE_i32,
-                                  .source = {.host = host, .bytes = n * 4, .origin = there},
-                                  .host_out = out,
-                                  .progress = watch ? &progress : NULL};
-    request.layout.item_bytes = 4;
-    return gr_general(registry, device, &request, &plan, NULL, error);
+    const gr_reduction reduction = {.op = GR_OP_sum,
+                                    .dtype = GR_DTYPE_i32,
+                                    .layout = {.item_bytes = 4},
+                                    .plan = {.single_pass = true, .results = 1, .reduced_count = n}};
+    const gr_binding binding = {.inputs = {{.host = host, .bytes = n * 4, .origin = there}},
+                                .host_out = out,
+                                .out_bytes = sizeof *out};
+    return gr_reduction_run(device, &reduction, &binding, watch ? &progress : NULL, NULL, error);
 }
 
 /* A session with every kind of call in it. Results that came are right; the rest is left to release. */
@@ -99,7 +99,7 @@ static gr_status run_session(session *s, const int32_t *data, int64_t all, int64
         if (i == 5)
             gr_registry_trim(&s->registry);
         const bool large = kind < 2;
-        status = sum(&s->registry, s->device, sources[kind], sources[kind] ? 0 : s->there, large ? N : SMALL,
+        status = sum(s->device, sources[kind], sources[kind] ? 0 : s->there, large ? N : SMALL,
                      large ? &watch : NULL, &got, error);
         if (status != GR_OK)
             return status;
@@ -139,12 +139,12 @@ static void run_well(void) {
     /* Stopped by its callback, a call leaves the ring fit for the next one. */
     watched watch = {.stop = true};
     int64_t got = 0;
-    CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &error) == GR_ERR_INTERRUPTED);
+    CHECK(sum(s.device, data, 0, N, &watch, &got, &error) == GR_ERR_INTERRUPTED);
     watch = (watched){0};
-    CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &error) == GR_OK && got == all);
+    CHECK(sum(s.device, data, 0, N, &watch, &got, &error) == GR_OK && got == all);
     /* O(ring): the array does not fit. */
     fake->set_memory(0);
-    CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &error) == GR_OK && got == all);
+    CHECK(sum(s.device, data, 0, N, &watch, &got, &error) == GR_OK && got == all);
     release(&s);
     check_nothing_left(0);
 }
@@ -177,7 +177,7 @@ static void fail_one(const char *symbol, long nth) {
         if (s.device && s.pinned) { /* the next call is right again */
             gr_error after = {GR_OK, ""};
             watched watch = {0};
-            CHECK(sum(&s.registry, s.device, data, 0, N, &watch, &got, &after) == GR_OK && got == all);
+            CHECK(sum(s.device, data, 0, N, &watch, &got, &after) == GR_OK && got == all);
         }
     } else {
         CHECK(s.passed == 8);

@@ -268,7 +268,8 @@ static const char *name_of(const gr_launch *launch) {
 }
 
 static gr_status enqueue_library(const gr_library_call *call, gr_cu_stream stream, gr_error *error) {
-    int code = call->run(call->temp, call->temp_bytes, call->in, call->out, call->n, stream);
+    size_t temp_bytes = call->temp_bytes;
+    int code = call->run(call->temp, &temp_bytes, call->in, call->out, call->n, stream);
     if (code == 0)
         return GR_OK;
     return gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->name, call->describe(code));

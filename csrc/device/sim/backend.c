@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "device/sim/backend.h"
-#include "reduce/ladder/plan.h"
 
 enum { MAX_THREADS = 256 };
 
@@ -221,6 +221,7 @@ static void sim_close(gr_backend *base) {
 
 static const gr_backend sim_operations = {
     .image_suffix = ".ptx",
+    .guards = true,
     .streams = &sim_stream_ops,
     .close = sim_close,
     .alloc = sim_alloc,

@@ -2,13 +2,19 @@
 
 #include <string.h>
 
-#include "python/intake/array.h"
+#include "python/dtype.h"
 
 static size_t item_bytes(const py_operand *self) {
     return gr_dtypes[self->dtype].item_bytes;
 }
 
-int py_operand_view(PyObject *view, const char *name, py_operand *out) {
+PyObject *py_pin(PyArrayObject *array) {
+    while (PyArray_BASE(array) != NULL && PyArray_Check(PyArray_BASE(array)))
+        array = (PyArrayObject *)PyArray_BASE(array); /* a view's memory is that one's */
+    return PyWeakref_NewRef((PyObject *)array, NULL);
+}
+
+static int take_view(PyObject *view, const char *name, py_operand *out) {
     unsigned long long pointer = 0;
     PyObject *shape = NULL, *strides = NULL;
     const char *dtype = NULL;
@@ -61,50 +67,152 @@ static void describe(PyArrayObject *array, py_operand *out) {
     }
 }
 
-/* Takes the place of out->owner by a copy in C order, and describes that. */
-static int pack(py_operand *out) {
-    PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)out->owner, NPY_CORDER);
-    if (copy == NULL)
+/* Takes the place of self->owner, and describes it. */
+static int own(py_operand *self, PyObject *array) {
+    if (array == NULL)
         return -1;
-    Py_SETREF(out->owner, (PyObject *)copy);
-    describe(copy, out);
-    span_of_array(copy, out);
-    return 0;
+    Py_XSETREF(self->owner, array);
+    describe((PyArrayObject *)array, self);
+    return span_of_array((PyArrayObject *)array, self) ? 0 : py_operand_pack(self);
 }
 
-static int array_operand(const py_state *state, PyObject *object, const char *name, py_operand *out) {
-    if (!PyArray_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s", name,
-                     Py_TYPE(object)->tp_name);
+int py_operand_pack(py_operand *self) {
+    return own(self, PyArray_NewCopy((PyArrayObject *)self->owner, NPY_CORDER));
+}
+
+static bool is_plain(PyArrayObject *array) {
+    return PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
+}
+
+static bool is_one_piece(PyArrayObject *array) {
+    return PyArray_IS_C_CONTIGUOUS(array) || PyArray_IS_F_CONTIGUOUS(array);
+}
+
+/* A reference to `array` goes to the operand. */
+static int take_array(const py_state *state, PyArrayObject *array, py_effort effort, gr_scope scope,
+                      const char *name, py_operand *out) {
+    out->owner = (PyObject *)array;
+    if (py_find_dtype(state, array, scope, name, &out->dtype) < 0)
         return -1;
-    }
-    PyArrayObject *array = (PyArrayObject *)object;
-    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, name, &out->dtype) < 0)
-        return -1;
-    if (!PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) {
-        PyErr_Format(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
-        return -1;
-    }
     if (PyArray_NDIM(array) > GR_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
         return -1;
     }
-    out->owner = Py_NewRef(object);
-    out->pin = py_pin(array);
-    if (out->pin == NULL)
+    if (effort == PY_CONVERT && !(is_plain(array) && is_one_piece(array))) {
+        PyArray_Descr *native = PyArray_DescrFromType(state->type_numbers[out->dtype]);
+        return native == NULL
+                   ? -1
+                   : own(out, PyArray_FromArray(array, native, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY));
+    }
+    if (!is_plain(array)) {
+        PyErr_Format(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
         return -1;
-    describe(array, out);
-    return span_of_array(array, out) ? 0 : pack(out);
+    }
+    out->pin = py_pin(array);
+    return out->pin == NULL ? -1 : own(out, Py_NewRef(array));
 }
 
-int py_operand_take(const py_state *state, PyObject *object, const char *name, py_operand *out) {
-    return PyTuple_Check(object) ? py_operand_view(object, name, out)
-                                 : array_operand(state, object, name, out);
+/* One that NumPy knows: bfloat16 only once ml_dtypes is imported. */
+static bool find_tensor_dtype(const py_state *state, dl_dtype dtype, gr_dtype *out) {
+    const char *name = dl_dtype_name(dtype);
+    PyArray_Descr *descr = NULL;
+    if (name != NULL && py_find_dtype_name(name, "a", out) == 0)
+        descr = py_descr(state, *out);
+    const bool found = descr != NULL;
+    Py_XDECREF(descr);
+    PyErr_Clear();
+    return found;
+}
+
+/* Shape and strides of a tensor that has elements; false where a number of it cannot be right. */
+static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
+    const int64_t item = (int64_t)item_bytes(out);
+    int64_t packed = item;
+    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM || (tensor->ndim > 0 && tensor->shape == NULL))
+        return false;
+    out->ndim = (size_t)tensor->ndim;
+    for (size_t d = out->ndim; d-- > 0;) {
+        const int64_t length = tensor->shape[d];
+        out->stride[d] = packed;
+        if (length < 1 || __builtin_mul_overflow(packed, length, &packed) ||
+            (tensor->strides != NULL && length > 1 &&
+             __builtin_mul_overflow(tensor->strides[d], item, &out->stride[d])))
+            return false;
+        out->extent[d] = (uint64_t)length;
+    }
+    uint64_t first, end;
+    if (__builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first) || first == 0 ||
+        first % (uint64_t)item != 0 || __builtin_add_overflow(first, (uint64_t)packed, &end))
+        return false;
+    out->source = (gr_source){.host = NULL, .origin = first};
+    return true;
+}
+
+/* What needs no more than a look. */
+static int look(const py_state *state, PyObject *object, gr_scope scope, const char *name, py_operand *out) {
+    int failed = -1;
+    if (PyTuple_Check(object)) {
+        failed = take_view(object, name, out);
+    } else if (PyArray_CheckExact(object)) {
+        if (is_plain((PyArrayObject *)object) && is_one_piece((PyArrayObject *)object))
+            failed = take_array(state, (PyArrayObject *)Py_NewRef(object), PY_TAKE, scope, name, out);
+    } else {
+        const int taken = py_tensor_take(object, &out->tensor);
+        if (taken <= 0)
+            return taken;
+        const dl_tensor *tensor = &out->tensor.managed->tensor;
+        return find_tensor_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
+    }
+    PyErr_Clear();
+    return failed == 0;
+}
+
+int py_operand_take(const py_state *state, PyObject *object, py_effort effort, gr_scope scope,
+                    const char *name, py_operand *out) {
+    py_operand_clear(out);
+    if (effort == PY_LOOK)
+        return look(state, object, scope, name, out);
+    if (effort == PY_TAKE && PyTuple_Check(object))
+        return take_view(object, name, out) < 0 ? -1 : 1;
+    if (effort == PY_TAKE && !PyArray_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s", name,
+                     Py_TYPE(object)->tp_name);
+        return -1;
+    }
+    PyObject *array = effort == PY_TAKE ? Py_NewRef(object) : PyArray_FROM_O(object);
+    if (array == NULL)
+        return -1;
+    return take_array(state, (PyArrayObject *)array, effort, scope, name, out) < 0 ? -1 : 1;
 }
 
 void py_operand_release(py_operand *self) {
     Py_CLEAR(self->pin);
     Py_CLEAR(self->owner);
+    if (self->tensor.managed != NULL)
+        dl_release(self->tensor.managed);
+    self->tensor.managed = NULL;
+}
+
+uint64_t py_operand_count(const py_operand *self) {
+    uint64_t count = 1;
+    for (size_t d = 0; d < self->ndim; ++d)
+        count *= self->extent[d];
+    return count;
+}
+
+static bool packed_in(const py_operand *self, bool last_first) {
+    uint64_t bytes = item_bytes(self);
+    for (size_t i = 0; i < self->ndim; ++i) {
+        const size_t d = last_first ? self->ndim - 1 - i : i;
+        if (self->extent[d] != 1 && self->stride[d] != (int64_t)bytes)
+            return false;
+        bytes *= self->extent[d];
+    }
+    return true;
+}
+
+bool py_operand_packed(const py_operand *self, bool in_order) {
+    return py_operand_count(self) == 0 || packed_in(self, true) || (!in_order && packed_in(self, false));
 }
 
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
@@ -136,7 +244,7 @@ static int turn(py_operand *self, npy_intp *order, int ndim) {
     if (turned == NULL)
         return -1;
     Py_SETREF(self->owner, turned);
-    if (pack(self) < 0)
+    if (py_operand_pack(self) < 0)
         return -1;
     if (memcmp(self->extent, extent, (size_t)ndim * sizeof extent[0]) == 0)
         return 0;

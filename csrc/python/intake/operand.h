@@ -1,13 +1,15 @@
-/* What a reduction reads: a NumPy array or a view of device memory, as the core describes it. */
+/* What a call reads: a NumPy array, a view of device memory or another library's tensor, as the core
+   describes it. The one way in for all of them. */
 #ifndef GR_PYTHON_INTAKE_OPERAND_H
 #define GR_PYTHON_INTAKE_OPERAND_H
 
-#include "python/state.h"
-#include "reduce/general/general.h"
+#include "python/intake/exchange.h"
+#include "reduce/general/plan.h"
 
 typedef struct py_operand {
-    PyObject *owner; /* a PyArrayObject that we own a reference to, or NULL for a device view */
-    PyObject *pin;   /* py_pin of the array that was given, or NULL */
+    PyObject *owner;  /* a PyArrayObject that we own a reference to, or NULL */
+    PyObject *pin;    /* py_pin of the array that was given, or NULL */
+    py_tensor tensor; /* .managed is NULL, or released with the operand */
     size_t ndim;
     uint64_t extent[GR_MAX_NDIM];
     int64_t stride[GR_MAX_NDIM];
@@ -15,14 +17,36 @@ typedef struct py_operand {
     gr_source source;
 } py_operand;
 
-/* Takes (pointer, shape, strides, dtype name), checked no further than memory safety of this process needs.
- */
-int py_operand_view(PyObject *view, const char *name, py_operand *out);
+/* One that py_operand_release has nothing to do for; what describes elements is left open. */
+static inline void py_operand_clear(py_operand *self) {
+    self->owner = self->pin = NULL;
+    self->tensor.managed = NULL;
+}
 
-/* Takes such a view or a NumPy array, which must be aligned and in native byte order. -1 with an exception
-   set that calls it `name`. py_operand_release has something to do in either case. */
-int py_operand_take(const py_state *state, PyObject *object, const char *name, py_operand *out);
+typedef enum py_effort {
+    PY_LOOK, /* arrays in one piece, tensors, views; whatever needs copies, checks or messages is not taken */
+    PY_TAKE, /* aligned arrays in native byte order, and views */
+    PY_CONVERT, /* what numpy.asarray takes, copied unless it is aligned, in native byte order and in one
+                   piece */
+} py_effort;
+
+/* Takes an array, or a view: (pointer, shape, strides, dtype name), checked no further than memory safety of
+   this process needs. 1: taken; 0: more than PY_LOOK would be needed; -1 with an exception set that calls it
+   `name`. py_operand_release has something to do in any case. */
+int py_operand_take(const py_state *state, PyObject *object, py_effort effort, gr_scope scope,
+                    const char *name, py_operand *out);
 void py_operand_release(py_operand *self);
+
+uint64_t py_operand_count(const py_operand *self);
+/* Whether the elements lie side by side: in C order, or in any order of axes. */
+bool py_operand_packed(const py_operand *self, bool in_order);
+/* Puts a copy in C order in the place of an array. */
+int py_operand_pack(py_operand *self);
+
+/* For as long as the pin lives, nobody takes the memory of an array away: NumPy does not resize an array that
+   has weak references, even when told not to look (refcheck=False), be it in a callback, in a signal handler
+   or in another thread. A new reference, or NULL with an exception set. */
+PyObject *py_pin(PyArrayObject *array);
 
 /* Marks the axes of a tuple in `reduced`, which is all false. */
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced);

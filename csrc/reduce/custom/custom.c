@@ -57,123 +57,62 @@ void gr_custom_free(gr_custom *custom) {
     free(custom);
 }
 
-gr_device *gr_custom_device(const gr_custom *custom) {
-    return custom->device;
-}
-
-/* What one call holds on the device: zeroed at first, released at the end. */
-typedef struct job {
-    const gr_custom *custom;
-    gr_custom_params params;
-    gr_devptr owned[GR_MAX_INPUTS];
-    gr_devptr scratch; /* the States between two launches, then the results */
-    size_t scratch_bytes;
-    gr_devptr slots; /* of the flat kernel */
-} job;
-
-static gr_status take_inputs(job *self, gr_backend *backend, const gr_custom_request *request,
-                             gr_error *error) {
-    uint64_t *const places[] = {&self->params.general.in, &self->params.general.second};
-    size_t arrays = 0;
-    self->params.even = request->even;
-    for (size_t i = 0; i < request->count; ++i) {
-        const gr_custom_operand *operand = &request->operands[i];
-        gr_custom_input *input = &self->params.inputs[i];
-        *input = operand->input;
-        if (!operand->is_array)
-            continue;
-        const gr_status status =
-            gr_source_upload(backend, &operand->source, &self->owned[i], &input->address, error);
-        if (status != GR_OK)
-            return status;
-        if (arrays < 2)
-            *places[arrays++] = input->address;
-    }
-    return GR_OK;
-}
-
-static gr_status launch(const job *self, const char *kernel, gr_launch now, const gr_interrupt *interrupt,
-                        gr_error *error) {
-    gr_backend *backend = self->custom->device->backend;
+static gr_status find_kernel(const gr_custom *custom, const char *kernel, gr_step *step, gr_error *error) {
+    gr_backend *backend = custom->device->backend;
     char entry[256];
-    snprintf(entry, sizeof entry, "%s_%s", self->custom->name, kernel);
-    gr_kernel *found = NULL;
-    const gr_status status = backend->find(backend, self->custom->module, entry, &found, error);
-    now.kernel = found;
-    return status == GR_OK ? backend->launch(backend, &now, interrupt, error) : status;
+    snprintf(entry, sizeof entry, "%s_%s", custom->name, kernel);
+    return backend->find(backend, custom->module, entry, &step->found, error);
 }
 
 /* One result from contiguous elements, by a kernel in which blocks meet in slots. */
-static gr_status run_flat(job *self, const gr_custom_request *request, const gr_general_plan *plan,
-                          uint64_t out, const gr_interrupt *interrupt, gr_error *error) {
+static gr_status plan_flat(const gr_custom *custom, const gr_custom_request *request, gr_program *program,
+                           gr_error *error) {
     const gr_abilities plain = {0}; /* there is no ring of these kernels */
-    gr_flat_launch planned;
-    gr_flat_plan_make(plan->reduced_count, request->item_bytes, false, &plain, &planned);
-    gr_status status = gr_device_slots_take(self->custom->device, &self->slots, error);
-    if (status != GR_OK)
-        return status;
-    planned.params.in = self->params.general.in;
-    planned.params.out = out;
-    planned.params.slots = self->slots;
-    planned.params.flags |= GR_FLAT_FINAL;
-    const gr_launch now = {
-        .grid = {planned.grid},
-        .block = {planned.block},
-        .params = &planned.params,
-        .param_bytes = sizeof planned.params,
-    };
-    status = launch(self, planned.kernel, now, interrupt, error);
-    gr_device_slots_give(self->custom->device, self->slots, status == GR_OK);
-    return status;
+    const uint64_t count = request->plan.reduced_count;
+    const gr_flat_work work = {.item_bytes = request->item_bytes,
+                               .result_bytes = request->result_bytes,
+                               .count = count,
+                               .total = count};
+    const gr_flat_shape *shape = gr_flat_best(count * request->item_bytes, false, &plain);
+    return find_kernel(custom, shape->kernel, gr_flat_append(&work, shape, program), error);
 }
 
-static gr_status run_planned(job *self, const gr_general_plan *plan, uint64_t out,
-                             const gr_interrupt *interrupt, gr_error *error) {
-    const uint64_t in = self->params.general.in, second = self->params.general.second;
+static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *request, gr_program *program,
+                             gr_error *error) {
+    const gr_general_plan *plan = &request->plan;
+    gr_custom_params params = {.even = request->even};
+    uint32_t buffers[GR_MAX_INPUTS] = {0}, arrays[GR_MAX_INPUTS] = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < request->count; ++i) {
+        params.inputs[i] = request->operands[i].input;
+        if (request->operands[i].is_array)
+            arrays[count++] = buffers[i] = gr_program_input(program, (uint32_t)i);
+    }
+    const gr_general_ends ends = {
+        .in = arrays[0],
+        .second = arrays[1],
+        .has_second = count > 1,
+        .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)plan->results * request->result_bytes),
+        .states = plan->count > 1 ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, plan->states_bytes) : 0,
+    };
     gr_status status = GR_OK;
     for (size_t pass = 0; status == GR_OK && pass < plan->count; ++pass) {
-        const gr_general_launch *planned = &plan->launches[pass];
-        const bool first = pass == 0, last = pass + 1 == plan->count;
-        gr_general_params *general = &self->params.general;
-        *general = planned->params;
-        general->in = first ? in : self->scratch;
-        general->second = first ? second : 0;
-        general->out = last ? out : self->scratch;
-        general->flags |= last ? GR_FINAL : 0u;
-        const gr_launch now = {
-            .grid = {planned->grid_x, planned->grid_y},
-            .block = {GR_GENERAL_THREADS},
-            .params = &self->params,
-            .param_bytes = sizeof self->params,
-        };
-        status = launch(self, planned->kernel, now, interrupt, error);
+        gr_step *step = gr_general_append(plan, pass, &ends, &params.general, sizeof params, program);
+        for (size_t i = 0; i < request->count; ++i)
+            if (request->operands[i].is_array)
+                gr_program_place(program, offsetof(gr_custom_params, inputs[i].address), buffers[i], 0);
+        status = find_kernel(custom, plan->launches[pass].kernel, step, error);
     }
     return status;
 }
 
-gr_status gr_custom_run(const gr_custom *custom, const gr_custom_request *request,
-                        const gr_general_plan *plan, const gr_interrupt *interrupt, gr_error *error) {
-    gr_device *device = custom->device;
-    gr_backend *backend = device->backend;
-    if (plan->results == 0)
+gr_status gr_custom_run(const gr_custom *custom, const gr_custom_request *request, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error) {
+    if (request->plan.results == 0)
         return GR_OK;
-    job work = {.custom = custom};
-    const size_t result_bytes = (size_t)plan->results * request->result_bytes;
-
-    gr_status status = take_inputs(&work, backend, request, error);
-    if (status == GR_OK)
-        status = gr_device_scratch_take(device, plan->states_bytes + result_bytes, &work.scratch,
-                                        &work.scratch_bytes, error);
-    const uint64_t results = work.scratch + plan->states_bytes;
-    const uint64_t out = request->host_out != NULL ? results : request->device_out;
-    if (status == GR_OK)
-        status = plan->single_pass ? run_flat(&work, request, plan, out, interrupt, error)
-                                   : run_planned(&work, plan, out, interrupt, error);
-    if (status == GR_OK && request->host_out != NULL)
-        status = backend->download(backend, request->host_out, results, result_bytes, error);
-
-    for (size_t i = 0; i < request->count; ++i)
-        backend->free(backend, work.owned[i]);
-    gr_device_scratch_give(device, work.scratch, work.scratch_bytes);
-    return status;
+    gr_program program;
+    gr_program_begin(&program);
+    const gr_status status =
+        (request->plan.single_pass ? plan_flat : plan_passes)(custom, request, &program, error);
+    return status == GR_OK ? gr_program_run(custom->device, &program, binding, interrupt, error) : status;
 }

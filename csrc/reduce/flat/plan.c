@@ -1,6 +1,8 @@
 #include "reduce/flat/plan.h"
 
-#include "reduce/ladder/plan.h"
+#include <string.h>
+
+#include "base/limits.h"
 
 enum { LATE = 0, EARLY = GR_FLAT_EARLY };
 
@@ -23,29 +25,48 @@ bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_abilitie
     return !shape->is_ring || (!pair && can->capability >= GR_HOPPER && can->shared_per_block >= RING_BYTES);
 }
 
-static const gr_flat_shape *shape_for(uint64_t bytes, bool pair, const gr_abilities *can) {
+const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities *can) {
     const gr_flat_shape *shape = gr_flat_shapes;
     while (shape->up_to_bytes < bytes)
         ++shape;
     return gr_flat_shape_fits(shape, pair, can) ? shape : shape - 1;
 }
 
-void gr_flat_plan_shape(const gr_flat_shape *shape, uint64_t count, size_t item_bytes, gr_flat_launch *out) {
+static uint32_t grid_of(const gr_flat_work *work, const gr_flat_shape *shape) {
     const uint64_t chunks = (uint64_t)shape->threads * GR_FLAT_CHUNKS;
     const uint64_t blocks =
-        shape->is_ring ? shape->most_blocks : gr_ceil_div(count * item_bytes, chunks * 16);
-    *out = (gr_flat_launch){
-        .kernel = shape->kernel,
-        .grid = (uint32_t)(blocks < 1                    ? 1
-                           : blocks < shape->most_blocks ? blocks
-                                                         : shape->most_blocks),
-        .block = shape->threads,
-        .shared_bytes = shape->is_ring ? RING_BYTES : 0,
-        .params = {.count = count, .divisor = count, .flags = shape->flags},
-    };
+        shape->is_ring ? shape->most_blocks : gr_ceil_div(work->count * work->item_bytes, chunks * 16);
+    return (uint32_t)(blocks < 1 ? 1 : blocks < shape->most_blocks ? blocks : shape->most_blocks);
 }
 
-void gr_flat_plan_make(uint64_t count, size_t item_bytes, bool pair, const gr_abilities *can,
-                       gr_flat_launch *out) {
-    gr_flat_plan_shape(shape_for(count * item_bytes, pair, can), count, item_bytes, out);
+gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program) {
+    const bool whole = work->count == work->total, last = work->first + work->count == work->total;
+    const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
+    const uint32_t slots =
+        gr_program_buffer(program, GR_BUFFER_CLEAN, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
+    const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, GR_FLAT_SLOT_BYTES);
+    gr_flat_params params = {
+        .count = work->count,
+        .flags = (whole ? shape->flags : 0u) | (work->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
+                 (last ? GR_FLAT_FINAL : 0u),
+        .first = work->first,
+        .divisor = work->total,
+    };
+    if (last && work->initial != NULL) {
+        params.flags |= GR_FLAT_HAS_INITIAL;
+        memcpy(params.initial, work->initial, work->result_bytes);
+    }
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = grid_of(work, shape);
+    step->block[0] = shape->threads;
+    step->shared_bytes = shape->is_ring ? RING_BYTES : 0;
+    gr_program_place(program, offsetof(gr_flat_params, in), in, 0);
+    gr_program_place(program, offsetof(gr_flat_params, out), last ? out : state, 0);
+    gr_program_place(program, offsetof(gr_flat_params, slots), slots, 0);
+    if (!whole)
+        gr_program_place(program, offsetof(gr_flat_params, carry), state, 0);
+    if (work->pair)
+        gr_program_place(program, offsetof(gr_flat_params, second), second, 0);
+    return step;
 }

@@ -1,23 +1,14 @@
-/* The launch of a flat kernel: a pure function of count and dtype, like launch_plan. */
+/* The launch of a flat kernel: a pure function of count and dtype. */
 #ifndef GR_REDUCE_FLAT_PLAN_H
 #define GR_REDUCE_FLAT_PLAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "device/backend.h"
+#include "program/program.h"
 #include "reduce/flat/params.h"
 
-typedef struct gr_flat_launch {
-    const char *kernel; /* "flat" or "ring" */
-    uint32_t grid, block, shared_bytes;
-    gr_flat_params params; /* addresses, GR_FLAT_FINAL and initial are the caller's to fill in */
-} gr_flat_launch;
-
-/* A row of flat_shapes.def. Any of them is right for any count. */
+/* A row of shapes.def. Any of them is right for any count. */
 typedef struct gr_flat_shape {
-    uint64_t up_to_bytes; /* of input, for which gr_flat_plan_make takes it */
-    const char *kernel;
+    uint64_t up_to_bytes; /* of input, for which gr_flat_best takes it */
+    const char *kernel;   /* "flat" or "ring" */
     bool is_ring;
     uint32_t threads, most_blocks, flags;
 } gr_flat_shape;
@@ -25,12 +16,21 @@ typedef struct gr_flat_shape {
 extern const gr_flat_shape gr_flat_shapes[];
 extern const size_t gr_flat_shape_count;
 
-/* Whether a device can run the shape. */
+/* Whether a device can run the shape. `pair`: of two vectors. */
 bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_abilities *can);
-void gr_flat_plan_shape(const gr_flat_shape *shape, uint64_t count, size_t item_bytes, gr_flat_launch *out);
+/* The shape that is best for so many bytes, of those that the device can run. */
+const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities *can);
 
-/* The shape that is best for so many bytes, of those that the device can run. `pair`: of two vectors. */
-void gr_flat_plan_make(uint64_t count, size_t item_bytes, bool pair, const gr_abilities *can,
-                       gr_flat_launch *out);
+/* What a launch takes in: all elements, or a part of them, after parts that left their State. */
+typedef struct gr_flat_work {
+    size_t item_bytes, result_bytes;
+    bool pair;
+    uint64_t first, count, total; /* elements before these, of these, and of all parts */
+    const void *initial;          /* of the result's dtype, or NULL */
+} gr_flat_work;
+
+/* Appends the launch, whose kernel is the caller's to name: an input or two, an output, a State between
+ * parts. */
+gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program);
 
 #endif

@@ -110,3 +110,24 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
         fits = plan_last(plan, p->parts);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
+
+gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_ends *ends,
+                           gr_general_params *params, size_t bytes, gr_program *program) {
+    const gr_general_launch *planned = &plan->launches[pass];
+    const bool first = pass == 0, last = pass + 1 == plan->count;
+    *params = planned->params;
+    params->flags |= (first && ends->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL : 0u);
+    if (last && ends->initial != NULL) {
+        params->flags |= GR_HAS_INITIAL;
+        memcpy(params->initial, ends->initial, ends->result_bytes);
+    }
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
+    step->grid[0] = planned->grid_x;
+    step->grid[1] = planned->grid_y;
+    step->block[0] = GR_GENERAL_THREADS;
+    gr_program_place(program, offsetof(gr_general_params, in), first ? ends->in : ends->states, 0);
+    gr_program_place(program, offsetof(gr_general_params, out), last ? ends->out : ends->states, 0);
+    if (first && ends->has_second)
+        gr_program_place(program, offsetof(gr_general_params, second), ends->second, 0);
+    return step;
+}

@@ -1,13 +1,10 @@
-/* The launch plan of the general kernels: a pure function of layout and operator, like launch_plan. */
+/* The launches of the general kernels: a pure function of layout and operator. */
 #ifndef GR_REDUCE_GENERAL_PLAN_H
 #define GR_REDUCE_GENERAL_PLAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/status.h"
+#include "base/limits.h"
+#include "program/program.h"
 #include "reduce/general/params.h"
-#include "reduce/ladder/plan.h"
 
 enum { GR_MAX_NDIM = 64 };
 
@@ -38,7 +35,7 @@ typedef struct gr_general_launch {
 enum { GR_GENERAL_PASSES = 2 };
 
 typedef struct gr_general_plan {
-    bool single_pass; /* flat_plan takes over, there are no launches here */
+    bool single_pass; /* flat/plan takes over, there are no launches here */
     size_t count;     /* 0 when there is no result at all, else 1 to GR_GENERAL_PASSES */
     uint64_t results;
     uint64_t reduced_count; /* elements reduced into each result */
@@ -50,5 +47,18 @@ typedef struct gr_general_plan {
    kept dimensions first, and ask again. */
 gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
                                gr_error *error);
+
+/* The buffers of a program, and what the plan leaves open. */
+typedef struct gr_general_ends {
+    uint32_t in, second, out, states; /* `second` and `states` may be what they are not used for */
+    bool has_second, has_where;
+    const void *initial; /* an element of the result's dtype, or NULL */
+    size_t result_bytes;
+} gr_general_ends;
+
+/* Appends a launch, whose kernel is the caller's to name. `params` are the first of `bytes` bytes that it
+ * takes. */
+gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_ends *ends,
+                           gr_general_params *params, size_t bytes, gr_program *program);
 
 #endif

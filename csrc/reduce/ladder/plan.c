@@ -1,13 +1,11 @@
-#include "reduce/ladder/plan.h"
-
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "reduce/ladder/ladder.h"
 #include "reduce/ladder/params.h"
 
-const gr_limits gr_reference_limits = {
-    .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
+enum { FIXED_GRID = 1024 }; /* the most blocks of a FIXED grid */
 
 /* A later pass whose threads would each take no more than this many elements runs as one block: one short
    pass costs less than the launch of another. */
@@ -17,7 +15,8 @@ static gr_status check_block(const gr_variant *variant, int64_t block, gr_error 
     if (gr_variant_takes_block(variant, block))
         return GR_OK;
     if (variant->blocks == GR_BLOCKS_NONE)
-        return gr_fail(error, GR_ERR_VALUE, "block_size: %s chooses its own; leave it None", variant->name);
+        return gr_fail(error, GR_ERR_VALUE, "block_size: %s chooses its own; leave it None",
+                       variant->rung.name);
     char sizes[256] = "";
     size_t used = 0;
     for (int64_t size = GR_MIN_BLOCK; size <= GR_MAX_BLOCK && used < sizeof sizes; size += 32) {
@@ -25,7 +24,7 @@ static gr_status check_block(const gr_variant *variant, int64_t block, gr_error 
             used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, used ? ", " : "", size);
     }
     return gr_fail(error, GR_ERR_VALUE, "block_size: %" PRId64 " is not one of the block sizes of %s: %s",
-                   block, variant->name, sizes);
+                   block, variant->rung.name, sizes);
 }
 
 static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *error) {
@@ -34,7 +33,7 @@ static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *e
     if (!gr_variant_takes_grid(variant))
         return gr_fail(error, GR_ERR_VALUE,
                        "grid_size: %s takes its grid from the number of elements; leave it None",
-                       variant->name);
+                       variant->rung.name);
     if (grid < 1 || grid > GR_MAX_GRID)
         return gr_fail(error, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64, GR_MAX_GRID,
                        grid);
@@ -45,7 +44,7 @@ static uint64_t grid_cap(const gr_variant *variant, uint32_t block, const gr_lim
     const uint64_t multiprocessors = (uint64_t)limits->multiprocessors * limits->waves;
     switch (variant->grid) {
     case GR_GRID_FIXED:
-        return GR_FIXED_GRID;
+        return FIXED_GRID;
     case GR_GRID_OCCUPANCY:
         return multiprocessors * (limits->threads_per_multiprocessor / block);
     case GR_GRID_HALF:
@@ -94,68 +93,99 @@ static uint32_t dynamic_shared(const gr_variant *variant, uint32_t block, size_t
     return 0;
 }
 
-/* What the block that finishes last makes of the results of all. */
-static void plan_single_pass(gr_plan *plan, size_t partial_bytes) {
-    plan->single_pass = true;
-    plan->partials_bytes[0] = partial_bytes;
-    plan->partials_bytes[1] = plan->passes[0].grid * partial_bytes;
-    plan->count = 1;
+static void name_kernel(const gr_request *request, gr_dtype dtype, bool of_places, uint32_t block,
+                        gr_kernel_id *out) {
+    const gr_rung *rung = &request->variant->rung;
+    char suffix[16] = "";
+    if (rung->entry == GR_ENTRY_TEMPLATE)
+        snprintf(suffix, sizeof suffix, "_b%u", (unsigned)block);
+    out->owner = rung->name;
+    GR_KERNEL_NAME(out->file, rung->file);
+    GR_KERNEL_NAME(out->entry, rung->name, "_", gr_ops[request->op].name, "_", gr_dtypes[dtype].name,
+                   of_places ? "_places" : "", suffix);
 }
 
 /* The library divides the work by itself. */
-static void plan_library(const gr_request *request, gr_plan *plan) {
-    plan->count = 1;
-    plan->passes[0].n = request->n;
-    gr_variant_kernel_name(request->variant, request->op, request->dtype, false, 0, plan->passes[0].kernel);
-    plan->partials_bytes[0] = gr_op_partial_bytes(request->op, request->dtype);
+static void plan_library(const gr_request *request, uint32_t in, uint32_t out, gr_program *program) {
+    const gr_library_call call = {.n = request->n};
+    gr_step *step = gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
+    name_kernel(request, request->dtype, false, 0, &step->kernel);
+    gr_program_place(program, offsetof(gr_library_call, in), in, 0);
+    gr_program_place(program, offsetof(gr_library_call, out), out, 0);
 }
 
-gr_status gr_plan_make(const gr_request *request, const gr_limits *limits, gr_plan *plan, gr_error *error) {
+/* Appends a pass over n elements, or places of them, of `dtype`. */
+static gr_step *plan_pass(const gr_request *request, uint64_t n, uint32_t grid, uint32_t block,
+                          size_t partial_bytes, uint32_t in, uint32_t out, gr_program *program) {
     const gr_variant *variant = request->variant;
-    const int64_t asked = request->block != 0 ? request->block : gr_variant_default_block(variant);
-    gr_status status = check_block(variant, asked, error);
+    const bool single = variant->output == GR_OUTPUT_LAST;
+    const gr_ladder_params params = {.n = n};
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params,
+                                    single ? sizeof params : offsetof(gr_ladder_params, block_sums));
+    step->grid[0] = grid;
+    step->block[0] = block;
+    step->cluster[0] = pass_cluster(variant, grid);
+    step->shared_bytes = dynamic_shared(variant, block, partial_bytes);
+    gr_program_place(program, offsetof(gr_ladder_params, in), in, 0);
+    gr_program_place(program, offsetof(gr_ladder_params, out), out, 0);
+    if (single) {
+        const uint32_t sums = gr_program_buffer(program, GR_BUFFER_TEMPORARY, grid * partial_bytes);
+        const uint32_t ticket = gr_program_buffer(program, GR_BUFFER_CLEAN, sizeof(uint32_t));
+        gr_program_place(program, offsetof(gr_ladder_params, block_sums), sums, 0);
+        gr_program_place(program, offsetof(gr_ladder_params, ticket), ticket, 0);
+    }
+    return step;
+}
+
+static gr_status plan_passes(const gr_request *request, const gr_limits *limits, uint32_t block, uint32_t in,
+                             uint32_t out, gr_program *program, gr_error *error) {
+    const gr_variant *variant = request->variant;
+    const bool is_place = gr_ops[request->op].result == GR_RESULT_PLACE;
+    gr_dtype dtype = request->dtype;
+    uint64_t n = request->n;
+    bool last = false;
+    for (size_t pass = 0; !last; ++pass) {
+        const size_t partial_bytes = gr_op_partial_bytes(request->op, dtype);
+        const bool of_places = pass > 0 && is_place;
+        const size_t item_bytes = of_places ? partial_bytes : gr_dtypes[dtype].item_bytes;
+        const uint64_t grid = pass_grid(request, pass, n, item_bytes, block, limits);
+        if (grid > GR_MAX_GRID)
+            return gr_fail(error, GR_ERR_VALUE,
+                           "a: %" PRIu64 " elements need %" PRIu64
+                           " blocks of %u threads in %s; a grid has at most %d",
+                           n, grid, (unsigned)block, variant->rung.name, GR_MAX_GRID);
+        last = grid == 1 || variant->output != GR_OUTPUT_PARTIALS;
+        const uint32_t to =
+            last ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)grid * partial_bytes);
+        gr_step *step = plan_pass(request, n, (uint32_t)grid, block, partial_bytes, in, to, program);
+        name_kernel(request, dtype, of_places, block, &step->kernel);
+        dtype = gr_op_partial(request->op, dtype);
+        n = grid;
+        in = to;
+    }
+    return GR_OK;
+}
+
+gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_program *program,
+                         gr_error *error) {
+    const gr_variant *variant = request->variant;
+    const int64_t block = request->block != 0 ? request->block : gr_variant_default_block(variant);
+    gr_status status = check_block(variant, block, error);
     if (status == GR_OK)
         status = check_grid(variant, request->grid, error);
     if (status != GR_OK)
         return status;
-
-    memset(plan, 0, sizeof *plan);
-    if (variant->entry == GR_ENTRY_LIBRARY) {
-        plan_library(request, plan);
+    const size_t bytes = gr_op_partial_bytes(request->op, request->dtype);
+    gr_program_begin(program);
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
+    if (variant->rung.entry == GR_ENTRY_LIBRARY) {
+        plan_library(request, in, out, program);
         return GR_OK;
     }
-    const uint32_t block = (uint32_t)asked;
-    plan->starts_from_identity = variant->output == GR_OUTPUT_ATOMIC;
-    gr_dtype dtype = request->dtype;
-    uint64_t n = request->n;
-    do {
-        const size_t partial_bytes = gr_op_partial_bytes(request->op, dtype);
-        const bool of_places = plan->count > 0 && gr_ops[request->op].result == GR_RESULT_PLACE;
-        const size_t item_bytes = of_places ? partial_bytes : gr_dtypes[dtype].item_bytes;
-        const uint64_t grid = pass_grid(request, plan->count, n, item_bytes, block, limits);
-        if (grid > GR_MAX_GRID || plan->count == GR_MAX_PASSES)
-            return gr_fail(error, GR_ERR_VALUE,
-                           "a: %" PRIu64 " elements need %" PRIu64
-                           " blocks of %u threads in %s; a grid has at most %d",
-                           n, grid, (unsigned)block, variant->name, GR_MAX_GRID);
-        gr_pass *pass = &plan->passes[plan->count];
-        gr_variant_kernel_name(variant, request->op, dtype, of_places, block, pass->kernel);
-        pass->n = n;
-        pass->grid = (uint32_t)grid;
-        pass->block = block;
-        pass->cluster = pass_cluster(variant, grid);
-        pass->shared_bytes = dynamic_shared(variant, block, partial_bytes);
-        if (variant->output == GR_OUTPUT_LAST) {
-            plan_single_pass(plan, partial_bytes);
-            return GR_OK;
-        }
-
-        n = variant->output == GR_OUTPUT_ATOMIC ? 1 : grid;
-        size_t *room = &plan->partials_bytes[plan->count % 2];
-        if (*room < n * partial_bytes)
-            *room = n * partial_bytes;
-        dtype = gr_op_partial(request->op, dtype);
-        ++plan->count;
-    } while (n > 1);
-    return GR_OK;
+    if (variant->output == GR_OUTPUT_ATOMIC) {
+        const gr_scalar identity = gr_op_identity(request->op, gr_op_partial(request->op, request->dtype));
+        gr_program_step(program, GR_STEP_FILL, &identity, bytes)->buffer = out;
+    }
+    return plan_passes(request, limits, (uint32_t)block, in, out, program, error);
 }

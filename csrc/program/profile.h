@@ -1,11 +1,11 @@
-/* A reduction on the simulator with observers on every launch: what each instruction did, and its races. */
-#ifndef GR_DEVICE_SIM_PROFILE_H
-#define GR_DEVICE_SIM_PROFILE_H
+/* The simulator with observers on every launch: what each instruction did, and its races. */
+#ifndef GR_PROGRAM_PROFILE_H
+#define GR_PROGRAM_PROFILE_H
 
+#include "device/device.h"
 #include "device/sim/backend.h"
 #include "ptxsim/watch/counters.h"
 #include "ptxsim/watch/racecheck.h"
-#include "reduce/reduce.h"
 
 /* One launch and what was seen of it. */
 typedef struct gr_observed {
@@ -30,10 +30,9 @@ typedef struct gr_profile {
 gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_launch_config *config,
                              gr_error *error);
 
-/* Reduces as gr_reduce does, on a simulator of its own. After an error the launches until then are there. */
-gr_status gr_profile_reduce(gr_profile *profile, gr_registry *registry, const gr_request *request,
-                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
-                            gr_error *error);
+/* Opens profile->device, a simulator of its own whose launches are seen, also those of a program that fails.
+ */
+gr_status gr_profile_open(gr_profile *profile, const char *image_folder, gr_error *error);
 void gr_profile_release(gr_profile *profile);
 
 #endif

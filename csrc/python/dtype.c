@@ -1,4 +1,4 @@
-#include "python/intake/array.h"
+#include "python/dtype.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { NO_TYPE_NUMBER = -1 };
 
-int py_intake_init(py_state *state) {
+int py_dtypes_init(py_state *state) {
     for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
         state->type_numbers[i] = NO_TYPE_NUMBER;
         if (strcmp(gr_dtypes[i].numpy_name, BFLOAT16) == 0)
@@ -88,45 +88,6 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
         unsupported(text, GR_SCOPE_GENERAL, argument);
     Py_XDECREF(text);
     return -1;
-}
-
-PyObject *py_pin(PyArrayObject *array) {
-    while (PyArray_BASE(array) != NULL && PyArray_Check(PyArray_BASE(array)))
-        array = (PyArrayObject *)PyArray_BASE(array); /* a view's memory is that one's */
-    return PyWeakref_NewRef((PyObject *)array, NULL);
-}
-
-int py_array_intake(const py_state *state, PyObject *object, bool in_order, gr_array *out) {
-    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_O(object);
-    if (array == NULL)
-        return -1;
-    out->owner = (PyObject *)array;
-    out->pin = py_pin(array);
-    if (out->pin == NULL || py_find_dtype(state, array, GR_SCOPE_LADDER, "a", &out->dtype) < 0) {
-        gr_array_release(out);
-        return -1;
-    }
-    const bool contiguous = PyArray_IS_C_CONTIGUOUS(array) || (!in_order && PyArray_IS_F_CONTIGUOUS(array));
-    if (!contiguous || !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) {
-        PyArray_Descr *native = PyArray_DescrFromType(state->type_numbers[out->dtype]);
-        PyArrayObject *copy =
-            native == NULL ? NULL
-                           : (PyArrayObject *)PyArray_FromArray(array, native,
-                                                                NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY);
-        gr_array_release(out);
-        if (copy == NULL)
-            return -1;
-        array = copy;
-        out->owner = (PyObject *)array;
-    }
-    out->data = PyArray_DATA(array);
-    out->n = (uint64_t)PyArray_SIZE(array);
-    return 0;
-}
-
-void gr_array_release(gr_array *array) {
-    Py_CLEAR(array->pin);
-    Py_CLEAR(array->owner);
 }
 
 PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value) {

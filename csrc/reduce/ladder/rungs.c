@@ -1,42 +1,32 @@
-#include "reduce/ladder/registry.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "reduce/ladder/ladder.h"
+
 const gr_variant gr_variants[] = {
-#define GR_VARIANT(name_, file_, ladder_, role_, ops_, backends_, capability_, blocks_, entry_, grid_,       \
-                   span_, align_, cluster_, shared_, output_, title_, technique_)                            \
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, ops_, blocks_,      \
+                grid_, span_, align_, cluster_, shared_, output_)                                            \
     {                                                                                                        \
-        .name = #name_,                                                                                      \
-        .file = #file_,                                                                                      \
-        .ladder = #ladder_,                                                                                  \
-        .title = title_,                                                                                     \
-        .technique = technique_,                                                                             \
-        .role = GR_ROLE_##role_,                                                                             \
+        .rung = GR_RUNG_COLUMNS("reduction", name, file, after, role, backends, capability, launch, title,   \
+                                technique),                                                                  \
         .ops = GR_SET_##ops_,                                                                                \
-        .backends = GR_BACKENDS_##backends_,                                                                 \
         .blocks = GR_BLOCKS_##blocks_,                                                                       \
-        .entry = GR_ENTRY_##entry_,                                                                          \
         .grid = GR_GRID_##grid_,                                                                             \
-        .shared = GR_SHARED_##shared_,                                                                       \
-        .output = GR_OUTPUT_##output_,                                                                       \
-        .capability = capability_,                                                                           \
         .span = span_,                                                                                       \
         .align = align_,                                                                                     \
         .cluster = cluster_,                                                                                 \
+        .shared = GR_SHARED_##shared_,                                                                       \
+        .output = GR_OUTPUT_##output_,                                                                       \
     },
 #include "reduce/rungs.def"
-#undef GR_VARIANT
+#undef GR_RUNG
 };
 
 const size_t gr_variant_count = sizeof gr_variants / sizeof gr_variants[0];
 
-static const char AUTO_VARIANT[] = "v8";
-
 gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error) {
-    const char *wanted = strcmp(name, "auto") == 0 ? AUTO_VARIANT : name;
     for (size_t i = 0; i < gr_variant_count; ++i) {
-        if (strcmp(gr_variants[i].name, wanted) == 0) {
+        if (strcmp(gr_variants[i].rung.name, name) == 0) {
             *out = &gr_variants[i];
             return GR_OK;
         }
@@ -44,7 +34,7 @@ gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *er
     char names[512] = "auto";
     size_t used = strlen(names);
     for (size_t i = 0; i < gr_variant_count && used < sizeof names; ++i)
-        used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_variants[i].name);
+        used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_variants[i].rung.name);
     return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'; expected one of %s", name, names);
 }
 
@@ -71,12 +61,4 @@ bool gr_variant_float_atomics(const gr_variant *variant) {
 
 bool gr_variant_takes_grid(const gr_variant *variant) {
     return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
-}
-
-void gr_variant_kernel_name(const gr_variant *variant, gr_op op, gr_dtype dtype, bool of_places,
-                            uint32_t block, char *name) {
-    int used = snprintf(name, GR_KERNEL_NAME_BYTES, "%s_%s_%s%s", variant->name, gr_ops[op].name,
-                        gr_dtypes[dtype].name, of_places ? "_places" : "");
-    if (variant->entry == GR_ENTRY_TEMPLATE && used > 0 && used < GR_KERNEL_NAME_BYTES)
-        snprintf(name + used, (size_t)(GR_KERNEL_NAME_BYTES - used), "_b%u", (unsigned)block);
 }

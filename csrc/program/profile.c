@@ -1,4 +1,4 @@
-#include "device/sim/profile.h"
+#include "program/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,15 +57,13 @@ static gr_status prepare(void *arg, const ptx_kernel *kernel, ptx_launch_config 
     return gr_profile_observe(arg, kernel, config, error);
 }
 
-gr_status gr_profile_reduce(gr_profile *profile, gr_registry *registry, const gr_request *request,
-                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
-                            gr_error *error) {
-    const gr_status status = gr_device_open(GR_DEVICE_SIM, 0, &profile->device, error);
+gr_status gr_profile_open(gr_profile *profile, const char *image_folder, gr_error *error) {
+    const gr_status status = gr_device_open(GR_DEVICE_SIM, 0, image_folder, &profile->device, error);
     if (status != GR_OK)
         return status;
     const gr_sim_watch watch = {.prepare = prepare, .arg = profile};
     gr_backend_sim_watch(profile->device->backend, &watch);
-    return gr_reduce(registry, profile->device, request, source, interrupt, result, error);
+    return GR_OK;
 }
 
 void gr_profile_release(gr_profile *profile) {

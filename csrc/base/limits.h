@@ -1,0 +1,25 @@
+/* The device that grids are made for. */
+#ifndef GR_BASE_LIMITS_H
+#define GR_BASE_LIMITS_H
+
+#include <stdint.h>
+
+/* Given as numbers, never read off the device that runs a plan: the order of a floating sum, and so its last
+   bits, depend on them. */
+typedef struct gr_limits {
+    uint32_t multiprocessors;
+    uint32_t threads_per_multiprocessor;
+    uint32_t waves;
+} gr_limits;
+
+/* The reference device, an H200: 132 multiprocessors with 2048 resident threads each, filled once. */
+static const gr_limits gr_reference_limits = {
+    .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
+
+enum { GR_MAX_GRID = 2147483647 }; /* blocks along x */
+
+static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+#endif

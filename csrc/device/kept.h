@@ -1,0 +1,44 @@
+/* What a device keeps for the next call, of whatever kind: memory, a ring of chunks. One list of idle things,
+   from which a call takes what it needs and to which it gives it back. */
+#ifndef GR_DEVICE_KEPT_H
+#define GR_DEVICE_KEPT_H
+
+#include <pthread.h>
+
+#include "device/backend.h"
+
+typedef struct gr_kept gr_kept;
+
+typedef struct gr_kept_kind {
+    size_t most;     /* that stay idle; the one that waited longest makes room */
+    bool of_process; /* a forked child can neither use nor close those of its parent */
+    /* Makes one of `bytes`, whatever the kind means by that; fills in no field of gr_kept. */
+    gr_status (*open)(gr_backend *backend, size_t bytes, gr_kept **out, gr_error *error);
+    void (*close)(gr_backend *backend, gr_kept *self); /* does not free *self itself */
+} gr_kept_kind;
+
+/* The first member of what is kept, which lies in one piece of malloc's. */
+struct gr_kept {
+    gr_kept *next;
+    const gr_kept_kind *kind;
+    size_t bytes;
+    int process;
+};
+
+typedef struct gr_shelf {
+    gr_backend *backend;
+    gr_kept *idle; /* those given last come first */
+    pthread_mutex_t lock;
+} gr_shelf;
+
+void gr_shelf_init(gr_shelf *shelf);
+/* Closes all that is idle. */
+void gr_shelf_clear(gr_shelf *shelf);
+
+/* An idle one of this kind and size, or a new one. */
+gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes, gr_kept **out,
+                        gr_error *error);
+/* `usable`: the next call may have it at once. NULL is allowed. */
+void gr_shelf_give(gr_shelf *shelf, gr_kept *self, bool usable);
+
+#endif

@@ -1,0 +1,164 @@
+#include "device/kernels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A backend may keep pointing into the text, so it lives as long as the module. */
+typedef struct gr_kernel_file {
+    struct gr_kernel_file *next;
+    gr_module *module;
+    char name[GR_KERNEL_NAME_BYTES];
+    char *data;
+} gr_kernel_file;
+
+typedef struct gr_kernel_entry {
+    char name[GR_KERNEL_NAME_BYTES]; /* empty: nothing here */
+    gr_kernel *kernel;
+} gr_kernel_entry;
+
+enum { FIRST_ROOM = 64 };
+
+void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]) {
+    char *at = name, *const end = name + GR_KERNEL_NAME_BYTES - 1;
+    for (; *parts != NULL; ++parts)
+        for (const char *from = *parts; *from != '\0' && at < end; ++from)
+            *at++ = *from;
+    *at = '\0';
+}
+
+void gr_kernels_init(gr_kernels *kernels, const char *folder) {
+    *kernels = (gr_kernels){.folder = folder};
+    pthread_mutex_init(&kernels->lock, NULL);
+}
+
+void gr_kernels_unload(gr_kernels *kernels) {
+    while (kernels->files != NULL) {
+        gr_kernel_file *file = kernels->files;
+        kernels->files = file->next;
+        kernels->backend->unload(kernels->backend, file->module);
+        free(file->data);
+        free(file);
+    }
+    free(kernels->entries);
+    kernels->entries = NULL;
+    kernels->entry_count = kernels->entry_room = 0;
+}
+
+static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
+    gr_status status = GR_OK;
+    char *text = NULL;
+    long length = 0;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (length = ftell(file)) < 0 ||
+        fseek(file, 0, SEEK_SET) != 0) {
+        status =
+            gr_fail(error, GR_ERR_DEVICE, "cannot read the compiled kernels in %s: %s; reinstall gpureduce",
+                    path, strerror(errno));
+        goto cleanup;
+    }
+    text = malloc((size_t)length + 1);
+    if (text == NULL) {
+        status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %ld bytes of compiled kernels", length);
+        goto cleanup;
+    }
+    if (fread(text, 1, (size_t)length, file) != (size_t)length) {
+        status =
+            gr_fail(error, GR_ERR_DEVICE, "cannot read the compiled kernels in %s: file cut short", path);
+        goto cleanup;
+    }
+    text[length] = '\0';
+    *data = text;
+    *size = (size_t)length;
+    text = NULL;
+cleanup:
+    free(text);
+    if (file != NULL)
+        fclose(file);
+    return status;
+}
+
+static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
+                      gr_error *error) {
+    char path[4096];
+    size_t size = 0;
+    int length =
+        snprintf(path, sizeof path, "%s/%s%s", kernels->folder, id->file, kernels->backend->image_suffix);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return gr_fail(error, GR_ERR_DEVICE, "the path of the compiled kernels is too long: %.512s",
+                       kernels->folder);
+    gr_status status = read_file(path, &file->data, &size, error);
+    const gr_image image = {.name = id->owner, .data = file->data, .size = size};
+    return status == GR_OK ? kernels->backend->load(kernels->backend, &image, &file->module, error) : status;
+}
+
+static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_module **out, gr_error *error) {
+    gr_kernel_file *file = kernels->files;
+    while (file != NULL && strcmp(file->name, id->file) != 0)
+        file = file->next;
+    if (file == NULL) {
+        file = calloc(1, sizeof *file);
+        if (file == NULL)
+            return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", id->file);
+        memcpy(file->name, id->file, sizeof file->name);
+        const gr_status status = load(kernels, id, file, error);
+        if (status != GR_OK) {
+            free(file->data);
+            free(file);
+            return status;
+        }
+        file->next = kernels->files;
+        kernels->files = file;
+    }
+    *out = file->module;
+    return GR_OK;
+}
+
+/* The place of a name, which is there or empty (FNV-1a, by Fowler, Noll and Vo). The room is never full. */
+static gr_kernel_entry *place_of(const gr_kernels *kernels, const char *name) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char *c = name; *c != '\0'; ++c)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+    size_t at = (size_t)hash & (kernels->entry_room - 1);
+    while (kernels->entries[at].name[0] != '\0' && strcmp(kernels->entries[at].name, name) != 0)
+        at = (at + 1) & (kernels->entry_room - 1);
+    return &kernels->entries[at];
+}
+
+static gr_status make_room(gr_kernels *kernels, gr_error *error) {
+    if (2 * kernels->entry_count < kernels->entry_room)
+        return GR_OK;
+    gr_kernels larger = *kernels;
+    larger.entry_room = kernels->entry_room == 0 ? FIRST_ROOM : 2 * kernels->entry_room;
+    larger.entries = calloc(larger.entry_room, sizeof *larger.entries);
+    if (larger.entries == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for the names of kernels");
+    for (size_t i = 0; i < kernels->entry_room; ++i)
+        if (kernels->entries[i].name[0] != '\0')
+            *place_of(&larger, kernels->entries[i].name) = kernels->entries[i];
+    free(kernels->entries);
+    kernels->entries = larger.entries;
+    kernels->entry_room = larger.entry_room;
+    return GR_OK;
+}
+
+gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error) {
+    gr_module *module = NULL;
+    pthread_mutex_lock(&kernels->lock);
+    gr_status status = make_room(kernels, error);
+    gr_kernel_entry *entry = status == GR_OK ? place_of(kernels, id->entry) : NULL;
+    if (status == GR_OK && entry->kernel == NULL) {
+        status = find_file(kernels, id, &module, error);
+        if (status == GR_OK)
+            status = kernels->backend->find(kernels->backend, module, id->entry, &entry->kernel, error);
+        if (status == GR_OK) {
+            memcpy(entry->name, id->entry, sizeof entry->name);
+            ++kernels->entry_count;
+        }
+    }
+    if (status == GR_OK)
+        *out = entry->kernel;
+    pthread_mutex_unlock(&kernels->lock);
+    return status;
+}

@@ -1,0 +1,44 @@
+#include "device/library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* It stays loaded for good, and is the same one each time: it registered its kernels with the CUDA runtime
+   inside it. */
+static gr_status open_library(const gr_device *device, void **out, gr_error *error) {
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/libgpureduce_cub.so", device->kernels.folder);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return gr_fail(error, GR_ERR_DEVICE, "the path of the CUB library is too long: %.512s", path);
+    if (access(path, F_OK) != 0)
+        return gr_fail(
+            error, GR_ERR_VALUE,
+            "variant: cub is not part of this installation; install gpureduce from its source with "
+            "GPUREDUCE_CUB=1 in the environment");
+    *out = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    return *out ? GR_OK : gr_fail(error, GR_ERR_DEVICE, "cannot load the CUB library: %s", dlerror());
+}
+
+static gr_status find_symbol(void *library, const char *name, void *function, gr_error *error) {
+    void *address = dlsym(library, name);
+    if (!address)
+        return gr_fail(error, GR_ERR_DEVICE, "the CUB library has no %s; reinstall gpureduce", name);
+    memcpy(function, &address, sizeof address); /* C has no conversion from data to function pointers */
+    return GR_OK;
+}
+
+gr_status gr_library_find(const gr_device *device, const char *entry, gr_library_call *call,
+                          gr_error *error) {
+    void *library = NULL;
+    gr_status status = open_library(device, &library, error);
+    if (status != GR_OK)
+        return status;
+    status = find_symbol(library, entry, &call->run, error);
+    if (status == GR_OK)
+        status = find_symbol(library, "cub_describe", &call->describe, error);
+    dlclose(library);
+    call->name = entry;
+    return status;
+}

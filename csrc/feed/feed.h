@@ -1,0 +1,12 @@
+/* Ways to feed a program whose elements lie side by side: where they are, few of them through memory that the
+   device reaches, or many in chunks that are reduced while others are on their way. */
+#ifndef GR_FEED_FEED_H
+#define GR_FEED_FEED_H
+
+#include "feed/flow.h"
+
+/* Reduces what `binding` says, in the way that is best. The result depends on nothing but the elements. */
+gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *binding,
+                  const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error);
+
+#endif

@@ -1,0 +1,124 @@
+#include "program/program.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = 256 };
+
+static size_t round_up(size_t bytes, size_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+void gr_program_begin(gr_program *program) {
+    program->buffer_count = program->step_count = program->place_count = program->param_bytes = 0;
+    program->full = false;
+}
+
+static uint32_t add_buffer(gr_program *program, gr_buffer buffer) {
+    if (program->buffer_count == GR_MOST_BUFFERS) {
+        program->full = true;
+        return 0;
+    }
+    program->buffers[program->buffer_count] = buffer;
+    return (uint32_t)program->buffer_count++;
+}
+
+uint32_t gr_program_input(gr_program *program, uint32_t number) {
+    return add_buffer(program, (gr_buffer){.kind = GR_BUFFER_INPUT, .number = number});
+}
+
+uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes) {
+    return add_buffer(program, (gr_buffer){.kind = kind, .bytes = bytes});
+}
+
+gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes) {
+    if (program->step_count == GR_MOST_STEPS || bytes > GR_PARAM_ROOM - program->param_bytes) {
+        program->full = true; /* the caller goes on with a step that will not run */
+        program->step_count = program->param_bytes = 0;
+    }
+    gr_step *step = &program->steps[program->step_count++];
+    *step = (gr_step){.kind = kind, .params = program->param_bytes, .param_bytes = bytes};
+    memcpy(program->params + step->params, params, bytes);
+    program->param_bytes = round_up(step->params + bytes, 16);
+    return step;
+}
+
+void gr_program_place(gr_program *program, size_t offset, uint32_t buffer, uint64_t byte) {
+    if (program->place_count == GR_MOST_PLACES) {
+        program->full = true;
+        return;
+    }
+    const gr_step *last = &program->steps[program->step_count - 1];
+    program->places[program->place_count++] =
+        (gr_place){.offset = last->params + offset, .buffer = buffer, .byte = byte};
+}
+
+size_t gr_program_pack(const gr_program *program, gr_buffer_kind kind, gr_devptr base, gr_devptr *addresses) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < program->buffer_count; ++i) {
+        if (program->buffers[i].kind != kind)
+            continue;
+        addresses[i] = base + bytes;
+        bytes += round_up(program->buffers[i].bytes, ALIGNMENT);
+    }
+    return bytes;
+}
+
+void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devptr output,
+                     gr_devptr *addresses) {
+    for (size_t i = 0; i < program->buffer_count; ++i) {
+        const gr_buffer *buffer = &program->buffers[i];
+        if (buffer->kind == GR_BUFFER_INPUT)
+            addresses[i] = inputs[buffer->number];
+        else if (buffer->kind == GR_BUFFER_OUTPUT && output != 0)
+            addresses[i] = output;
+    }
+}
+
+/* All buffers of a kind in one piece of memory. */
+static gr_status take_together(gr_device *device, const gr_program *program, gr_buffer_kind kind,
+                               gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
+    const size_t bytes = gr_program_pack(program, kind, 0, addresses);
+    if (bytes == 0)
+        return GR_OK;
+    gr_memory *memory = &rooms->held[rooms->count];
+    const gr_status status = gr_memory_take(&device->shelf, bytes, kind == GR_BUFFER_CLEAN, memory, error);
+    if (status == GR_OK) {
+        ++rooms->count;
+        gr_program_pack(program, kind, memory->address, addresses);
+    }
+    return status;
+}
+
+/* Each buffer on its own, where the backend then sees who leaves it. */
+static gr_status take_apart(gr_device *device, const gr_program *program, gr_buffer_kind kind,
+                            gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
+    gr_status status = GR_OK;
+    for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
+        const gr_buffer *buffer = &program->buffers[i];
+        if (buffer->kind != kind)
+            continue;
+        gr_memory *memory = &rooms->held[rooms->count];
+        status = gr_memory_take(&device->shelf, buffer->bytes, kind == GR_BUFFER_CLEAN, memory, error);
+        if (status == GR_OK) {
+            ++rooms->count;
+            addresses[i] = memory->address;
+        }
+    }
+    return status;
+}
+
+gr_status gr_rooms_take(gr_device *device, const gr_program *program, bool output, gr_devptr *addresses,
+                        gr_rooms *rooms, gr_error *error) {
+    static const gr_buffer_kind kinds[] = {GR_BUFFER_CLEAN, GR_BUFFER_TEMPORARY, GR_BUFFER_OUTPUT};
+    gr_status status = GR_OK;
+    rooms->count = 0;
+    for (size_t i = 0; status == GR_OK && i < (output ? 3 : 2); ++i)
+        status = (device->backend->guards ? take_apart : take_together)(device, program, kinds[i], addresses,
+                                                                        rooms, error);
+    return status;
+}
+
+void gr_rooms_give(gr_device *device, gr_rooms *rooms, bool usable) {
+    while (rooms->count > 0)
+        gr_memory_give(&device->shelf, &rooms->held[--rooms->count], usable);
+}

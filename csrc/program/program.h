@@ -1,0 +1,129 @@
+/* A plan as data: buffers, and steps that work on them in order. Planners of all ladders make programs; run.c
+   is where they run, and time.c where they are timed, on any device. */
+#ifndef GR_PROGRAM_PROGRAM_H
+#define GR_PROGRAM_PROGRAM_H
+
+#include "base/source.h"
+#include "device/device.h"
+#include "device/memory.h"
+
+enum {
+    GR_MOST_INPUTS = 8,
+    GR_MOST_BUFFERS = 16,
+    GR_MOST_STEPS = 12,
+    GR_MOST_PLACES = 48,
+    GR_PARAM_ROOM = 4096, /* bytes, for the parameters of all steps */
+};
+
+typedef enum gr_buffer_kind {
+    GR_BUFFER_INPUT,     /* the caller's, which `number` counts */
+    GR_BUFFER_OUTPUT,    /* of the results: the caller's, or for the host */
+    GR_BUFFER_TEMPORARY, /* for the time of the program */
+    GR_BUFFER_CLEAN,     /* the same, but zero before and after it */
+} gr_buffer_kind;
+
+typedef struct gr_buffer {
+    gr_buffer_kind kind;
+    uint32_t number;
+    size_t bytes; /* not of inputs */
+} gr_buffer;
+
+typedef enum gr_step_kind {
+    GR_STEP_LAUNCH,  /* a kernel */
+    GR_STEP_FILL,    /* a few bytes, its parameters, go to the start of a buffer */
+    GR_STEP_LIBRARY, /* a library launches by itself; its parameters are a gr_library_call */
+} gr_step_kind;
+
+typedef struct gr_step {
+    gr_step_kind kind;
+    uint32_t buffer;     /* of a FILL */
+    gr_kernel_id kernel; /* of a LAUNCH; of a LIBRARY the function */
+    gr_kernel *found;    /* takes the place of `kernel` where it is no kernel of the package */
+    uint32_t grid[3], block[3], cluster[3]; /* 0 is as good as 1 */
+    uint32_t shared_bytes;
+    bool overlap; /* as in gr_launch */
+    size_t params, param_bytes;
+} gr_step;
+
+/* Where in the parameters the address of byte `byte` of a buffer goes. */
+typedef struct gr_place {
+    size_t offset;
+    uint32_t buffer;
+    uint64_t byte;
+} gr_place;
+
+typedef struct gr_program {
+    size_t buffer_count, step_count, place_count, param_bytes;
+    bool full; /* something did not fit: running it fails */
+    gr_buffer buffers[GR_MOST_BUFFERS];
+    gr_step steps[GR_MOST_STEPS];
+    gr_place places[GR_MOST_PLACES];
+    _Alignas(16) char params[GR_PARAM_ROOM];
+} gr_program;
+
+/* Making one. Steps are appended; a place belongs to the step appended last, `offset` counts in its
+ * parameters. */
+void gr_program_begin(gr_program *program);
+uint32_t gr_program_input(gr_program *program, uint32_t number);
+uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
+gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
+void gr_program_place(gr_program *program, size_t offset, uint32_t buffer, uint64_t byte);
+
+/* Gives the buffers of one kind addresses one behind the other, from `base` on; returns the bytes they take.
+ */
+size_t gr_program_pack(const gr_program *program, gr_buffer_kind kind, gr_devptr base, gr_devptr *addresses);
+/* Gives every input its address, and the output unless that is 0. */
+void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devptr output,
+                     gr_devptr *addresses);
+
+/* Memory for what a program itself needs, and for its output if `output`; writes to addresses[buffer]. */
+typedef struct gr_rooms {
+    size_t count;
+    gr_memory held[GR_MOST_BUFFERS];
+} gr_rooms;
+
+gr_status gr_rooms_take(gr_device *device, const gr_program *program, bool output, gr_devptr *addresses,
+                        gr_rooms *rooms, gr_error *error);
+void gr_rooms_give(gr_device *device, gr_rooms *rooms, bool usable);
+
+/* Writes one launch a step, whose parameters are put into `params`, program->param_bytes of them. */
+gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
+                             gr_stream stream, gr_launch *launches, char *params, gr_error *error);
+
+/* Puts all steps into a stream, every buffer having its address. */
+gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
+                             gr_stream stream, const gr_interrupt *interrupt, gr_error *error);
+
+/* What a program works on. */
+typedef struct gr_binding {
+    gr_source inputs[GR_MOST_INPUTS];
+    void *host_out; /* room for the results in host memory; NULL: they go to device_out */
+    size_t out_bytes;
+    gr_devptr device_out;
+} gr_binding;
+
+/* Copies what lies in host memory to the device, runs the program in the default stream, and brings back what
+   the host is to have. */
+gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
+                         const gr_interrupt *interrupt, gr_error *error);
+
+/* What is timed: a program on several sets of buffers alike, one after the other, so that none is found in
+ * the L2. */
+typedef struct gr_timing {
+    size_t buffers;
+    const gr_devptr *inputs[2]; /* one a set of buffers; NULL where the program has no such input */
+    const gr_devptr *outs;      /* likewise, or NULL: one room for all */
+    size_t rounds;              /* times round all the sets in one graph */
+    size_t repeats;             /* graph replays, one figure each */
+    size_t launches;            /* how many of the program's first ones are timed; 0: all */
+} gr_timing;
+
+/* GR_ERR_VALUE on a device that has no clock. */
+gr_status gr_program_clock(const gr_device *device, gr_error *error);
+
+/* Writes one figure a repeat, the mean microseconds of the program in that replay, its fills left out.
+   Asks for the clock, too. */
+gr_status gr_program_time(gr_device *device, const gr_program *program, const gr_timing *timing,
+                          double *microseconds, gr_error *error);
+
+#endif

@@ -1,0 +1,98 @@
+#include <string.h>
+
+#include "program/program.h"
+
+static gr_status find_kernel(gr_device *device, const gr_step *step, gr_kernel **out, gr_error *error) {
+    *out = step->found;
+    return step->kind != GR_STEP_LAUNCH || step->found != NULL
+               ? GR_OK
+               : gr_kernels_find(&device->kernels, &step->kernel, out, error);
+}
+
+gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
+                             gr_stream stream, gr_launch *launches, char *params, gr_error *error) {
+    if (program->full)
+        return gr_fail(error, GR_ERR_VALUE, "the plan needs more steps than a program has room for");
+    memcpy(params, program->params, program->param_bytes);
+    for (size_t i = 0; i < program->place_count; ++i) {
+        const gr_place *place = &program->places[i];
+        const uint64_t address = addresses[place->buffer] + place->byte;
+        memcpy(params + place->offset, &address, sizeof address);
+    }
+    for (size_t i = 0; i < program->step_count; ++i) {
+        const gr_step *step = &program->steps[i];
+        const void *own = params + step->params;
+        gr_kernel *kernel;
+        const gr_status status = find_kernel(device, step, &kernel, error);
+        if (status != GR_OK)
+            return status;
+        launches[i] = (gr_launch){
+            .library = step->kind == GR_STEP_LIBRARY ? own : NULL,
+            .kernel = kernel,
+            .grid = {step->grid[0], step->grid[1], step->grid[2]},
+            .block = {step->block[0], step->block[1], step->block[2]},
+            .cluster = {step->cluster[0], step->cluster[1], step->cluster[2]},
+            .shared_bytes = step->shared_bytes,
+            .stream = stream,
+            .overlap = step->overlap,
+            .params = own,
+            .param_bytes = step->param_bytes,
+        };
+    }
+    return GR_OK;
+}
+
+gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
+                             gr_stream stream, const gr_interrupt *interrupt, gr_error *error) {
+    gr_backend *backend = device->backend;
+    gr_launch launches[GR_MOST_STEPS];
+    _Alignas(16) char params[GR_PARAM_ROOM];
+    gr_status status = gr_program_lay_out(device, program, addresses, stream, launches, params, error);
+    for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
+        const gr_step *step = &program->steps[i];
+        status = step->kind == GR_STEP_FILL ? backend->upload(backend, addresses[step->buffer],
+                                                              launches[i].params, step->param_bytes, error)
+                                            : backend->launch(backend, &launches[i], interrupt, error);
+    }
+    return status;
+}
+
+/* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
+   caller's to free, also after a failure. */
+static gr_status bring(gr_backend *backend, const gr_source *source, gr_devptr *owned, gr_devptr *first,
+                       gr_error *error) {
+    *first = source->origin;
+    if (source->host == NULL)
+        return GR_OK;
+    gr_status status = backend->alloc(backend, source->bytes, owned, error);
+    if (status == GR_OK && source->bytes > 0)
+        status = backend->upload(backend, *owned, source->host, source->bytes, error);
+    *first += *owned;
+    return status;
+}
+
+gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
+                         const gr_interrupt *interrupt, gr_error *error) {
+    gr_backend *backend = device->backend;
+    gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0}, owned[GR_MOST_INPUTS] = {0};
+    const bool to_host = binding->host_out != NULL;
+    gr_rooms rooms = {.count = 0};
+    gr_status status = GR_OK;
+    for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
+        const uint32_t number = program->buffers[i].number;
+        if (program->buffers[i].kind == GR_BUFFER_INPUT)
+            status = bring(backend, &binding->inputs[number], &owned[number], &inputs[number], error);
+    }
+    gr_program_bind(program, inputs, binding->device_out, addresses);
+    if (status == GR_OK)
+        status = gr_rooms_take(device, program, to_host, addresses, &rooms, error);
+    if (status == GR_OK)
+        status = gr_program_enqueue(device, program, addresses, 0, interrupt, error);
+    for (size_t i = 0; status == GR_OK && to_host && i < program->buffer_count; ++i)
+        if (program->buffers[i].kind == GR_BUFFER_OUTPUT)
+            status = backend->download(backend, binding->host_out, addresses[i], binding->out_bytes, error);
+    for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
+        backend->free(backend, owned[i]);
+    gr_rooms_give(device, &rooms, status == GR_OK);
+    return status;
+}

@@ -1,0 +1,69 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/program.h"
+
+/* Lays out the program on one set of buffers, and drops its fills and what is not timed. */
+static gr_status lay_out_set(gr_device *device, const gr_program *program, const gr_timing *timing,
+                             size_t set, const gr_devptr *rooms, gr_launch *launches, char *params,
+                             size_t *count, gr_error *error) {
+    const size_t most = timing->launches > 0 ? timing->launches : GR_MOST_STEPS;
+    gr_devptr inputs[GR_MOST_INPUTS] = {0}, addresses[GR_MOST_BUFFERS];
+    gr_launch all[GR_MOST_STEPS];
+    memcpy(addresses, rooms, sizeof addresses);
+    for (size_t i = 0; i < sizeof timing->inputs / sizeof timing->inputs[0]; ++i)
+        inputs[i] = timing->inputs[i] != NULL ? timing->inputs[i][set] : 0;
+    gr_program_bind(program, inputs, timing->outs != NULL ? timing->outs[set] : 0, addresses);
+    *count = 0;
+    const gr_status status = gr_program_lay_out(device, program, addresses, 0, all, params, error);
+    for (size_t i = 0; status == GR_OK && i < program->step_count && *count < most; ++i)
+        if (program->steps[i].kind != GR_STEP_FILL)
+            launches[(*count)++] = all[i];
+    return status;
+}
+
+/* Lays out `rounds` turns over all sets of buffers as one list of launches, and times it. */
+static gr_status time_rounds(gr_device *device, const gr_program *program, const gr_timing *timing,
+                             const gr_devptr *rooms, double *microseconds, gr_error *error) {
+    gr_backend *backend = device->backend;
+    const size_t runs = timing->buffers * timing->rounds;
+    size_t each = program->step_count, total = 0;
+    gr_launch *launches = calloc(runs * each, sizeof *launches);
+    char *params = aligned_alloc(16, runs * program->param_bytes);
+    gr_status status = GR_OK;
+    if (launches == NULL || params == NULL)
+        status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", runs * each);
+    for (size_t i = 0; status == GR_OK && i < runs; ++i, total += each)
+        status = lay_out_set(device, program, timing, i % timing->buffers, rooms, &launches[total],
+                             &params[i * program->param_bytes], &each, error);
+    /* A library loads its kernels at their first launch, which must not be while a graph is captured. */
+    if (status == GR_OK && launches[0].library != NULL)
+        status = backend->launch(backend, &launches[0], NULL, error);
+    if (status == GR_OK)
+        status = backend->time(backend, launches, total, timing->repeats, microseconds, error);
+    for (size_t i = 0; status == GR_OK && i < timing->repeats; ++i)
+        microseconds[i] *= (double)each; /* from the mean of a launch to that of a run */
+    free(params);
+    free(launches);
+    return status;
+}
+
+gr_status gr_program_clock(const gr_device *device, gr_error *error) {
+    if (device->backend->time != NULL)
+        return GR_OK;
+    return gr_fail(error, GR_ERR_VALUE, "device: %s has no clock that means anything; time on a CUDA device",
+                   device->backend->info.name);
+}
+
+gr_status gr_program_time(gr_device *device, const gr_program *program, const gr_timing *timing,
+                          double *microseconds, gr_error *error) {
+    gr_devptr addresses[GR_MOST_BUFFERS] = {0};
+    gr_rooms rooms = {.count = 0};
+    gr_status status = gr_program_clock(device, error);
+    if (status == GR_OK)
+        status = gr_rooms_take(device, program, timing->outs == NULL, addresses, &rooms, error);
+    if (status == GR_OK)
+        status = time_rounds(device, program, timing, addresses, microseconds, error);
+    gr_rooms_give(device, &rooms, status == GR_OK);
+    return status;
+}

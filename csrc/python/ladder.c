@@ -1,0 +1,198 @@
+#include "python/ladder.h"
+
+#include <stdlib.h>
+
+#include "python/args.h"
+#include "python/dtype.h"
+#include "python/errors.h"
+
+enum { REQUIRED = 7 };
+
+static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
+    if (gr_op_find(name, out) && gr_ops[*out].in_set[variant->ops])
+        return 0;
+    PyErr_Format(PyExc_ValueError, "op: %s has no operator '%s'", variant->rung.name, name);
+    return -1;
+}
+
+static int take_request(py_state *state, PyObject *const *args, py_rung_call *out) {
+    gr_error error = {GR_OK, ""};
+    const char *op = py_text_argument(args[1], "op");
+    const char *variant = op == NULL ? NULL : py_text_argument(args[2], "variant");
+    if (variant == NULL)
+        return -1;
+    if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK) {
+        py_raise(state, &error);
+        return -1;
+    }
+    if (find_op(op, out->request.variant, &out->request.op) < 0)
+        return -1;
+    if (py_size_argument(args[3], "block_size", &out->request.block) < 0 ||
+        py_size_argument(args[4], "grid_size", &out->request.grid) < 0)
+        return -1;
+    return py_take_device(state, args[5], args[6], &out->device);
+}
+
+int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out, bool views,
+                      size_t *extra, Py_ssize_t extra_count) {
+    gr_request *request = &out->request;
+    py_operand_clear(&out->source);
+    if (count != REQUIRED + extra_count) {
+        PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd", (Py_ssize_t)REQUIRED + extra_count,
+                     count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < extra_count; ++i) {
+        extra[i] = PyLong_AsSize_t(args[REQUIRED + i]);
+        if (extra[i] == (size_t)-1 && PyErr_Occurred())
+            return -1;
+    }
+    const py_effort effort = views && PyTuple_Check(args[0]) ? PY_TAKE : PY_CONVERT;
+    if (take_request(state, args, out) < 0 ||
+        py_operand_take(state, args[0], effort, effort == PY_TAKE ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a",
+                        &out->source) < 0)
+        return -1;
+    const bool in_order = gr_ops[request->op].result == GR_RESULT_PLACE;
+    if (out->source.owner != NULL && !py_operand_packed(&out->source, in_order) &&
+        py_operand_pack(&out->source) < 0)
+        return -1;
+    request->dtype = out->source.dtype;
+    request->n = py_operand_count(&out->source);
+    if (gr_variant_covers(request->variant, request->op, request->dtype))
+        return 0;
+    PyErr_Format(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[request->op].name,
+                 gr_dtypes[request->dtype].numpy_name);
+    return -1;
+}
+
+PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    py_state *state = PyModule_GetState(module);
+    py_rung_call call;
+    PyObject *answer = NULL;
+    if (py_take_rung_call(state, args, count, &call, true, NULL, 0) < 0)
+        goto cleanup;
+    gr_scalar result = {.bytes = {0}};
+    gr_error error = {GR_OK, ""};
+    PyThreadState *thread = PyEval_SaveThread();
+    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
+    const gr_status status =
+        gr_ladder_run(call.device, &call.request, &call.source.source, &interrupt, &result, &error);
+    PyEval_RestoreThread(thread);
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        goto cleanup;
+    }
+    py_count_run();
+    answer = py_result(state, gr_op_result(call.request.op, call.request.dtype), result);
+cleanup:
+    py_operand_release(&call.source);
+    return answer;
+}
+
+PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MOST = 100000 };
+    py_state *state = PyModule_GetState(module);
+    py_rung_call call;
+    size_t extra[EXTRA];
+    PyObject *first = NULL, *all = NULL, *result = NULL;
+    double *times = NULL;
+    if (py_take_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
+        goto cleanup;
+    for (int i = 0; i < EXTRA; ++i) {
+        if (extra[i] < 1 || extra[i] > MOST) {
+            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu", MOST,
+                         extra[i]);
+            goto cleanup;
+        }
+    }
+    times = calloc(2 * extra[REPEATS], sizeof *times);
+    if (times == NULL) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    const gr_timing timing = {.buffers = extra[BUFFERS], .rounds = extra[ROUNDS], .repeats = extra[REPEATS]};
+    const void *data = (const char *)call.source.source.host + call.source.source.origin;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_ladder_time(call.device, &call.request, data, &timing, times, times + extra[REPEATS], &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK) {
+        py_raise(state, &error);
+        goto cleanup;
+    }
+    first = py_list_of_doubles(times, extra[REPEATS]);
+    all = py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
+    if (first != NULL && all != NULL)
+        result = PyTuple_Pack(2, first, all);
+cleanup:
+    Py_XDECREF(first);
+    Py_XDECREF(all);
+    free(times);
+    py_operand_release(&call.source);
+    return result;
+}
+
+/* The pairs of operator and dtype that a variant covers; NULL stands for the general kernels. */
+static PyObject *coverage(const gr_variant *variant) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
+        const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
+        const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
+        if (variant != NULL ? !gr_variant_covers(variant, op, dtype) : !gr_op_takes(op, dtype))
+            continue;
+        PyObject *pair = Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name);
+        if (pair == NULL || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *block_sizes(const gr_variant *variant) {
+    PyObject *list = PyList_New(0), *tuple = NULL;
+    for (long size = GR_MIN_BLOCK; list != NULL && size <= GR_MAX_BLOCK; size += 32) {
+        if (!gr_variant_takes_block(variant, size))
+            continue;
+        PyObject *number = PyLong_FromLong(size);
+        if (number == NULL || PyList_Append(list, number) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(number);
+    }
+    if (list != NULL)
+        tuple = PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+static PyObject *variant_tuple(const gr_variant *variant) {
+    static const char *const roles[] = {"rung", "side", "study"};
+    PyObject *backends = variant->rung.backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
+                                                                    : Py_BuildValue("(ss)", "cuda", "sim");
+    return Py_BuildValue(
+        "(sssssNNNisOO(II))", variant->rung.name, variant->rung.title, variant->rung.technique,
+        variant->rung.ladder, roles[variant->rung.role], coverage(variant), backends, block_sizes(variant),
+        (int)gr_variant_default_block(variant), variant->rung.file,
+        gr_variant_float_atomics(variant) ? Py_True : Py_False,
+        gr_variant_takes_grid(variant) ? Py_True : Py_False, (unsigned)(variant->rung.capability / 10),
+        (unsigned)(variant->rung.capability % 10));
+}
+
+PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *list = PyList_New((Py_ssize_t)gr_variant_count);
+    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+        PyObject *tuple = variant_tuple(&gr_variants[i]);
+        if (tuple == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+    }
+    return list;
+}
+
+PyObject *py_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return coverage(NULL);
+}

@@ -1,0 +1,25 @@
+/* The methods of the core for the ladder of reductions: its rungs, and what runs one of them. */
+#ifndef GR_PYTHON_LADDER_H
+#define GR_PYTHON_LADDER_H
+
+#include "python/intake/operand.h"
+#include "reduce/ladder/ladder.h"
+
+typedef struct py_rung_call {
+    py_operand source; /* the caller releases it, also after an error */
+    gr_request request;
+    gr_device *device;
+} py_rung_call;
+
+/* Parses (a, op, variant, block_size, grid_size, device_kind, device_index, *extra): the first seven fill
+   `out`, `extra` optional non-negative integers go to extra[]. With `views`, a tuple is a view of device
+   memory whose elements lie side by side. -1 with an exception set. */
+int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out, bool views,
+                      size_t *extra, Py_ssize_t extra_count);
+
+PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_variants(PyObject *module, PyObject *ignored);
+PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
+
+#endif

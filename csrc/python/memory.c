@@ -1,0 +1,155 @@
+#include "python/memory.h"
+
+#include "python/args.h"
+#include "python/errors.h"
+#include "python/intake/operand.h"
+
+static gr_device *device_of(py_state *state, PyObject *kind, PyObject *index) {
+    gr_device *device = NULL;
+    return py_take_device(state, kind, index, &device) < 0 ? NULL : device;
+}
+
+PyObject *py_device_alloc(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    Py_ssize_t bytes;
+    if (!PyArg_ParseTuple(args, "OOn", &kind, &index, &bytes))
+        return NULL;
+    if (bytes < 0) {
+        PyErr_SetString(PyExc_ValueError, "nbytes: expected a size, got a negative number");
+        return NULL;
+    }
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    gr_devptr address = 0;
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = device->backend->alloc(device->backend, (size_t)bytes, &address, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    return PyLong_FromUnsignedLongLong(address);
+}
+
+PyObject *py_device_free(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    unsigned long long address;
+    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address))
+        return NULL;
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS; /* freeing waits for the device, which may be in a host callback */
+    device->backend->free(device->backend, address);
+    Py_END_ALLOW_THREADS;
+    Py_RETURN_NONE;
+}
+
+static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index;
+    unsigned long long address;
+    PyArrayObject *array;
+    if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array))
+        return NULL;
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    /* After the device: while that was looked for, others may have had their way with the array. */
+    if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array))) {
+        PyErr_SetString(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
+        return NULL;
+    }
+    gr_backend *backend = device->backend;
+    gr_error error = {GR_OK, ""};
+    gr_status status = GR_OK;
+    PyObject *pin = py_pin(array);
+    if (pin == NULL)
+        return NULL;
+    void *const data = PyArray_DATA(array);
+    const size_t bytes = (size_t)PyArray_NBYTES(array);
+    Py_BEGIN_ALLOW_THREADS;
+    if (bytes > 0)
+        status = to_device ? backend->upload(backend, address, data, bytes, &error)
+                           : backend->download(backend, data, address, bytes, &error);
+    Py_END_ALLOW_THREADS;
+    Py_DECREF(pin);
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    Py_RETURN_NONE;
+}
+
+PyObject *py_device_write(PyObject *module, PyObject *args) {
+    return copy_bytes(module, args, true);
+}
+
+PyObject *py_device_read(PyObject *module, PyObject *args) {
+    return copy_bytes(module, args, false);
+}
+
+PyObject *py_stream_wait(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index, *handle;
+    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &handle))
+        return NULL;
+    const unsigned long long stream = PyLong_AsUnsignedLongLong(handle);
+    if (PyErr_Occurred()) { /* the driver would follow what is left of a number that does not fit */
+        if (PyErr_ExceptionMatches(PyExc_OverflowError))
+            PyErr_Format(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", handle);
+        return NULL;
+    }
+    gr_device *device = device_of(state, kind, index);
+    if (device == NULL)
+        return NULL;
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = device->backend->wait(device->backend, stream, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    Py_RETURN_NONE;
+}
+
+/* Without that device the function is called all the same: who uses the device next says what is wrong. */
+PyObject *py_call_on(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *index, *function;
+    if (!PyArg_ParseTuple(args, "OO", &index, &function))
+        return NULL;
+    PyObject *kind = PyLong_FromLong(GR_DEVICE_CUDA);
+    if (kind == NULL)
+        return NULL;
+    gr_device *device = device_of(state, kind, index);
+    Py_DECREF(kind);
+    if (device == NULL) {
+        if (!PyErr_ExceptionMatches(state->device_error))
+            return NULL;
+        PyErr_Clear();
+    }
+    gr_error ignored;
+    const bool entered = device != NULL && device->backend->enter(device->backend, &ignored) == GR_OK;
+    PyObject *result = PyObject_CallNoArgs(function);
+    if (entered)
+        device->backend->leave(device->backend);
+    return result;
+}
+
+PyObject *py_pointer_device(PyObject *module, PyObject *pointer) {
+    py_state *state = PyModule_GetState(module);
+    const unsigned long long address = PyLong_AsUnsignedLongLong(pointer);
+    if (PyErr_Occurred())
+        return NULL;
+    int index = 0;
+    gr_error error = {GR_OK, ""};
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_backend_cuda_pointer(address, &index, &error);
+    Py_END_ALLOW_THREADS;
+    if (status != GR_OK)
+        return py_raise(state, &error);
+    return PyLong_FromLong(index);
+}

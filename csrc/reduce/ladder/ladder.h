@@ -1,0 +1,77 @@
+/* The ladder of reductions: the rows of rungs.def, and the program of a call. */
+#ifndef GR_REDUCE_LADDER_LADDER_H
+#define GR_REDUCE_LADDER_LADDER_H
+
+#include "base/limits.h"
+#include "program/program.h"
+#include "reduce/ops.h"
+#include "rungs/rung.h"
+
+typedef enum gr_blocks { GR_BLOCKS_POW2, GR_BLOCKS_WARPS, GR_BLOCKS_NONE } gr_blocks;
+typedef enum gr_grid_rule {
+    GR_GRID_PER_BLOCK,
+    GR_GRID_FIXED,
+    GR_GRID_OCCUPANCY,
+    GR_GRID_HALF,
+    GR_GRID_NONE
+} gr_grid_rule;
+typedef enum gr_shared_rule { GR_SHARED_THREAD, GR_SHARED_RING, GR_SHARED_STATIC } gr_shared_rule;
+typedef enum gr_output_rule { GR_OUTPUT_PARTIALS, GR_OUTPUT_LAST, GR_OUTPUT_ATOMIC } gr_output_rule;
+
+enum { GR_MIN_BLOCK = 64, GR_MAX_BLOCK = 1024, GR_DEFAULT_BLOCK = 256 };
+
+typedef struct gr_variant {
+    gr_rung rung;
+    gr_op_set ops;
+    gr_blocks blocks;
+    gr_grid_rule grid;
+    uint32_t span;
+    uint32_t align;   /* bytes that the address of the first element must be a multiple of */
+    uint32_t cluster; /* the most blocks of one */
+    gr_shared_rule shared;
+    gr_output_rule output;
+} gr_variant;
+
+extern const gr_variant gr_variants[];
+extern const size_t gr_variant_count;
+
+/* GR_ERR_VALUE lists the names. */
+gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error);
+
+/* Whether it has kernels for the operator on elements of this dtype. */
+bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
+bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
+/* 0 where the block size cannot be chosen. */
+int64_t gr_variant_default_block(const gr_variant *variant);
+/* Whether the result in a floating dtype depends on the order in which blocks finish. */
+bool gr_variant_float_atomics(const gr_variant *variant);
+/* Whether the number of blocks may be chosen by the caller. */
+bool gr_variant_takes_grid(const gr_variant *variant);
+
+/* A reduction of n elements side by side, of which the first lies on a boundary of 256 bytes or at `origin`.
+ */
+typedef struct gr_request {
+    const gr_variant *variant;
+    gr_op op;
+    gr_dtype dtype;
+    uint64_t n;
+    int64_t block; /* 0: the default */
+    int64_t grid;  /* 0: chosen here */
+} gr_request;
+
+/* The program: an input, and as output one partial result, which gr_op_finish makes the result of. It is a
+   pure function of its arguments, the same for both backends, so that the simulator runs what the GPU runs.
+   That of a library's rung lacks the function and its memory. */
+gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_program *program,
+                         gr_error *error);
+
+/* Reduces the elements of `source` into `result`, of dtype gr_op_result. */
+gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,
+                        const gr_interrupt *interrupt, gr_scalar *result, gr_error *error);
+
+/* Times the first pass alone and all passes together, on timing->buffers copies of `data`: one figure a
+   repeat each, as gr_program_time. */
+gr_status gr_ladder_time(gr_device *device, const gr_request *request, const void *data,
+                         const gr_timing *timing, double *first_pass, double *all_passes, gr_error *error);
+
+#endif

@@ -1,0 +1,114 @@
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "device/library.h"
+#include "reduce/ladder/ladder.h"
+
+/* Only more threads than the default can need too much. */
+static gr_status check_shared(const gr_variant *variant, const gr_step *first, const gr_device_info *info,
+                              gr_error *error) {
+    const uint32_t granted = info->can.shared_per_block, block = first->block[0];
+    if (first->shared_bytes <= granted) /* later passes take no more */
+        return GR_OK;
+    uint32_t most = block;
+    while (most > 0 &&
+           (!gr_variant_takes_block(variant, most) || (uint64_t)first->shared_bytes * most / block > granted))
+        --most;
+    return gr_fail(error, GR_ERR_VALUE,
+                   "block_size: %u threads of %s take %u bytes of shared memory; a block of %s may have %u, "
+                   "enough for %u threads",
+                   (unsigned)block, variant->rung.name, (unsigned)first->shared_bytes, info->name,
+                   (unsigned)granted, (unsigned)most);
+}
+
+/* Asks the library how much memory its function wants. */
+static gr_status complete_library(gr_device *device, gr_program *program, gr_error *error) {
+    gr_backend *backend = device->backend;
+    gr_step *step = &program->steps[0];
+    gr_library_call *call = (gr_library_call *)(program->params + step->params);
+    gr_status status = gr_library_find(device, step->kernel.entry, call, error);
+    if (status == GR_OK)
+        status = backend->enter(backend, error);
+    if (status != GR_OK)
+        return status;
+    const int code = call->run(0, &call->temp_bytes, 0, 0, call->n, NULL);
+    backend->leave(backend);
+    if (code != 0)
+        return gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->name, call->describe(code));
+    /* With an address of 0 it would only be asked again. */
+    const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
+    const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    gr_program_place(program, offsetof(gr_library_call, temp), temp, 0);
+    return GR_OK;
+}
+
+/* Checks that the device can run the program, and adds what that of a library lacks. */
+static gr_status complete(const gr_request *request, gr_device *device, gr_program *program,
+                          gr_error *error) {
+    const gr_variant *variant = request->variant;
+    const gr_device_info *info = &device->backend->info;
+    const gr_status status = gr_rung_check(&variant->rung, info, error);
+    if (status != GR_OK)
+        return status;
+    if (variant->cluster > 1 && !info->can.clusters)
+        return gr_fail(error, GR_ERR_VALUE, "variant: %s needs clusters of blocks; %s has none",
+                       variant->rung.name, info->name);
+    if (variant->rung.entry == GR_ENTRY_LIBRARY)
+        return complete_library(device, program, error);
+    const gr_step *first = program->steps;
+    return check_shared(variant, first->kind == GR_STEP_FILL ? first + 1 : first, info, error);
+}
+
+static gr_status plan(gr_device *device, const gr_request *request, gr_program *program, gr_error *error) {
+    const gr_status status = gr_ladder_plan(request, &gr_reference_limits, program, error);
+    return status == GR_OK ? complete(request, device, program, error) : status;
+}
+
+gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,
+                        const gr_interrupt *interrupt, gr_scalar *result, gr_error *error) {
+    const gr_variant *variant = request->variant;
+    if (source->host == NULL && source->origin % variant->align != 0)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "a: %s takes device arrays that begin on a %u-byte boundary; 'auto' takes any",
+                       variant->rung.name, (unsigned)variant->align);
+    /* Of a place the position alone, which comes first: what lies behind the element was never written. */
+    const bool is_place = gr_ops[request->op].result == GR_RESULT_PLACE;
+    const size_t bytes = is_place ? sizeof(int64_t) : gr_op_partial_bytes(request->op, request->dtype);
+    const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = bytes};
+    gr_program program;
+    gr_status status = plan(device, request, &program, error);
+    if (status == GR_OK)
+        status = gr_program_run(device, &program, &binding, interrupt, error);
+    if (status == GR_OK)
+        gr_op_finish(request->op, gr_op_partial(request->op, request->dtype), result);
+    return status;
+}
+
+gr_status gr_ladder_time(gr_device *device, const gr_request *request, const void *data,
+                         const gr_timing *timing, double *first_pass, double *all_passes, gr_error *error) {
+    gr_backend *backend = device->backend;
+    const size_t bytes = (size_t)request->n * gr_dtypes[request->dtype].item_bytes;
+    gr_devptr *inputs = calloc(timing->buffers, sizeof *inputs);
+    if (inputs == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu buffers", timing->buffers);
+    gr_timing first = *timing, all = *timing;
+    first.launches = 1;
+    first.inputs[0] = all.inputs[0] = inputs;
+    gr_program program;
+    gr_status status = gr_program_clock(device, error);
+    if (status == GR_OK)
+        status = plan(device, request, &program, error);
+    for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
+        status = backend->alloc(backend, bytes, &inputs[i], error);
+        if (status == GR_OK && bytes > 0)
+            status = backend->upload(backend, inputs[i], data, bytes, error);
+    }
+    if (status == GR_OK)
+        status = gr_program_time(device, &program, &first, first_pass, error);
+    if (status == GR_OK)
+        status = gr_program_time(device, &program, &all, all_passes, error);
+    for (size_t i = 0; i < timing->buffers; ++i)
+        backend->free(backend, inputs[i]);
+    free(inputs);
+    return status;
+}
