@@ -29,6 +29,7 @@ typedef struct fake_cuda_launch {
     bool overlap;          /* may start before the kernel before it ends */
     bool default_stream;   /* else it came from a graph or another stream */
     bool is_flat;          /* a flat kernel, with parameters of its own */
+    bool single_pass;      /* a ladder kernel that writes one result, not one a block */
     gr_flat_params flat;
 } fake_cuda_launch;
 
