@@ -16,6 +16,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from producers import CUDA, CUDA_HOST, Exchange
+from sanitized import forks_beside_threads
 from test_api import python
 
 import gpureduce
@@ -312,3 +313,43 @@ def test_devices_are_asked_what_they_can(library):
     capability = {"FAKE_CUDA_CAPABILITY": "12.0", "FAKE_CUDA_MEMORY": str(2 << 30)}
     run(library, check_less_shared_memory, FAKE_CUDA_SHARED="101376", **capability)
     run(library, check_no_clusters, FAKE_CUDA_CLUSTERS="0", **capability)
+
+
+@pytest.mark.parametrize("failure", [None, "cuInit:1:999"])
+@forks_beside_threads
+def test_a_fork_while_the_driver_initialises(library, failure):
+    """The child learns how that went: what the driver initialised in its parent it cannot use."""
+    done = python(
+        """
+        import ctypes, os, signal, threading, time
+        from gpureduce import _core
+        driver = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"])
+        driver.fake_cuda.restype = ctypes.POINTER(ctypes.c_void_p)
+        calls = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_char_p)(driver.fake_cuda()[3])
+        found = []
+        opener = threading.Thread(target=lambda: found.append(_core.cuda_problem()))
+        opener.start()
+        while calls(b"cuInit") == 0:
+            time.sleep(0.001)
+        assert not found
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            print(_core.cuda_problem(), flush=True)
+            os._exit(0)
+        opener.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print(found[0])
+        """,
+        "-W",
+        "ignore",
+        GPUREDUCE_LIBCUDA=str(library),
+        FAKE_CUDA_INIT_MILLISECONDS="500",
+        **({"FAKE_CUDA_FAIL": failure} if failure else {}),
+    )
+    assert done.returncode == 0, done.stderr
+    child, parent = done.stdout.splitlines()
+    if failure:
+        assert child == "None" and "CUDA_ERROR_UNKNOWN" in parent
+    else:
+        assert "CUDA was initialised in the parent process" in child and parent == "None"

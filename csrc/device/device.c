@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda/driver.h"
 #include "feed/direct.h"
 #include "feed/ring.h"
 
@@ -240,6 +241,7 @@ void gr_registry_hold(gr_registry *registry, bool taken) {
     device_hold(registry->sim, taken);
     for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
         device_hold(registry->cuda[i], taken);
+    gr_cuda_driver_hold(taken);
     if (!taken)
         pthread_mutex_unlock(&registry->lock);
 }

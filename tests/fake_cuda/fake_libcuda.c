@@ -70,7 +70,11 @@ gr_cu_result cuInit(unsigned flags) {
         else
             state.owner = getpid();
     }
-    return end(result);
+    end(result);
+    const char *slow = getenv("FAKE_CUDA_INIT_MILLISECONDS");
+    if (slow)
+        usleep((useconds_t)atoi(slow) * 1000);
+    return result;
 }
 
 static gr_cu_result describe(enum symbol symbol, gr_cu_result which, bool by_name, const char **out) {
