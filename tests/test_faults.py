@@ -80,7 +80,7 @@ def test_each_allocation_fails_once(failing_alloc, pytestconfig):
 def test_without_the_threads_that_were_wanted(few_threads, threads):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", FOLDER / "few_threads.py", str(threads)],
-        env={**os.environ, "LD_PRELOAD": str(few_threads), "GPUREDUCE_SIM_THREADS": "4"},
+        env={**os.environ, "LD_PRELOAD": str(few_threads), "GPUREDUCE_SIM_THREADS": "100"},
         capture_output=True,
         text=True,
         check=False,

@@ -11,7 +11,7 @@
 static int (*real_affinity)(pid_t, size_t, cpu_set_t *);
 static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static atomic_int left = INT_MAX;
-static atomic_int refused;
+static atomic_int started, refused;
 static atomic_bool armed;
 
 __attribute__((constructor)) static void find_the_real_one(void) {
@@ -22,8 +22,12 @@ __attribute__((constructor)) static void find_the_real_one(void) {
 /* From now on; the threads that run already go on. */
 void threads_allow(int count) {
     left = count;
-    refused = 0;
+    started = refused = 0;
     armed = true;
+}
+
+int threads_started(void) {
+    return started;
 }
 
 int threads_refused(void) {
@@ -31,8 +35,10 @@ int threads_refused(void) {
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *arg) {
-    if (atomic_fetch_sub(&left, 1) > 0)
+    if (atomic_fetch_sub(&left, 1) > 0) {
+        ++started;
         return real(thread, attributes, start, arg);
+    }
     ++refused;
     return EAGAIN;
 }

@@ -39,5 +39,10 @@ assert refused(lambda: gpureduce.dot(many, many[::-1], device="sim")) == np.dot(
 assert refused(lambda: gpureduce.max(many, device="sim", progress=progress)) == 1000
 assert steps[-1] == (many.nbytes, many.nbytes)
 
-# A launch of the simulator.
-assert refused(lambda: gpureduce.sum(many, variant="v8", device="sim")) == many.sum()
+# Launches of the simulator, the last with as many threads as the environment says.
+assert refused(lambda: gpureduce.sum(many, variant="v2", device="sim")) == many.sum()
+preloaded.threads_allow(1000)
+some = many[: 200 * 256]  # 200 blocks, then one
+assert gpureduce.sum(some, variant="v2", device="sim") == some.sum()
+found, wanted = preloaded.threads_started() + 1, int(os.environ["GPUREDUCE_SIM_THREADS"])
+assert found == wanted, (found, wanted)
