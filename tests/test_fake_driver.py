@@ -16,10 +16,11 @@ from unittest import mock
 import numpy as np
 import pytest
 from producers import CUDA, CUDA_HOST, Exchange
+from sanitized import forks_beside_threads
 from test_api import python
 
 import gpureduce
-from gpureduce import _core
+from gpureduce import _core, _device_array
 from gpureduce.bench import runner
 
 TESTS = Path(__file__).resolve().parent
@@ -261,6 +262,29 @@ def check_the_default_is_measured():
     assert default["result"] == rung["result"] == default["exact"]
 
 
+def check_less_shared_memory():
+    """Compute capability 12.0 runs kernels for 9.0, but a block has no room for six pieces of 32 KiB."""
+    count = 1 << 28
+    there = _device_array.empty((count,), np.int32, _core.CUDA, 0)
+    some = gpureduce.to_device(HOST, "cuda")
+    assert gpureduce.sum(there) == count * int(np.array(0xA5A5A5A5, np.uint32).view(np.int32))
+    assert gpureduce.sum(HOST, variant="v12", block_size=512, device="cuda") == HOST.sum()
+    refused = "544 threads of v12 take 104448 bytes of shared memory; a block of Fake GPU 0 may have 101376"
+    for array in (HOST, some):
+        with pytest.raises(ValueError, match=f"{refused}, enough for 512 threads"):
+            gpureduce.sum(array, variant="v12", block_size=544, device="cuda")
+    assert gpureduce.sum(some, variant="v11") == HOST.sum()
+    assert all(variant.runs_on("cuda") for variant in gpureduce.variants() if variant.name != "cub")
+
+
+def check_no_clusters():
+    there = gpureduce.to_device(HOST, "cuda")
+    for array in (HOST, there):
+        with pytest.raises(ValueError, match="variant: v11 needs clusters of blocks; Fake GPU 0 has none"):
+            gpureduce.sum(array, variant="v11", device="cuda")
+    assert gpureduce.sum(there, variant="v12") == gpureduce.sum(there) == HOST.sum()
+
+
 @pytest.mark.parametrize(
     "check",
     [
@@ -283,3 +307,49 @@ def test_tensors(library, check):
 def test_calls_of_the_driver_that_fail(library):
     run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
     run(library, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:1:701")
+
+
+def test_devices_are_asked_what_they_can(library):
+    capability = {"FAKE_CUDA_CAPABILITY": "12.0", "FAKE_CUDA_MEMORY": str(2 << 30)}
+    run(library, check_less_shared_memory, FAKE_CUDA_SHARED="101376", **capability)
+    run(library, check_no_clusters, FAKE_CUDA_CLUSTERS="0", **capability)
+
+
+@pytest.mark.parametrize("failure", [None, "cuInit:1:999"])
+@forks_beside_threads
+def test_a_fork_while_the_driver_initialises(library, failure):
+    """The child learns how that went: what the driver initialised in its parent it cannot use."""
+    done = python(
+        """
+        import ctypes, os, signal, threading, time
+        from gpureduce import _core
+        driver = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"])
+        driver.fake_cuda.restype = ctypes.POINTER(ctypes.c_void_p)
+        calls = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_char_p)(driver.fake_cuda()[3])
+        found = []
+        opener = threading.Thread(target=lambda: found.append(_core.cuda_problem()))
+        opener.start()
+        while calls(b"cuInit") == 0:
+            time.sleep(0.001)
+        assert not found
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            print(_core.cuda_problem(), flush=True)
+            os._exit(0)
+        opener.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print(found[0])
+        """,
+        "-W",
+        "ignore",
+        GPUREDUCE_LIBCUDA=str(library),
+        FAKE_CUDA_INIT_MILLISECONDS="500",
+        **({"FAKE_CUDA_FAIL": failure} if failure else {}),
+    )
+    assert done.returncode == 0, done.stderr
+    child, parent = done.stdout.splitlines()
+    if failure:
+        assert child == "None" and "CUDA_ERROR_UNKNOWN" in parent
+    else:
+        assert "CUDA was initialised in the parent process" in child and parent == "None"

@@ -62,6 +62,37 @@ def test_forks_beside_threads_that_work():
     assert done.stdout.split() == ["[0]"], (done.stdout, done.stderr)
 
 
+@pytest.mark.skipif(not HAS_GIL, reason="as above")
+@forks_beside_threads
+def test_forks_beside_threads_that_look_for_a_driver():
+    """A child does so itself, and finds what its parent found: there is none."""
+    done = python(
+        """
+        import os, signal, threading
+        from gpureduce import _core
+        def work():
+            while True:
+                _core.cuda_problem()
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        codes = []
+        for _ in range(100):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(10)
+                problem = _core.cuda_problem()
+                os._exit(0 if problem.startswith("no CUDA driver: /no/such") else 1)
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print(sorted(set(codes)), flush=True)
+        os._exit(0)
+        """,
+        "-W",
+        "ignore",
+        GPUREDUCE_LIBCUDA="/no/such/library.so",
+    )
+    assert done.stdout.split() == ["[0]"], (done.stdout, done.stderr)
+
+
 def test_a_forked_child_reads_its_arrays():
     """Arrays on the simulator are copied with the process: the child changes its own alone."""
     done = python(

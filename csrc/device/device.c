@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda/driver.h"
+
 void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
@@ -85,6 +87,7 @@ void gr_registry_hold(gr_registry *registry, bool taken) {
     device_hold(registry->sim, taken);
     for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
         device_hold(registry->cuda[i], taken);
+    gr_cuda_driver_hold(taken);
     if (!taken)
         pthread_mutex_unlock(&registry->lock);
 }

@@ -81,16 +81,9 @@ gr_status gr_copy_pool_open(size_t threads, gr_copy_pool **out, gr_error *error)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = 0;
-    while (failed == 0 && pool->count < threads) {
-        failed = pthread_create(&pool->threads[pool->count], NULL, work, pool);
-        pool->count += failed == 0;
-    }
+    while (pool->count < threads && pthread_create(&pool->threads[pool->count], NULL, work, pool) == 0)
+        ++pool->count;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed != 0) {
-        gr_copy_pool_close(pool);
-        return gr_fail(error, GR_ERR_MEMORY, "cannot start %zu copy threads: %s", threads, strerror(failed));
-    }
     *out = pool;
     return GR_OK;
 }
@@ -139,7 +132,7 @@ bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds) {
     unsigned *copied = &pool->copied[chunk % pool->job.places];
     int late = 0;
     while (*copied < PIECES && late == 0) {
-        if (pool->chunks <= SHARED_CHUNKS && has_work(pool))
+        if ((pool->count == 0 || pool->chunks <= SHARED_CHUNKS) && has_work(pool))
             copy_next(pool);
         else
             late = pthread_cond_timedwait(&pool->progress, &pool->lock, &until);

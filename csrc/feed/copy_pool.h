@@ -22,6 +22,7 @@ typedef struct gr_copy_job {
     size_t places, place_bytes;
 } gr_copy_job;
 
+/* Has as many of the threads as could be started. Without any, who waits for a chunk copies it. */
 gr_status gr_copy_pool_open(size_t threads, gr_copy_pool **out, gr_error *error);
 void gr_copy_pool_close(gr_copy_pool *pool); /* NULL is allowed */
 

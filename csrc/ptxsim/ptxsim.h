@@ -37,6 +37,7 @@ typedef struct ptx_error {
 
 enum {
     PTX_MAX_SHARED = 232448, /* bytes of a block: 227 KiB, the most on current devices */
+    PTX_HOST_THREADS = 256,  /* the most that a launch makes use of */
 };
 
 typedef struct ptx_module ptx_module;

@@ -1,9 +1,13 @@
 /* What a test can set and ask of the fake CUDA driver (fake_libcuda.c). Environment variables, read at the
    first call of any kind, set the same things for a program that cannot reach the controls:
-     FAKE_CUDA_DEVICES=2  FAKE_CUDA_CAPABILITY=9.0  FAKE_CUDA_MEMORY=1073741824 (bytes a device)
-     FAKE_CUDA_SHARED=101376 (bytes a block may be granted)  FAKE_CUDA_CLUSTERS=0 (none, whatever the
-   capability) FAKE_CUDA_FAIL=cuMemAlloc_v2:2:719   the second call of that symbol fails with 719; ":sticky"
-   at the end leaves the context in that error, as a crashed kernel does */
+     FAKE_CUDA_DEVICES=2
+     FAKE_CUDA_CAPABILITY=9.0
+     FAKE_CUDA_CLUSTERS=0                 no clusters, whatever the capability
+     FAKE_CUDA_SHARED=101376              bytes that a block may be granted
+     FAKE_CUDA_MEMORY=1073741824          bytes of a device
+     FAKE_CUDA_INIT_MILLISECONDS=500      how long cuInit takes
+     FAKE_CUDA_FAIL=cuMemAlloc_v2:2:719   the second call of that symbol fails with 719; ":sticky" at the end
+                                          leaves the context in that error, as a crashed kernel does */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
@@ -29,6 +33,7 @@ typedef struct fake_cuda_launch {
     bool overlap;          /* may start before the kernel before it ends */
     bool default_stream;   /* else it came from a graph or another stream */
     bool is_flat;          /* a flat kernel, with parameters of its own */
+    bool single_pass;      /* a ladder kernel that writes one result, not one a block */
     gr_flat_params flat;
 } fake_cuda_launch;
 

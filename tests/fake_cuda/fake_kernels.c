@@ -73,7 +73,7 @@ void run_kernel(const fake_cuda_launch *launch) {
     bool floats = has_dtype(launch->name, "f32") || has_dtype(launch->name, "f64");
     bool wide = has_dtype(launch->name, "f64") || has_dtype(launch->name, "i64");
     uint64_t in_size = wide ? 8 : 4, out_size = has_dtype(launch->name, "f32") ? 4 : 8;
-    uint64_t partials = add ? 1 : blocks;
+    uint64_t partials = add || launch->single_pass ? 1 : blocks;
     const void *in = launch->n <= UINT64_MAX / 8 ? reach(launch->in, launch->n * in_size) : NULL;
     void *out = reach(launch->out, partials * out_size);
     if (!out || (launch->n && !in))

@@ -70,7 +70,11 @@ gr_cu_result cuInit(unsigned flags) {
         else
             state.owner = getpid();
     }
-    return end(result);
+    end(result);
+    const char *slow = getenv("FAKE_CUDA_INIT_MILLISECONDS");
+    if (slow)
+        usleep((useconds_t)atoi(slow) * 1000);
+    return result;
 }
 
 static gr_cu_result describe(enum symbol symbol, gr_cu_result which, bool by_name, const char **out) {
@@ -472,18 +476,22 @@ gr_cu_result cuLaunchKernelEx(const gr_cu_launch_config *config, gr_cu_function 
         if (cluster[i] && (!state.clusters || grid[i] % cluster[i] || in_cluster - 1 >= 16 ||
                            (in_cluster > 8 && !function->any_cluster)))
             return end(INVALID_CLUSTER);
-    /* One packed buffer: three parameters of a ladder kernel, or those of a flat one. */
+    /* One packed buffer: three parameters of a ladder kernel, five where it has one result, or those of a
+       flat one. */
     const bool is_flat = strncmp(function->name, "flat_", 5) == 0;
     if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
-        extra[4] != GR_CU_LAUNCH_PARAM_END ||
-        *(const size_t *)extra[3] != (is_flat ? sizeof(gr_flat_params) : 24))
+        extra[4] != GR_CU_LAUNCH_PARAM_END || !extra[3])
+        return end(INVALID_VALUE);
+    const size_t bytes = *(const size_t *)extra[3];
+    if (is_flat ? bytes != sizeof(gr_flat_params) : bytes != 24 && bytes != 40)
         return end(INVALID_VALUE);
     const unsigned char *packed = extra[1];
 
     fake_cuda_launch launch = {.shared_bytes = config->shared_bytes,
                                .shared_limit = function->max_dynamic,
                                .overlap = overlap,
-                               .is_flat = is_flat};
+                               .is_flat = is_flat,
+                               .single_pass = bytes == 40};
     memcpy(launch.grid, grid, sizeof launch.grid);
     memcpy(launch.block, block, sizeof launch.block);
     memcpy(launch.cluster, cluster, sizeof launch.cluster);

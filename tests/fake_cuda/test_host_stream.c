@@ -1,7 +1,11 @@
 /* Drives ring.c and direct.c through the CUDA backend and the fake driver: chunks of pageable and of
-   pinned arrays, small arrays and device arrays, and every driver call failing once. Usage: test_host_stream
-   <fake library>. Each case runs in a process of its own. */
+   pinned arrays, small arrays and device arrays, fewer threads than wanted, and every driver call failing
+   once. Usage: test_host_stream <fake library>. Each case runs in a process of its own. */
 #include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +15,7 @@
 
 #include "device/device.h"
 #include "fake_cuda.h"
+#include "feed/copy_pool.h"
 #include "reduce/reduce.h"
 
 #define CHECK(condition)                                                                                     \
@@ -149,6 +154,61 @@ static void run_well(void) {
     check_nothing_left(0);
 }
 
+/* ---- threads that cannot be started ---- */
+
+static atomic_int threads_left = INT_MAX;
+
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                          void *argument) {
+    return atomic_fetch_sub(&threads_left, 1) > 0 ? __real_pthread_create(thread, attributes, start, argument)
+                                                  : EAGAIN;
+}
+
+/* A pool that was to have 8 threads copies two sources, of which the last chunk is short. */
+static void copy_with(int threads) {
+    enum { BYTES = 1000, CHUNKS = 21, PLACES = 4, LENGTH = (CHUNKS - 1) * BYTES + 333 };
+    static char from[2][LENGTH], ring[PLACES * 2 * BYTES];
+    for (int i = 0; i < LENGTH; i++) {
+        from[0][i] = (char)(i % 251);
+        from[1][i] = (char)(i % 241);
+    }
+    gr_error error = {GR_OK, ""};
+    gr_copy_pool *pool = NULL;
+    atomic_store(&threads_left, threads);
+    CHECK(gr_copy_pool_open(8, &pool, &error) == GR_OK);
+    const gr_copy_job job = {{from[0], from[1]}, 2, LENGTH, BYTES, ring, PLACES, 2 * BYTES};
+    for (int times = 0; times < 2; times++) {
+        memset(ring, 0, sizeof ring);
+        gr_copy_pool_start(pool, &job, PLACES);
+        for (int chunk = 0; chunk < CHUNKS; chunk++) {
+            const char *place = ring + chunk % PLACES * 2 * BYTES;
+            const size_t length = chunk == CHUNKS - 1 ? 333 : BYTES;
+            while (!gr_copy_pool_wait(pool, (uint64_t)chunk, 10))
+                continue;
+            for (int i = 0; i < 2; i++)
+                CHECK(memcmp(place + i * BYTES, from[i] + chunk * BYTES, length) == 0);
+            gr_copy_pool_allow(pool, (uint64_t)(chunk + 1 + PLACES));
+        }
+        /* The next one is stopped in the middle. */
+        gr_copy_pool_start(pool, &job, PLACES);
+        while (!gr_copy_pool_wait(pool, 0, 10))
+            continue;
+        gr_copy_pool_stop(pool);
+    }
+    gr_copy_pool_close(pool);
+}
+
+static void run_with_few_threads(void) {
+    for (int threads = 0; threads < 4; threads++)
+        copy_with(threads);
+    copy_with(8);
+    atomic_store(&threads_left, 0);
+    run_well();
+}
+
 /* ---- every driver call fails once ---- */
 
 static const char *const symbols[] = {
@@ -254,6 +314,8 @@ int main(int argc, char **argv) {
 
     const bool well = passes(run_well, NULL, 0);
     printf("%s host_stream\n", well ? "ok  " : "FAIL");
+    const bool few = passes(run_with_few_threads, NULL, 0);
+    printf("%s host_stream_with_few_threads\n", few ? "ok  " : "FAIL");
     const bool failing = every_call_fails();
     printf("%s host_stream_every_call_fails\n", failing ? "ok  " : "FAIL");
     char path[256];
@@ -261,5 +323,5 @@ int main(int argc, char **argv) {
     remove(path);
     remove(folder);
     dlclose(library);
-    return !well || !failing;
+    return !well || !few || !failing;
 }

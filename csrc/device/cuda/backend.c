@@ -78,34 +78,21 @@ static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_e
 
 static void cuda_free(gr_backend *base, gr_devptr address) {
     cuda_backend *self = as_cuda(base);
-    gr_error ignored;
-    if (!address || gr_cuda_enter(self, &ignored) != GR_OK)
-        return;
-    self->driver->free(address);
-    gr_cuda_leave(self, GR_OK, &ignored);
+    if (address)
+        GR_CUDA_RELEASE(self, self->driver->free(address));
 }
 
 static gr_status cuda_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes,
                              gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    if (bytes)
-        status = gr_cuda_check(self->driver, self->driver->upload(to, from, bytes), error,
-                               "copying %zu bytes to cuda:%d", bytes, base->info.index);
-    return gr_cuda_leave(self, status, error);
+    return GR_CUDA_CALL(self, error, bytes ? self->driver->upload(to, from, bytes) : GR_CU_SUCCESS,
+                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
 }
 
 static gr_status cuda_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    if (bytes)
-        status = gr_cuda_check(self->driver, self->driver->download(to, from, bytes), error,
-                               "copying %zu bytes from cuda:%d", bytes, base->info.index);
-    return gr_cuda_leave(self, status, error);
+    return GR_CUDA_CALL(self, error, bytes ? self->driver->download(to, from, bytes) : GR_CU_SUCCESS,
+                        "copying %zu bytes from cuda:%d", bytes, base->info.index);
 }
 
 static gr_status load_image(cuda_backend *self, const gr_image *image, gr_cu_module *out, gr_error *error) {
@@ -149,13 +136,9 @@ static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **
 
 static void cuda_unload(gr_backend *base, gr_module *module) {
     cuda_backend *self = as_cuda(base);
-    gr_error ignored;
     if (!module)
         return;
-    if (gr_cuda_enter(self, &ignored) == GR_OK) {
-        self->driver->module_unload(module->handle);
-        gr_cuda_leave(self, GR_OK, &ignored);
-    }
+    GR_CUDA_RELEASE(self, self->driver->module_unload(module->handle));
     while (module->kernels) {
         gr_kernel *kernel = module->kernels;
         module->kernels = kernel->next;
@@ -286,11 +269,11 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     unsigned count = 0;
     if (launch->overlap)
         attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
+    const uint32_t *cluster = launch->cluster;
     if (cluster_blocks(launch) > 1)
-        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_CLUSTER,
-                                                       .value.cluster = {gr_extent(launch->cluster[0]),
-                                                                         gr_extent(launch->cluster[1]),
-                                                                         gr_extent(launch->cluster[2])}};
+        attributes[count++] = (gr_cu_launch_attribute){
+            .id = GR_CU_LAUNCH_CLUSTER,
+            .value.cluster = {gr_extent(cluster[0]), gr_extent(cluster[1]), gr_extent(cluster[2])}};
     const gr_cu_launch_config config = {
         .grid = {GR_EXTENTS(launch->grid)},
         .block = {GR_EXTENTS(launch->block)},
@@ -317,28 +300,16 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
     return gr_cuda_leave(self, status, error);
 }
 
-static gr_status wait_for_default_stream(cuda_backend *self, gr_error *error) {
-    return gr_cuda_check(self->driver, self->driver->stream_wait(GR_CU_STREAM_LEGACY), error,
-                         "waiting for the work on cuda:%d", self->base.info.index);
-}
-
 static gr_status cuda_sync(gr_backend *base, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    return gr_cuda_leave(self, wait_for_default_stream(self, error), error);
+    return GR_CUDA_CALL(self, error, self->driver->stream_wait(GR_CU_STREAM_LEGACY),
+                        "waiting for the work on cuda:%d", base->info.index);
 }
 
 static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    gr_cu_result result = self->driver->stream_wait(gr_cuda_stream(stream));
-    return gr_cuda_leave(
-        self, gr_cuda_check(self->driver, result, error, "waiting for a stream on cuda:%d", base->info.index),
-        error);
+    return GR_CUDA_CALL(self, error, self->driver->stream_wait(gr_cuda_stream(stream)),
+                        "waiting for a stream on cuda:%d", base->info.index);
 }
 
 /* What one call of `time` holds. */
@@ -425,15 +396,15 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
     cuda_backend *self = as_cuda(base);
     if (count == 0)
         return gr_fail(error, GR_ERR_VALUE, "timing needs at least one launch");
-    gr_status status = gr_cuda_enter(self, error);
+    /* The stream of our own is not ordered with the default stream, where the input may still be on its way.
+     */
+    gr_status status = cuda_sync(base, error);
+    if (status == GR_OK)
+        status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
     timing t = {.driver = self->driver, .name = name_of(&launches[0])};
-    /* The stream of our own is not ordered with the default stream, where the input may still be on its way.
-     */
-    status = wait_for_default_stream(self, error);
-    if (status == GR_OK)
-        status = make_timing(self, &t, launches, count, error);
+    status = make_timing(self, &t, launches, count, error);
     if (status == GR_OK)
         status = timing_check(&t, t.driver->graph_launch(t.exec, t.stream), "warming up", error);
     for (size_t i = 0; i < repeats && status == GR_OK; i++) {

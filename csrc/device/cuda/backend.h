@@ -25,6 +25,23 @@ gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error);
 /* Ends what gr_cuda_enter began; `status` is how the work between them went, and wins. */
 gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error);
 
+/* The status of one call of the driver in the device's context; what comes after `result`, the call, says as
+   for printf what it does. */
+#define GR_CUDA_CALL(self, error, result, ...)                                                               \
+    (gr_cuda_enter(self, error) != GR_OK                                                                     \
+         ? (error)->status                                                                                   \
+         : gr_cuda_leave(self, gr_cuda_check((self)->driver, result, error, __VA_ARGS__), error))
+
+/* A call that releases something, and tells nobody how that went. */
+#define GR_CUDA_RELEASE(self, result)                                                                        \
+    do {                                                                                                     \
+        gr_error ignored_;                                                                                   \
+        if (gr_cuda_enter(self, &ignored_) == GR_OK) {                                                       \
+            (void)(result);                                                                                  \
+            gr_cuda_leave(self, GR_OK, &ignored_);                                                           \
+        }                                                                                                    \
+    } while (0)
+
 extern const gr_stream_ops gr_cuda_stream_ops;
 
 #endif

@@ -16,9 +16,7 @@ static struct {
     pthread_mutex_t lock;
     void *library;
     gr_cuda_driver table;
-    /* The process that initialised the driver, or is doing so; 0 before. Read without the lock, because a
-       child forked in the middle of the initialisation inherits the lock taken. */
-    atomic_int owner;
+    atomic_int owner; /* the process that has the driver initialise itself, or has had it; 0 before */
     bool ready;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -57,9 +55,11 @@ static gr_status initialise(gr_error *error) {
         if (status != GR_OK)
             return status;
     }
+    atomic_store(&driver.owner, gr_process());
     gr_cu_result result = driver.table.init(0);
     if (result == GR_CU_SUCCESS)
         return GR_OK;
+    atomic_store(&driver.owner, 0);
     const char *hint = "";
     if (result == GR_CU_NOT_INITIALIZED)
         hint = " (in a child forked from a process that used CUDA? start it with the spawn method)";
@@ -72,17 +72,17 @@ gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error) {
     if (status != GR_OK)
         return status;
     pthread_mutex_lock(&driver.lock);
-    if (!driver.ready) {
-        atomic_store(&driver.owner, gr_process());
+    if (!driver.ready)
         status = initialise(error);
-        driver.ready = status == GR_OK;
-        if (!driver.ready)
-            atomic_store(&driver.owner, 0);
-    }
+    driver.ready = status == GR_OK;
     pthread_mutex_unlock(&driver.lock);
     if (status == GR_OK)
         *out = &driver.table;
     return status;
+}
+
+void gr_cuda_driver_hold(bool taken) {
+    (taken ? pthread_mutex_lock : pthread_mutex_unlock)(&driver.lock);
 }
 
 gr_status gr_cuda_check_process(gr_error *error) {

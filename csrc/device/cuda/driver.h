@@ -3,6 +3,7 @@
 #ifndef GR_DEVICE_CUDA_DRIVER_H
 #define GR_DEVICE_CUDA_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -86,6 +87,9 @@ typedef struct gr_cuda_driver {
 /* Gives the initialised driver, which stays loaded for good. The library is libcuda.so.1, or the one that the
    environment variable GPUREDUCE_LIBCUDA names. A failure is reported and tried afresh by the next call. */
 gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error);
+
+/* Takes the driver's lock, or gives it back: a child of a fork must not find it taken, nor half a driver. */
+void gr_cuda_driver_hold(bool taken);
 
 /* GR_ERR_DEVICE in a child forked after the driver was initialised: there it must not be called at all. */
 gr_status gr_cuda_check_process(gr_error *error);

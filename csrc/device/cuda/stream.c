@@ -32,11 +32,8 @@ static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_
 
 static void cuda_host_free(gr_backend *base, void *memory) {
     const cuda_backend *self = as_cuda(base);
-    gr_error ignored;
-    if (!memory || gr_cuda_enter(self, &ignored) != GR_OK)
-        return;
-    self->driver->host_free(memory);
-    gr_cuda_leave(self, GR_OK, &ignored);
+    if (memory)
+        GR_CUDA_RELEASE(self, self->driver->host_free(memory));
 }
 
 /* The driver refuses addresses that it does not know, which is the answer and no error. */
@@ -65,13 +62,10 @@ static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_d
 
 static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
     gr_cu_stream stream = NULL;
-    status = gr_cuda_check(self->driver, self->driver->stream_create(&stream, GR_CU_STREAM_NON_BLOCKING),
-                           error, "making a stream on cuda:%d", base->info.index);
-    status = gr_cuda_leave(self, status, error);
+    const gr_status status =
+        GR_CUDA_CALL(self, error, self->driver->stream_create(&stream, GR_CU_STREAM_NON_BLOCKING),
+                     "making a stream on cuda:%d", base->info.index);
     if (status != GR_OK && stream)
         self->driver->stream_destroy(stream);
     if (status == GR_OK)
@@ -81,23 +75,17 @@ static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *er
 
 static void cuda_stream_close(gr_backend *base, gr_stream stream) {
     const cuda_backend *self = as_cuda(base);
-    gr_error ignored;
-    if (stream == 0 || gr_cuda_enter(self, &ignored) != GR_OK)
-        return;
-    self->driver->stream_destroy(gr_cuda_stream(stream));
-    gr_cuda_leave(self, GR_OK, &ignored);
+    if (stream != 0)
+        GR_CUDA_RELEASE(self, self->driver->stream_destroy(gr_cuda_stream(stream)));
 }
 
 /* A gr_event is a CUevent. */
 static gr_status cuda_event_open(gr_backend *base, gr_event **out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
     gr_cu_event event = NULL;
-    status = gr_cuda_check(self->driver, self->driver->event_create(&event, GR_CU_EVENT_NO_TIMING), error,
-                           "making an event on cuda:%d", base->info.index);
-    status = gr_cuda_leave(self, status, error);
+    const gr_status status =
+        GR_CUDA_CALL(self, error, self->driver->event_create(&event, GR_CU_EVENT_NO_TIMING),
+                     "making an event on cuda:%d", base->info.index);
     if (status != GR_OK && event)
         self->driver->event_destroy(event);
     if (status == GR_OK)
@@ -107,44 +95,28 @@ static gr_status cuda_event_open(gr_backend *base, gr_event **out, gr_error *err
 
 static void cuda_event_close(gr_backend *base, gr_event *event) {
     const cuda_backend *self = as_cuda(base);
-    gr_error ignored;
-    if (!event || gr_cuda_enter(self, &ignored) != GR_OK)
-        return;
-    self->driver->event_destroy((gr_cu_event)event);
-    gr_cuda_leave(self, GR_OK, &ignored);
+    if (event)
+        GR_CUDA_RELEASE(self, self->driver->event_destroy((gr_cu_event)event));
 }
 
 static gr_status cuda_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
                            gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    status = gr_cuda_check(self->driver, self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream)),
-                           error, "copying %zu bytes to cuda:%d", bytes, base->info.index);
-    return gr_cuda_leave(self, status, error);
+    return GR_CUDA_CALL(self, error, self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream)),
+                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
 }
 
 static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    status =
-        gr_cuda_check(self->driver, self->driver->event_record((gr_cu_event)event, gr_cuda_stream(stream)),
-                      error, "recording an event on cuda:%d", base->info.index);
-    return gr_cuda_leave(self, status, error);
+    return GR_CUDA_CALL(self, error, self->driver->event_record((gr_cu_event)event, gr_cuda_stream(stream)),
+                        "recording an event on cuda:%d", base->info.index);
 }
 
 static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    status = gr_cuda_check(self->driver,
-                           self->driver->stream_follow(gr_cuda_stream(stream), (gr_cu_event)event, 0), error,
-                           "ordering streams on cuda:%d", base->info.index);
-    return gr_cuda_leave(self, status, error);
+    return GR_CUDA_CALL(self, error,
+                        self->driver->stream_follow(gr_cuda_stream(stream), (gr_cu_event)event, 0),
+                        "ordering streams on cuda:%d", base->info.index);
 }
 
 static gr_status cuda_event_done(gr_backend *base, gr_event *event, bool *done, gr_error *error) {
@@ -162,12 +134,8 @@ static gr_status cuda_event_done(gr_backend *base, gr_event *event, bool *done, 
 
 static gr_status cuda_event_wait(gr_backend *base, gr_event *event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    status = gr_cuda_check(self->driver, self->driver->event_wait((gr_cu_event)event), error,
-                           "waiting for an event on cuda:%d", base->info.index);
-    return gr_cuda_leave(self, status, error);
+    return GR_CUDA_CALL(self, error, self->driver->event_wait((gr_cu_event)event),
+                        "waiting for an event on cuda:%d", base->info.index);
 }
 
 const gr_stream_ops gr_cuda_stream_ops = {

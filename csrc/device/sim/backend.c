@@ -7,8 +7,6 @@
 #include "base/limits.h"
 #include "device/sim/backend.h"
 
-enum { MAX_THREADS = 256 };
-
 typedef struct sim_backend {
     gr_backend base; /* first, so that a gr_backend is one of these */
     ptx_memory *memory;
@@ -83,12 +81,12 @@ unsigned gr_sim_threads(void) {
     const char *text = getenv("GPUREDUCE_SIM_THREADS");
     if (text != NULL && *text != '\0') {
         const long asked = strtol(text, NULL, 10);
-        if (asked >= 1 && asked <= MAX_THREADS)
+        if (asked >= 1 && asked <= PTX_HOST_THREADS)
             return (unsigned)asked;
     }
     cpu_set_t cpus;
     const int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    return count < MAX_THREADS ? (unsigned)count : MAX_THREADS;
+    return count < PTX_HOST_THREADS ? (unsigned)count : PTX_HOST_THREADS;
 }
 
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,

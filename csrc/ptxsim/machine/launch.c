@@ -7,7 +7,7 @@
 #include "diagnostic.h"
 #include "machine/executor.h"
 
-enum { MAX_THREADS = 64, WAIT_NANOSECONDS = 10 * 1000 * 1000 };
+enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
 static ptx_status refuse(const ptx_kernel *kernel, ptx_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -138,7 +138,7 @@ static void wait_for_helpers(ptx_run *run, uint64_t *polled) {
 }
 
 static unsigned thread_count(const ptx_run *run) {
-    unsigned threads = run->config->threads < MAX_THREADS ? run->config->threads : MAX_THREADS;
+    unsigned threads = run->config->threads < PTX_HOST_THREADS ? run->config->threads : PTX_HOST_THREADS;
     if (run->kernel->global_atomics || run->kernel->watches_global || threads < 1)
         return 1;
     return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
@@ -146,8 +146,8 @@ static unsigned thread_count(const ptx_run *run) {
 
 /* With fewer threads than hoped for the grid still gets done. */
 static ptx_status run_grid(ptx_run *run, ptx_error *error) {
-    ptx_worker *workers[MAX_THREADS] = {0};
-    pthread_t threads[MAX_THREADS];
+    ptx_worker *workers[PTX_HOST_THREADS] = {0};
+    pthread_t threads[PTX_HOST_THREADS];
     unsigned started = 1, wanted = thread_count(run);
     ptx_status status = ptx_worker_open(run, true, &workers[0], error);
     if (status != PTX_OK) {
@@ -172,7 +172,7 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     wait_for_helpers(run, &workers[0]->polled);
     for (unsigned i = 1; i < started; i++)
         pthread_join(threads[i], NULL);
-    for (unsigned i = 0; i < MAX_THREADS; i++)
+    for (unsigned i = 0; i < PTX_HOST_THREADS; i++)
         ptx_worker_close(workers[i]);
     if (run->status != PTX_OK && error)
         *error = run->error;
