@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import gpureduce
 from gpureduce import _core
+from gpureduce._device.variants import AUTO, Variant, variants
 
 BACKENDS = ("cuda", "sim")
 HEADING = """# What covers what
@@ -19,7 +19,7 @@ Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) a
 `auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays. A number behind a
 name is the compute capability that it needs on a GPU.
 
-Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants()` and the operators of `auto`;
+Written by `python -m gpureduce.bench.coverage` from `variants()` and the operators of `auto`;
 `tests/test_coverage.py` runs every cell.
 """
 
@@ -28,14 +28,14 @@ def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
     """Return, for each operator and input dtype, the variants that cover them, each with its backends."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for pair in _core.general_coverage():
-        found[pair] = {"auto": BACKENDS}
-    for variant in gpureduce.variants():
+        found[pair] = {AUTO: BACKENDS}
+    for variant in variants():
         for pair in variant.coverage:
             found.setdefault(pair, {})[variant.name] = variant.backends
     return found
 
 
-def _heading(variant: gpureduce.Variant) -> str:
+def _heading(variant: Variant) -> str:
     if variant.capability <= (7, 5):
         return f"`{variant.name}`"
     return f"`{variant.name}` ({'.'.join(map(str, variant.capability))})"
@@ -43,7 +43,7 @@ def _heading(variant: gpureduce.Variant) -> str:
 
 def page() -> str:
     """Return the whole page as Markdown; dtypes that agree in every column share a row."""
-    columns = {"auto": "`auto`", **{variant.name: _heading(variant) for variant in gpureduce.variants()}}
+    columns = {AUTO: f"`{AUTO}`", **{variant.name: _heading(variant) for variant in variants()}}
     rows: dict[tuple[str, str], list[str]] = {}
     for (op, dtype), covered in cells().items():
         row = " | ".join(" ".join(covered.get(name, ())) for name in columns)
