@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpureduce._device.kernels import source_lines
-from gpureduce._profiles import html, text
+from gpureduce._profiles import text
 from gpureduce._profiles.counts import Counts, total
 from gpureduce._profiles.records import KernelProfile, Line, Race
 from gpureduce._profiles.timeline import Timeline
@@ -185,7 +185,9 @@ class Profile:
         return text.summary(self)
 
     def _repr_html_(self) -> str:
-        return html.profile_html(self)
+        from gpureduce._profiles.html import profile_html
+
+        return profile_html(self)
 
 
 @dataclass(frozen=True)
@@ -203,4 +205,6 @@ class Comparison:
         return text.comparison_table(self.left, self.right)
 
     def _repr_html_(self) -> str:
-        return html.comparison_html(self.left, self.right)
+        from gpureduce._profiles.html import comparison_html
+
+        return comparison_html(self.left, self.right)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 
 import numpy as np
 
@@ -121,6 +120,8 @@ class Timeline:
 
     # SVG: threads from left to right, rounds from top to bottom.
     def _repr_html_(self) -> str:
+        from html import escape
+
         rounds, threads = self.states.shape
         width, height = 900, 14
         step = width / threads

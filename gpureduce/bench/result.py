@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._device.variants import variants
-from gpureduce.bench import environment, pictures
+from gpureduce.bench import environment
 
 if TYPE_CHECKING:
     import os
@@ -298,6 +298,8 @@ class BenchResult:
         ValueError
             For a kind that these results do not allow.
         """
+        from gpureduce.bench import pictures
+
         return pictures.plot_result(self, kind, ax, dark)
 
 
