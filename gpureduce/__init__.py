@@ -19,10 +19,16 @@ except ModuleNotFoundError as error:
 
 from typing import TYPE_CHECKING
 
-from gpureduce import numpy_like
-from gpureduce._device_array import DeviceArray, to_device
-from gpureduce._devices import Device, SimulatorWarning, devices, free_memory
-from gpureduce._general import (
+from gpureduce import _former, numpy_like  # noqa: F401
+from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._custom.kernel import ReductionKernel
+from gpureduce._custom.nvrtc import CompileError
+from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
+from gpureduce._device.variants import Variant, ptx, source, variants
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.simulate import simulate
+from gpureduce._profiles.variant import profile
+from gpureduce._reduce.functions import (
     all,
     any,
     argmax,
@@ -39,11 +45,6 @@ from gpureduce._general import (
     reduce,
     sum,
 )
-from gpureduce._nvrtc import CompileError
-from gpureduce._profile import Profile, profile
-from gpureduce._reduction_kernel import ReductionKernel
-from gpureduce._simulate import simulate
-from gpureduce._variants import Variant, ptx, source, variants
 from gpureduce._version import __version__
 
 # These use the names above.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from gpureduce import DeviceError, __version__
 from gpureduce import _commands as commands
 from gpureduce._demo import DTYPES, GPU_SIZE, SIMULATOR_SIZE, run_demo
-from gpureduce._devices import resolve
+from gpureduce._device.devices import resolve
 
 DESCRIPTION = "Reductions of arrays on an NVIDIA GPU or, without one, on a simulator, rung by rung."
 EXAMPLES = """\

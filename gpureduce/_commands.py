@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import gpureduce
-from gpureduce._devices import record as find_device
-from gpureduce._profile_text import metrics
+from gpureduce._device.devices import record as find_device
+from gpureduce._profiles.text import metrics
 from gpureduce.bench.environment import RESULTS
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpureduce import Device, Variant, variants
 from gpureduce import sum as sum_on_device
-from gpureduce._devices import record
+from gpureduce._device.devices import record
 
 GPU_SIZE = 2**22 + 3
 SIMULATOR_SIZE = 2**18 + 3

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gpureduce import _general
 from gpureduce._core import runs as core_runs
-from gpureduce._engine import Options, reduction
-from gpureduce._numpy_rules import NO_VALUE
+from gpureduce._reduce import functions
+from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.options import Options
+from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -85,20 +86,21 @@ def _counted(function: _F) -> _F:
                 _fallbacks += 1
         return result
 
+    counted.__module__ = __name__  # where pickle finds it
     return counted
 
 
-sum = _counted(_general.sum)
-prod = _counted(_general.prod)
-min = amin = _counted(_general.min)
-max = amax = _counted(_general.max)
-mean = _counted(_general.mean)
-any = _counted(_general.any)
-all = _counted(_general.all)
-argmin = _counted(_general.argmin)
-argmax = _counted(_general.argmax)
-count_nonzero = _counted(_general.count_nonzero)
-dot = _counted(_general.dot)
+sum = _counted(functions.sum)
+prod = _counted(functions.prod)
+min = amin = _counted(functions.min)
+max = amax = _counted(functions.max)
+mean = _counted(functions.mean)
+any = _counted(functions.any)
+all = _counted(functions.all)
+argmin = _counted(functions.argmin)
+argmax = _counted(functions.argmax)
+count_nonzero = _counted(functions.count_nonzero)
+dot = _counted(functions.dot)
 
 
 class _Reducer:
@@ -107,12 +109,14 @@ class _Reducer:
     def __init__(self, name: str, op: str) -> None:
         self.__name__ = name
         self._op = op
-        # Its own wrapper, so that it counts like the functions.
-        self.reduce = _counted(self.reduce)
+
+    def __reduce__(self) -> str:
+        return self.__name__  # as NumPy's ufuncs: a copy is the thing itself
 
     def __repr__(self) -> str:
         return f"<gpureduce.numpy_like.{self.__name__}>"
 
+    @_counted
     def reduce(
         self,
         array: ArrayLike,

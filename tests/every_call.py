@@ -14,7 +14,8 @@ from producers import CUDA, Carrier, Exchange, Exporter, Interface
 from thread_count import join_to_its_end
 
 import gpureduce
-from gpureduce import _core, _device_array, numpy_like
+from gpureduce import _core, numpy_like
+from gpureduce._arrays import device_array, foreign
 
 SIM = {"device": "sim"}
 ERRORS = (
@@ -78,7 +79,7 @@ def stop(done, total):
 
 def drop_interface_view():
     entries = {"data": (0x7000, False), "shape": (2**62, 4)}
-    _device_array.as_view(Interface(**entries))
+    foreign.as_view(Interface(**entries))
 
 
 def drop_capsule(versioned):
@@ -205,7 +206,7 @@ def options():
         "complex": call(total, vector.astype(np.complex64), **SIM),
         "to_device and back": lambda: copy(matrix, "sim").numpy(),
         "to_device of objects": call(copy, objects, "sim"),
-        "to_device without room": call(_device_array.empty, (2**60,), np.dtype(np.int8), _core.SIM, 0),
+        "to_device without room": call(device_array.empty, (2**60,), np.dtype(np.int8), _core.SIM, 0),
         "copy of device array": lambda: on_device.__reduce__()[1],
     }
 
@@ -268,7 +269,7 @@ def taken(thing):
         mock.patch.object(_core, "pointer_device", lambda address: 0),
         mock.patch.object(_core, "stream_wait", lambda kind, index, stream: None),
     ):
-        view = _device_array.as_view(thing)
+        view = foreign.as_view(thing)
     return _core.general(view.view_tuple(), "sum", (0, 1), None, None, None, _core.SIM, 0, None)
 
 

@@ -92,6 +92,32 @@ def test_the_ladder_is_complete_and_in_order():
     assert isinstance(VARIANTS, tuple)
 
 
+def test_ladders():
+    """A name is enough to find a variant, whatever its ladder."""
+    ladders = list(dict.fromkeys(variant.ladder for variant in VARIANTS))
+    assert ladders == ["reduction"]
+    by_ladder = [variant for ladder in ladders for variant in gpureduce.variants(ladder)]
+    assert by_ladder == sorted(VARIANTS, key=lambda variant: ladders.index(variant.ladder))
+    for ladder in ladders:
+        assert {variant.ladder for variant in gpureduce.variants(ladder=ladder)} == {ladder}
+    assert gpureduce.variants(None) == VARIANTS
+    names = [variant.name for variant in VARIANTS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("ladder", "error", "message"),
+    [
+        ("stairs", ValueError, "ladder: unknown ladder 'stairs'; expected one of reduction"),
+        ("", ValueError, "ladder: unknown ladder ''"),
+        (3, TypeError, "ladder: expected str or None, got int"),
+    ],
+)
+def test_unknown_ladders(ladder, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        gpureduce.variants(ladder)
+
+
 @every_variant
 def test_variant_record(variant):
     assert isinstance(variant, gpureduce.Variant)
@@ -229,6 +255,46 @@ def test_errors():
         assert str(pickle.loads(pickle.dumps(error("text")))) == "text"
 
 
+# What pickles named before modules moved into folders.
+FORMER = {
+    "_counts": ["Counts"],
+    "_device_array": ["DeviceArray", "to_device"],
+    "_devices": ["Device", "SimulatorWarning", "devices", "free_memory"],
+    "_general": [
+        *("sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"),
+        *("argmin", "argmax", "count_nonzero", "dot", "reduce"),
+    ],
+    "_nvrtc": ["CompileError"],
+    "_profile": [
+        *("Access", "Comparison", "Instruction", "KernelProfile", "Line", "Profile", "Race", "Round"),
+        "profile",
+    ],
+    "_reduction_kernel": ["CacheInfo", "ReductionKernel"],
+    "_simulate": ["simulate"],
+    "_timeline": ["Timeline"],
+    "_variants": ["Variant", "ptx", "source", "variants"],
+    "bench.result": ["BenchResult"],
+    "bench.tree": ["Addition"],
+}
+
+
+@pytest.mark.parametrize(("module", "name"), [(key, name) for key in FORMER for name in FORMER[key]])
+def test_pickles_of_old_find_what_has_moved(module, name):
+    found = pickle.loads(f"cgpureduce.{module}\n{name}\n.".encode())
+    assert found.__name__ == name
+    assert found is getattr(gpureduce, name, found)
+    assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_a_pickle_of_old():
+    """Of a Device, as protocol 0 wrote it before its module moved."""
+    record = gpureduce.devices()[-1]
+    text = pickle.dumps(record, 0).decode()
+    assert text.count(type(record).__module__) == 1
+    old = text.replace(type(record).__module__, "gpureduce._devices").encode()
+    assert pickle.loads(old) == record
+
+
 def test_docstrings():
     for name in PUBLIC - {"__version__"}:
         thing = getattr(gpureduce, name)
@@ -266,6 +332,41 @@ def test_stubs_name_what_is_there(stub):
             stubbed.add(node.target.id)
     there = {name for name in vars(module) if not name.startswith("__")}
     assert stubbed == there
+
+
+# The way of a call
+
+
+def python_calls(call):
+    """Return the names of all Python functions that a call goes through."""
+    names = []
+
+    def note(frame, event, _):
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    call()  # kernels are loaded then, and the default device is known
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names[1:]  # without that of `call` itself
+
+
+def test_few_python_calls_lead_to_the_core(device):
+    array = np.arange(1000, dtype=np.float32)
+    there = gpureduce.to_device(array, device)
+    for most, call in (
+        (15, lambda: gpureduce.sum(array, variant="v7", device=device)),
+        (2, lambda: gpureduce.sum(array, device=device)),
+        (2, lambda: gpureduce.argmax(array, device=device)),
+        (1, lambda: gpureduce.sum(there)),
+        (23, lambda: gpureduce.sum(there, variant="v7")),
+        (25, lambda: gpureduce.sum(array.reshape(10, 100), axis=0, device=device)),
+    ):
+        names = python_calls(call)
+        assert 0 < len(names) <= most, names
 
 
 # Import and the default device

@@ -9,7 +9,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._devices import resolve
+from gpureduce._device.devices import resolve
 
 
 class Reductions:

@@ -24,7 +24,8 @@ from interpreter import HAS_GIL
 from producers import CUDA, Exchange, Producer
 
 import gpureduce
-from gpureduce import _core, _device_array
+from gpureduce import _core
+from gpureduce._arrays import foreign
 
 # What a call may raise. A SystemError is a defect of the core, and so is a plain RuntimeError.
 CLEAN = (
@@ -157,7 +158,7 @@ def test_cuda_array_interfaces(cases, monkeypatch):
                 given_entries["strides"] = tuple(strides[: len(shape) if isinstance(shape, tuple) else 4])
         thing = type("Thing", (), {"__cuda_array_interface__": given_entries})()
         try:
-            view = _device_array.as_view(thing)
+            view = foreign.as_view(thing)
         except CLEAN:
             return
         if view is not None:
@@ -265,7 +266,7 @@ def test_dlpack_capsules(cases, monkeypatch):
         try:
             for _ in range(1 + f["twice"]):
                 with contextlib.suppress(*CLEAN):
-                    view = _device_array.as_view(thing)
+                    view = foreign.as_view(thing)
             if view is not None:
                 nonlocal read
                 read += 1

@@ -13,8 +13,10 @@ import pytest
 from producers import CPU, CUDA, DELETER, DTYPES, EXTENSION, Carrier, Managed, Versioned, api, numbers
 
 import gpureduce
-from gpureduce import _core, _device_array
-from gpureduce._device_array import DeviceArray, as_view, empty, to_device
+from gpureduce import _core
+from gpureduce._arrays import device_array
+from gpureduce._arrays.device_array import DeviceArray, empty, to_device
+from gpureduce._arrays.foreign import as_view
 
 pytestmark = pytest.mark.core
 
@@ -125,12 +127,12 @@ def test_no_silent_copy_to_numpy(device):
 @pytest.mark.parametrize("shape", [(-1,), (2, -3)])
 def test_negative_shape(shape, device):
     with pytest.raises(ValueError, match="negative"):
-        empty(shape, "f4", *_device_array.resolve(device))
+        empty(shape, "f4", *device_array.resolve(device))
 
 
 def test_huge_shape(device):
     with pytest.raises(ValueError, match="too large"):
-        empty((2**40, 2**40), "f4", *_device_array.resolve(device))
+        empty((2**40, 2**40), "f4", *device_array.resolve(device))
 
 
 def test_to_device_of_device_array(device, monkeypatch):
@@ -140,7 +142,7 @@ def test_to_device_of_device_array(device, monkeypatch):
         to_device(array, "cuda:63")
     with monkeypatch.context() as patch:
         patch.setattr(
-            _device_array, "resolve", lambda device: pytest.fail("the default device does not matter")
+            device_array, "resolve", lambda device: pytest.fail("the default device does not matter")
         )
         assert to_device(array) is array
 

@@ -13,7 +13,8 @@ from test_interop import CuPy, Torch, numbers
 
 import gpureduce
 from gpureduce import DeviceError
-from gpureduce._device_array import DeviceArray, as_view, to_device
+from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._arrays.foreign import as_view
 
 pytestmark = pytest.mark.gpu
 

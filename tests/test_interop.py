@@ -10,7 +10,8 @@ from producers import Versioned, api
 from waiting import soon
 
 import gpureduce
-from gpureduce._device_array import DeviceArray, as_view, to_device
+from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._arrays.foreign import as_view
 
 pytestmark = pytest.mark.gpu
 

@@ -9,7 +9,7 @@ import reference
 from test_api import python
 
 import gpureduce
-from gpureduce._device_array import DeviceArray
+from gpureduce._arrays.device_array import DeviceArray
 
 VARIANTS = [variant for variant in gpureduce.variants() if variant.role != "study"]
 every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)

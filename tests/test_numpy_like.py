@@ -1,6 +1,9 @@
 """The shim: NumPy's names, no arithmetic by NumPy, and a counter that would show it."""
 
+import copy
 import inspect
+import multiprocessing
+import pickle
 import sys
 import threading
 
@@ -153,6 +156,28 @@ def test_numpy_reduces_nothing(name, device):
     if name in ("sum", "prod", "mean"):
         for arguments in ({"dtype": np.int16}, {"where": NUMBERS > 0}):
             assert reductions_by_numpy(lambda a=arguments: function(NUMBERS, device=device, **a)) == []
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "dot", "fallbacks", *REDUCERS])
+def test_copies_and_pickles_are_the_thing_itself(name):
+    thing = getattr(xp, name)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(thing, protocol)) is thing
+    assert copy.copy(thing) is thing and copy.deepcopy(thing) is thing
+    if name in REDUCERS:
+        assert pickle.loads(pickle.dumps(thing.reduce)) == thing.reduce
+
+
+def test_other_processes_take_them(device):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for function, wanted in (
+            (xp.sum, NUMBERS.sum()),
+            (xp.argmax, NUMBERS.argmax()),
+            (xp.maximum.reduce, NUMBERS.max(axis=0)),
+        ):
+            assert_same(pool.apply(function, (NUMBERS,), {"device": device}), wanted)
+        add = pool.apply(copy.copy, (xp.add,))
+    assert add is xp.add
 
 
 def test_the_counter_counts(monkeypatch):

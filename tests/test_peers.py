@@ -2,8 +2,9 @@
 
 import json
 
+from gpureduce.bench import peers_table as table
 from gpureduce.bench.peers import __main__ as peers
-from gpureduce.bench.peers import contenders, table
+from gpureduce.bench.peers import contenders
 
 
 def row(op, dtype, n, us, offset=0, **others):

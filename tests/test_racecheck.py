@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce import _profile
+from gpureduce._profiles import observed
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "build_support"))
@@ -199,7 +199,7 @@ def flat_launch(kernel, values, text=None):
         text, kernel, (3, 1, 1), (block, 1, 1), one, params, places, shared, True, 0
     )
     assert problem is None
-    return out, _profile.kernel_profiles(launches, "", 0)[0].races
+    return out, observed.kernel_profiles(launches, "", 0)[0].races
 
 
 @pytest.mark.parametrize("kernel", ["flat_sum", "ring_sum"])

@@ -19,7 +19,10 @@ import numpy_oracle as oracle
 import pytest
 
 import gpureduce
-from gpureduce import ReductionKernel, _core, _devices, _nvrtc, _reduction_kernel
+from gpureduce import ReductionKernel, _core
+from gpureduce._custom import kernel as custom
+from gpureduce._custom import nvrtc
+from gpureduce._device import devices
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, 70001)
@@ -37,7 +40,7 @@ def kept_kernels(tmp_path_factory):
 def fresh(monkeypatch, tmp_path):
     """Nothing compiled yet; returns the folder for what will be."""
     monkeypatch.setenv("GPUREDUCE_CACHE_DIR", str(tmp_path / "kernels"))
-    monkeypatch.setattr(_reduction_kernel, "_kernels", {})
+    monkeypatch.setattr(custom, "_kernels", {})
     return tmp_path / "kernels"
 
 
@@ -647,7 +650,7 @@ def test_where_kernels_are_found(device, fresh):
     twin = norm2()
     twin(x, device=device)
     assert twin.cache_info() == (0, 0, 1)
-    _reduction_kernel._kernels.clear()
+    custom._kernels.clear()
     twin = norm2()
     assert twin(x, device=device) == kernel(x, device=device)
     assert twin.cache_info() == (0, 1, 0)
@@ -668,8 +671,8 @@ def test_all_that_is_given_is_in_the_key(device, fresh):
 def test_another_compiler_compiles_again(device, fresh, monkeypatch):
     x = whole_numbers(50)
     quick()(x, x, device=device)
-    _reduction_kernel._kernels.clear()
-    monkeypatch.setattr(_nvrtc.library(), "version", (12, 99))
+    custom._kernels.clear()
+    monkeypatch.setattr(nvrtc.library(), "version", (12, 99))
     kernel = quick()
     kernel(x, x, device=device)
     assert kernel.cache_info() == (1, 0, 0)
@@ -690,7 +693,7 @@ def test_a_damaged_file_is_compiled_again(device, fresh):
     for damage, text in damaged.items():
         file.write_text(text, "latin-1")
         for found in ((1, 0, 0), (0, 1, 0)):
-            _reduction_kernel._kernels.clear()
+            custom._kernels.clear()
             kernel = quick()
             assert kernel(x, x, device=device) == wanted, damage
             assert kernel.cache_info() == found, damage
@@ -708,22 +711,22 @@ def test_which_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GPUREDUCE_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert _nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
+    assert nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/to/nothing")
-    assert _nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
+    assert nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
     monkeypatch.setenv("XDG_CACHE_HOME", "/var/xdg")
-    assert _nvrtc.cache_folder() == Path("/var/xdg/gpureduce")
+    assert nvrtc.cache_folder() == Path("/var/xdg/gpureduce")
     monkeypatch.setenv("GPUREDUCE_CACHE_DIR", "mine")
-    assert _nvrtc.cache_folder() == Path("mine")
+    assert nvrtc.cache_folder() == Path("mine")
 
 
 def test_the_oldest_kernels_are_unloaded(device, fresh, monkeypatch):
-    monkeypatch.setattr(_reduction_kernel, "_KEPT", 2)
+    monkeypatch.setattr(custom, "_KEPT", 2)
     x = whole_numbers(50, "float64")
     kernels = [total("T x, int32 w", map_expr=f"{i} * x") for i in range(4)]
     for _ in range(2):  # those in use go on working
         assert [kernel(x, 1, device=device) for kernel in kernels] == [i * x.sum() for i in range(4)]
-    assert len(_reduction_kernel._kernels) == 2
+    assert len(custom._kernels) == 2
 
 
 def test_threads_compile_once(device, fresh):
@@ -776,8 +779,8 @@ def test_a_forked_child_can_compile():
     """Even if it was made while another thread was compiling."""
     code = f"""{DEFINITION}
 import os
-from gpureduce import _reduction_kernel
-_reduction_kernel._lock.acquire()
+from gpureduce._custom import kernel
+kernel._lock.acquire()
 child = os.fork()
 if child == 0:
     os._exit(0 if norm2([3.0, 4.0], device="sim") == 5 else 1)
@@ -797,7 +800,7 @@ def test_without_nvrtc(device, fresh, monkeypatch, missing):
         monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", find)
     else:
         monkeypatch.setitem(sys.modules, missing, None)
-    _nvrtc.library.cache_clear()
+    nvrtc.library.cache_clear()
     kernel = norm2()
     with pytest.raises(ImportError, match=r"NVRTC: pip install 'gpureduce\[nvrtc\]'"):
         kernel([3.0, 4.0], device=device)
@@ -809,7 +812,7 @@ def test_without_nvrtc(device, fresh, monkeypatch, missing):
 
 
 def test_the_core_checks_what_it_is_handed():
-    ptx, _ = _nvrtc.compiled("total", *program())
+    ptx, _ = nvrtc.compiled("total", *program())
     kernels = _core.custom_load("total", ptx, _core.SIM, 0)
     x, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.empty(2, np.float32)
     _core.custom_run(kernels, (x,), False, True, (1,), out)
@@ -841,8 +844,8 @@ def test_the_core_checks_what_it_is_handed():
 
 def program():
     kernel = total()
-    types = _reduction_kernel.Types(("float32",), (False,), "float32", True)
-    return (_reduction_kernel.source("total", kernel._inputs, kernel._out, kernel._expressions, types),)
+    types = custom.Types(("float32",), (False,), "float32", True)
+    return (custom.source("total", kernel._inputs, kernel._out, kernel._expressions, types),)
 
 
 # Beside CuPy, and in the README
@@ -871,7 +874,7 @@ def test_like_cupy(axis):
 
 
 def test_the_example_of_the_readme(device, monkeypatch):
-    monkeypatch.setattr(_devices, "default", _devices.resolve(device))
+    monkeypatch.setattr(devices, "default", devices.resolve(device))
     readme = ROOT / "README.md"
     if not readme.exists():
         pytest.skip("no README beside the tests")

@@ -7,7 +7,7 @@ import pytest
 
 import gpureduce
 from gpureduce.bench import accuracy, tables
-from gpureduce.bench.peers import table
+from gpureduce.bench import peers_table as table
 
 ROOT = Path(__file__).resolve().parent.parent
 

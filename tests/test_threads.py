@@ -13,7 +13,8 @@ from sanitized import forks_beside_threads
 from test_api import python
 
 import gpureduce
-from gpureduce import _core, _nvrtc
+from gpureduce import _core
+from gpureduce._custom import nvrtc
 
 THREADS = 16
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
@@ -45,7 +46,7 @@ def exchanged(placed):
 
 def can_compile():
     try:
-        _nvrtc.library()
+        nvrtc.library()
     except ImportError:
         return False
     return True

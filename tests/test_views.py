@@ -24,7 +24,8 @@ from producers import (
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._device_array import as_view, to_device
+from gpureduce._arrays.device_array import to_device
+from gpureduce._arrays.foreign import as_view
 
 pytestmark = pytest.mark.core
 

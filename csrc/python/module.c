@@ -12,6 +12,7 @@
 #include "python/ladder.h"
 #include "python/memory.h"
 #include "python/profile.h"
+#include "python/tables.h"
 #include "reduce/custom/params.h"
 
 static py_state *state_of(PyObject *module) {
@@ -189,6 +190,7 @@ static PyMethodDef methods[] = {
     {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
      "cuda_problem() -> why there is no CUDA device, or None"},
+    {"dtypes", py_dtypes, METH_NOARGS, "dtypes() -> a tuple for each dtype"},
     {"variants", py_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
     {"general_coverage", py_general_coverage, METH_NOARGS,
      "general_coverage() -> the pairs of operator and dtype that general takes"},

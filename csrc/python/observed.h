@@ -6,7 +6,7 @@
 
 #include "program/profile.h"
 
-/* A list with a tuple for each launch; _profile.py knows their fields. */
+/* A list with a tuple for each launch; gpureduce/_profiles/observed.py knows their fields. */
 PyObject *py_observed_list(const gr_profile *profile);
 
 #endif

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import gpureduce
+from gpureduce._device.variants import variants as all_variants
+from gpureduce._reduce import functions
 from gpureduce.bench import environment
 
 CASES = ("uniform", "lognormal", "alternating", "ones", "ascending", "descending")
@@ -42,7 +43,7 @@ def measure(n: int, draws: int, variants: list[str], device: str) -> Iterator[di
         for seed in range(1 if case == "ones" else draws):
             array = draw(case, n, seed)
             exact = math.fsum(array)
-            sums = {name: gpureduce.sum(array, variant=name, device=device) for name in variants}
+            sums = {name: functions.sum(array, variant=name, device=device) for name in variants}
             for name, value in {"numpy": np.sum(array), **sums}.items():
                 errors[name] = max(errors[name], abs(float(value) - exact) / abs(exact))
         yield {"case": case, "n": array.size, "relative_error": errors}
@@ -61,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     device = environment.find_device(options.device)
     names = ["auto"] + [
         variant.name
-        for variant in gpureduce.variants()
+        for variant in all_variants()
         if variant.role != "study" and not variant.float_atomics and variant.runs_on(device)
     ]
     record = environment.header(device)

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import gpureduce
 from gpureduce import _core
-from gpureduce import _numpy_rules as rules
-from gpureduce._device_array import DeviceArray, empty
-from gpureduce._devices import resolve
+from gpureduce._arrays.device_array import DeviceArray, empty, to_device
+from gpureduce._device.devices import resolve
+from gpureduce._rules import arguments as rules
+from gpureduce._rules.dtypes import core_dtype
 from gpureduce.bench import environment
 from gpureduce.bench.environment import ROTATION_BYTES
 
@@ -55,12 +55,12 @@ class Buffers:
         self.kind, self.index = resolve(device)
         self.dtype = data.dtype
         count = max(2, math.ceil(ROTATION_BYTES / data.nbytes))
-        self.arrays = [gpureduce.to_device(data, device) for _ in range(count)]
+        self.arrays = [to_device(data, device) for _ in range(count)]
         self.rounds = max(1, LAUNCHES // count)
 
     def results(self, kept: tuple[int, ...], op: str) -> list[DeviceArray]:
         """Return a place for the results of a reduction of each copy."""
-        dtype = rules.core_dtype(op, self.dtype)
+        dtype = core_dtype(op, self.dtype)
         return [empty(kept, dtype, self.kind, self.index) for _ in self.arrays]
 
     def sources(self, shape: tuple[int, ...]) -> tuple:
@@ -120,7 +120,7 @@ def measure(
 ) -> Iterator[dict]:
     """Yield a row for each case; `ratio` is flat bandwidth over this one, of all bytes read and written."""
     item = buffers.dtype.itemsize
-    out_item = rules.core_dtype(op, buffers.dtype).itemsize
+    out_item = core_dtype(op, buffers.dtype).itemsize
     flat: dict[int, float] = {}
     for shape, axes in cases:
         n = math.prod(shape)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import gpureduce
 from gpureduce import _core
+from gpureduce._device.variants import AUTO, Variant, variants
 
 BACKENDS = ("cuda", "sim")
 HEADING = """# What covers what
@@ -28,14 +28,14 @@ def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
     """Return, for each operator and input dtype, the variants that cover them, each with its backends."""
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for pair in _core.general_coverage():
-        found[pair] = {"auto": BACKENDS}
-    for variant in gpureduce.variants():
+        found[pair] = {AUTO: BACKENDS}
+    for variant in variants():
         for pair in variant.coverage:
             found.setdefault(pair, {})[variant.name] = variant.backends
     return found
 
 
-def _heading(variant: gpureduce.Variant) -> str:
+def _heading(variant: Variant) -> str:
     if variant.capability <= (7, 5):
         return f"`{variant.name}`"
     return f"`{variant.name}` ({'.'.join(map(str, variant.capability))})"
@@ -43,7 +43,7 @@ def _heading(variant: gpureduce.Variant) -> str:
 
 def page() -> str:
     """Return the whole page as Markdown; dtypes that agree in every column share a row."""
-    columns = {"auto": "`auto`", **{variant.name: _heading(variant) for variant in gpureduce.variants()}}
+    columns = {AUTO: f"`{AUTO}`", **{variant.name: _heading(variant) for variant in variants()}}
     rows: dict[tuple[str, str], list[str]] = {}
     for (op, dtype), covered in cells().items():
         row = " | ".join(" ".join(covered.get(name, ())) for name in columns)

@@ -9,8 +9,9 @@ import re
 import statistics
 from pathlib import Path
 
-import gpureduce
-from gpureduce._devices import record
+from gpureduce._device.devices import Device, record
+from gpureduce._device.variants import ptx, variants
+from gpureduce._version import __version__
 
 RESULTS = Path(__file__).parent / "results"
 ROTATION_BYTES = 512 << 20  # of the inputs that take turns: 8 times the 60 MB L2 of an H200
@@ -18,7 +19,7 @@ ROTATION_BYTES = 512 << 20  # of the inputs that take turns: 8 times the 60 MB L
 
 def toolkit_version() -> str:
     """Return the CUDA toolkit that compiled the kernels, as their PTX states it."""
-    found = re.search(r"release ([0-9.]+), (V[0-9.]+)", gpureduce.ptx(gpureduce.variants()[0].name))
+    found = re.search(r"release ([0-9.]+), (V[0-9.]+)", ptx(variants()[0].name))
     return f"{found[1]} ({found[2]})" if found else "unknown"
 
 
@@ -33,19 +34,19 @@ def cpu_name() -> str:
     return f"{name} (family {family}, model {model})"
 
 
-def header(device: gpureduce.Device) -> dict:
+def header(device: Device) -> dict:
     """Return device, versions and date, for the top of a results file."""
     return {
         "device": device.name,
         "driver_cuda": f"{device.driver_version // 1000}.{device.driver_version % 1000 // 10}",
         "toolkit": toolkit_version(),
-        "gpureduce": gpureduce.__version__,
+        "gpureduce": __version__,
         "python": platform.python_version(),
         "date": datetime.date.today().isoformat(),
     }
 
 
-def find_device(name: str) -> gpureduce.Device:
+def find_device(name: str) -> Device:
     """Return the record of the device called `name`, e.g. ``cuda:0``."""
     return record(name)
 

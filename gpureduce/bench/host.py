@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-import gpureduce
 from gpureduce import _core
-from gpureduce._device_array import DeviceArray
+from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._reduce import functions
 from gpureduce.bench import environment
 
 HOST = (10, 14, 16, 18, 20, 22, 24, 25, 26, 28)
@@ -83,7 +83,7 @@ def measure_host(n: int, torch, cupy) -> dict:
     def at(i: int) -> np.ndarray:
         return arrays[i % len(arrays)]
 
-    calls: dict[str, Callable[[int], object]] = {"gpureduce": lambda i: float(gpureduce.sum(at(i)))}
+    calls: dict[str, Callable[[int], object]] = {"gpureduce": lambda i: float(functions.sum(at(i)))}
     if cupy is not None:
         calls["cupy"] = lambda i: float(cupy.asarray(at(i)).sum())
     if torch is not None:
@@ -97,18 +97,18 @@ def measure_host(n: int, torch, cupy) -> dict:
 def measure_device(n: int, torch, cupy, device: str) -> dict:
     """Time sums of arrays on the device."""
     arrays = arrays_of(n)
-    ours = [gpureduce.to_device(array, device) for array in arrays]
+    ours = [to_device(array, device) for array in arrays]
     calls: dict[str, Callable[[int], object]] = {
-        "gpureduce": lambda i: float(gpureduce.sum(ours[i % len(ours)]))
+        "gpureduce": lambda i: float(functions.sum(ours[i % len(ours)]))
     }
     if cupy is not None:
         theirs = [cupy.asarray(array) for array in arrays]
         calls["cupy"] = lambda i: float(theirs[i % len(theirs)].sum())
-        calls["gpureduce_of_cupy"] = lambda i: float(gpureduce.sum(theirs[i % len(theirs)]))
+        calls["gpureduce_of_cupy"] = lambda i: float(functions.sum(theirs[i % len(theirs)]))
     if torch is not None:
         tensors = [torch.from_numpy(array).to(device) for array in arrays]
         calls["torch"] = lambda i: tensors[i % len(tensors)].sum().item()
-        calls["gpureduce_of_torch"] = lambda i: float(gpureduce.sum(tensors[i % len(tensors)]))
+        calls["gpureduce_of_torch"] = lambda i: float(functions.sum(tensors[i % len(tensors)]))
     check(calls, arrays)
     return row("device", n, loops(calls))
 
@@ -133,7 +133,7 @@ def measure_pinned(torch, cupy, device: str) -> list[dict]:
     def copy(_: int) -> None:
         _core.device_write(there.kind, there.index, there.pointer, array)
 
-    times = loops({"copy": copy, "gpureduce": lambda _: float(gpureduce.sum(array))})
+    times = loops({"copy": copy, "gpureduce": lambda _: float(functions.sum(array))})
     rows = []
     for where, name in (("pinned copy", "copy"), ("pinned", "gpureduce")):
         spread = environment.spread(times[name])

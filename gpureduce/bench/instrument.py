@@ -13,7 +13,9 @@ import time
 
 import numpy as np
 
-import gpureduce
+from gpureduce._profiles.variant import profile
+from gpureduce._reduce import functions
+from gpureduce._version import __version__
 from gpureduce.bench import environment
 
 
@@ -27,9 +29,9 @@ def seconds(function) -> float:
 def slow_down(variant: str, data: np.ndarray, repeats: int) -> dict:
     """Return the best times of a plain sum, of counters alone and of counters with the race check."""
     runs = {
-        "plain": lambda: gpureduce.sum(data, variant=variant, device="sim"),
-        "counters": lambda: gpureduce.profile(data, variant, races=False),
-        "counters and races": lambda: gpureduce.profile(data, variant),
+        "plain": lambda: functions.sum(data, variant=variant, device="sim"),
+        "counters": lambda: profile(data, variant, races=False),
+        "counters and races": lambda: profile(data, variant),
     }
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(repeats):
@@ -62,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         )
     record = {
         "cpu": environment.cpu_name(),
-        "gpureduce": gpureduce.__version__,
+        "gpureduce": __version__,
         "date": datetime.date.today().isoformat(),
         "method": f"CPU time of the process, one thread, best of {options.repeats}, runs taking turns",
         "rows": rows,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-import gpureduce
 from gpureduce.bench import environment
+from gpureduce.bench.runner import bench
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", help="results file to write")
     options = parser.parse_args(argv)
 
-    result = gpureduce.bench(
+    result = bench(
         options.n,
         dtypes=options.dtypes,
         device=options.device,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from gpureduce._variants import variants
+from gpureduce._device.variants import AUTO, variants
 from gpureduce.bench.chart import DARK, LIGHT, Palette
-from gpureduce.bench.result import AUTO, titles
+from gpureduce.bench.titles import titles
 
 if TYPE_CHECKING:
-    from gpureduce._timeline import Timeline
-    from gpureduce.bench.result import BenchResult
+    from gpureduce._profiles.timeline import Timeline
     from gpureduce.bench.tree import Addition
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -82,7 +81,24 @@ def _bars(
 # Results of gpureduce.bench
 
 
-def plot_result(result: BenchResult, kind: str | None, ax: Any, dark: bool) -> Any:
+class Measured(Protocol):
+    """What a result has to draw."""
+
+    head: dict[str, Any]
+    rows: tuple[dict[str, Any], ...]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the rows hold counts of the simulator."""
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows with what follows from them."""
+
+    def title(self) -> str:
+        """Return where they were measured."""
+
+
+def plot_result(result: Measured, kind: str | None, ax: Any, dark: bool) -> Any:
     """Draw what `BenchResult.plot` promises."""
     kinds = {"speedup": _speedup, "bandwidth": _bandwidth, "counts": _counts}
     if kind is None:
@@ -99,7 +115,7 @@ def plot_result(result: BenchResult, kind: str | None, ax: Any, dark: bool) -> A
         return kinds[kind](result, ax, palette)
 
 
-def _one_case(result: BenchResult) -> list[dict]:
+def _one_case(result: Measured) -> list[dict]:
     """Return the records of the first operator and dtype, at its largest n, in ladder order."""
     records = result.records()
     first = records[0]
@@ -121,7 +137,7 @@ def _case(row: dict) -> str:
     return f"{row['op']} of {row['n']:,} {row['dtype']}"
 
 
-def _speedup(result: BenchResult, ax: Any, palette: Palette) -> Any:
+def _speedup(result: Measured, ax: Any, palette: Palette) -> Any:
     records = [row for row in _one_case(result) if row["over_first"] is not None]
     if not records:
         raise ValueError("kind: 'speedup' needs the first rung among the results")
@@ -132,7 +148,7 @@ def _speedup(result: BenchResult, ax: Any, palette: Palette) -> Any:
     return ax
 
 
-def _counts(result: BenchResult, ax: Any, palette: Palette) -> Any:
+def _counts(result: Measured, ax: Any, palette: Palette) -> Any:
     records = _one_case(result)
     ax = _axes(ax, 9, 1.4 + 0.36 * len(records))
     each = [row["warp_instructions"] / row["n"] for row in records]
@@ -152,7 +168,7 @@ def _rung_colours(palette: Palette) -> dict[str, Any]:
     return {name: colormaps["viridis"](place) for name, place in zip(rungs, at, strict=True)}
 
 
-def _bandwidth(result: BenchResult, ax: Any, palette: Palette) -> Any:
+def _bandwidth(result: Measured, ax: Any, palette: Palette) -> Any:
     ax = _axes(ax, 9, 5.5)
     lines: dict[str, list[tuple[int, float]]] = {}
     first = result.rows[0]

@@ -10,15 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._variants import variants
+from gpureduce._device.variants import variants
+from gpureduce.bench import environment
 
 if TYPE_CHECKING:
     import os
-
-# What `variant="auto"` is called beside the variants.
-AUTO = "auto"
-AUTO_TITLE = "The default: by length and dtype"
-AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what rounding loses is carried along"
 
 _SPREADS = ("first_pass_us", "all_passes_us", "end_to_end_us")
 
@@ -67,11 +63,6 @@ _FORMATS = {
     "result": "{:.9g}",
 }
 _MICROSECONDS = "{:,.2f}"
-
-
-def titles() -> dict[str, str]:
-    """Return the title of each variant, and of the default, by name, in the order of tables."""
-    return {**{record.name: record.title for record in variants()}, AUTO: AUTO_TITLE}
 
 
 @dataclass(frozen=True)
@@ -245,8 +236,6 @@ class BenchResult:
         -------
         str
         """
-        from gpureduce.bench import environment
-
         text = environment.as_json({**self.head, "rows": list(self.rows)})
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-import gpureduce
 from gpureduce import _core
-from gpureduce._device_array import empty, to_device
-from gpureduce._devices import Device, resolve
-from gpureduce._numpy_rules import core_dtype
-from gpureduce._variants import find, variants
+from gpureduce._arrays.device_array import empty, to_device
+from gpureduce._device.devices import Device, resolve
+from gpureduce._device.variants import AUTO, find, variants
+from gpureduce._profiles.variant import profile
+from gpureduce._reduce import functions
+from gpureduce._rules.dtypes import core_dtype
 from gpureduce.bench import environment
 from gpureduce.bench.environment import ROTATION_BYTES
-from gpureduce.bench.result import AUTO, BenchResult
+from gpureduce.bench.result import BenchResult
 
 MOST_BUFFERS = 1024
 LAUNCHES = 8  # a graph holds at least as many reductions
@@ -86,7 +87,7 @@ def end_to_end_times(data: np.ndarray, op: str, options: dict, repeats: int) -> 
     times = []
     for _ in range(min(repeats, 5) + 1):
         start = time.perf_counter()
-        gpureduce.reduce(data, op, **options)
+        functions.reduce(data, op, **options)
         times.append((time.perf_counter() - start) * 1e6)
     return times[1:]  # the first loads kernels
 
@@ -169,7 +170,7 @@ def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str
     block_size = block_size if record and record.block_sizes else None
     first, whole = device_times(data, op, name, block_size, device, repeats)
     options = {"variant": name, "device": device, "block_size": block_size}
-    result = gpureduce.reduce(data, op, **options)
+    result = functions.reduce(data, op, **options)
     return {
         "block_size": block_size or (record and record.default_block_size) or None,
         "first_pass_us": environment.spread(first),
@@ -181,7 +182,7 @@ def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str
 
 def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
     name, op = case[:2]
-    found = gpureduce.profile(data, name, op, block_size=block_size, races=False)
+    found = profile(data, name, op, block_size=block_size, races=False)
     counts = found.totals
     return {
         "block_size": found.kernels[0].block[0],

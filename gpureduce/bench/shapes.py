@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpureduce import _core, to_device
-from gpureduce import _numpy_rules as rules
-from gpureduce._device_array import DeviceArray, empty
-from gpureduce._devices import resolve
+from gpureduce import _core
+from gpureduce._arrays.device_array import DeviceArray, empty, to_device
+from gpureduce._device.devices import resolve
+from gpureduce._rules.dtypes import core_dtype
 from gpureduce.bench import environment
 from gpureduce.bench.environment import ROTATION_BYTES
 
@@ -61,7 +61,7 @@ class Pool:
         count = min(MOST_BUFFERS, self.bytes // stride)
         rounds = max(1, min(256, (1 << 30) // nbytes) // count)
         form = ((nbytes // dtype.itemsize,), (dtype.itemsize,), dtype.name)
-        out = rules.core_dtype(op, dtype).name
+        out = core_dtype(op, dtype).name
         sources = tuple((self.memory.pointer + i * stride, *form) for i in range(count))
         outs = tuple((self.outs.pointer + 8 * i, (), (), out) for i in range(count))
         return _core.time_general(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import gpureduce
+from gpureduce._reduce import functions
 
 _HUGE = np.float32(2.0**60)
 
@@ -102,7 +102,7 @@ def additions_of(variant: str, n: int = 128, block_size: int | None = None, devi
 
     def meeting(i: int, j: int) -> int:
         data[i], data[j] = _HUGE, -_HUGE
-        left = gpureduce.sum(data, variant=variant, block_size=block_size, device=device)
+        left = functions.sum(data, variant=variant, block_size=block_size, device=device)
         data[i] = data[j] = 1
         return n - int(left)
 

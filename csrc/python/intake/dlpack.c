@@ -14,35 +14,45 @@ static const char FRESH_VERSIONED[] = "dltensor_versioned";
 static const char USED_VERSIONED[] = "used_dltensor_versioned";
 static const char OWNER[] = "gpureduce.dlpack_owner";
 
-typedef struct dtype_row {
-    uint8_t code;
-    uint8_t bits;
-    const char *name;
-} dtype_row;
+/* Which kind of number it is: the letters before the width in NumPy's name tell. */
+static uint8_t type_code(const char *numpy_name) {
+    switch (numpy_name[0]) {
+    case 'i':
+        return DL_INT;
+    case 'u':
+        return DL_UINT;
+    case 'f':
+        return DL_FLOAT;
+    case 'c':
+        return DL_COMPLEX;
+    default:
+        return numpy_name[1] == 'o' ? DL_BOOL : DL_BFLOAT;
+    }
+}
 
-static const dtype_row dtype_rows[] = {
-    {6, 8, "bool"},      {0, 8, "int8"},     {0, 16, "int16"},   {0, 32, "int32"},     {0, 64, "int64"},
-    {1, 8, "uint8"},     {1, 16, "uint16"},  {1, 32, "uint32"},  {1, 64, "uint64"},    {2, 16, "float16"},
-    {4, 16, "bfloat16"}, {2, 32, "float32"}, {2, 64, "float64"}, {5, 64, "complex64"}, {5, 128, "complex128"},
-};
-
-enum { DTYPE_ROWS = sizeof dtype_rows / sizeof dtype_rows[0] };
+dl_dtype dl_dtype_of(gr_dtype dtype) {
+    const gr_dtype_row *row = &gr_dtypes[dtype];
+    return (dl_dtype){type_code(row->numpy_name), (uint8_t)(row->item_bytes * CHAR_BIT), 1};
+}
 
 const char *dl_dtype_name(dl_dtype dtype) {
-    for (int i = 0; i < DTYPE_ROWS; ++i) {
-        if (dtype.lanes == 1 && dtype_rows[i].code == dtype.code && dtype_rows[i].bits == dtype.bits)
-            return dtype_rows[i].name;
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
+        const dl_dtype known = dl_dtype_of((gr_dtype)i);
+        if (known.code == dtype.code && known.bits == dtype.bits && known.lanes == dtype.lanes)
+            return gr_dtypes[i].numpy_name;
     }
     return NULL;
 }
 
-static const dtype_row *dtype_named(const char *name) {
-    for (int i = 0; i < DTYPE_ROWS; ++i) {
-        if (strcmp(dtype_rows[i].name, name) == 0)
-            return &dtype_rows[i];
+static int dtype_named(const char *name, dl_dtype *out) {
+    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
+        if (strcmp(gr_dtypes[i].numpy_name, name) == 0) {
+            *out = dl_dtype_of((gr_dtype)i);
+            return 0;
+        }
     }
     PyErr_Format(PyExc_TypeError, "DLPack: dtype %s is not supported", name);
-    return NULL;
+    return -1;
 }
 
 /* Import */
@@ -270,8 +280,8 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "OKO!siipp:dlpack_export", &owner, &pointer, &PyTuple_Type, &shape, &name,
                           &type, &number, &versioned, &copied))
         return NULL;
-    const dtype_row *dtype = dtype_named(name);
-    if (dtype == NULL)
+    dl_dtype dtype;
+    if (dtype_named(name, &dtype) < 0)
         return NULL;
     if (PyTuple_GET_SIZE(shape) > DL_MAX_NDIM)
         return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", DL_MAX_NDIM);
@@ -287,7 +297,7 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
         .data = (void *)(uintptr_t)pointer,
         .device = {type, number},
         .ndim = ndim,
-        .dtype = {dtype->code, dtype->bits, 1},
+        .dtype = dtype,
         .shape = self->axes,
         .strides = self->axes + ndim,
     };

@@ -63,6 +63,11 @@ _Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_
 
 enum { DL_MAJOR_VERSION = 1, DL_READ_ONLY = 1, DL_COPIED = 2, DL_MAX_NDIM = 64, DL_CUDA = 2 };
 
+/* The codes of its types. */
+enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
+
+dl_dtype dl_dtype_of(gr_dtype dtype);
+
 /* NumPy's name of the elements, or NULL. */
 const char *dl_dtype_name(dl_dtype dtype);
 

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpureduce.bench import environment
-from gpureduce.bench.peers import contenders, memory, table
+from gpureduce.bench import peers_table as table
+from gpureduce.bench.peers import contenders, memory
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
 OPS = ("sum", "max", "argmax", "dot")

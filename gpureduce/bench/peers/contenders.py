@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 from gpureduce import _core
-from gpureduce import _numpy_rules as rules
-from gpureduce._device_array import _dtype_named
+from gpureduce._rules.dtypes import core_dtype, named
 
 SOURCE = Path(__file__).with_name("cub_peer.cu")
 OUT_BYTES = 64  # of each result: room for any dtype, or for a value and a place
@@ -50,7 +49,7 @@ class Ours:
         def views(tensors: list) -> tuple:
             return tuple((t.data_ptr(), (case.n,), (t.element_size(),), case.dtype) for t in tensors)
 
-        out_dtype = rules.core_dtype(case.op, _dtype_named(case.dtype))
+        out_dtype = core_dtype(case.op, named(case.dtype))
         outs = tuple((place, (), (), str(out_dtype)) for place in case.places())
         seconds = (views(case.seconds),) if case.op == "dot" else ()
         return _core.time_general(
@@ -59,7 +58,7 @@ class Ours:
 
     def answer(self, case: Case) -> float:
         """Return what the last time() left for the first input."""
-        return read_result(case, str(rules.core_dtype(case.op, _dtype_named(case.dtype))))
+        return read_result(case, str(core_dtype(case.op, named(case.dtype))))
 
 
 def read_result(case: Case, dtype: str) -> float:

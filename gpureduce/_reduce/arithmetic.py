@@ -1,16 +1,18 @@
-"""The public reductions, with NumPy's arguments and a few of our own."""
+"""The public reductions that combine elements, with NumPy's arguments and a few of our own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._devices import Device
-from gpureduce._engine import Options, Progress, reduction
-from gpureduce._engine import dot as _dot
-from gpureduce._engine import mean as _mean
-from gpureduce._numpy_rules import NO_VALUE
-from gpureduce._parameters import documented
-from gpureduce._quick import quick
+from gpureduce._device.devices import Device
+from gpureduce._reduce.engine import dot as _dot
+from gpureduce._reduce.engine import mean as _mean
+from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.parameters import documented
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.quick import quick
+from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -253,78 +255,6 @@ def mean(
 
 @quick
 @documented
-def any(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike = True,
-    variant: str = "auto",
-    device: str | Device | None = None,
-    block_size: int | None = None,
-    grid_size: int | None = None,
-    stream: int | None = None,
-    as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any:
-    """Return whether any element is true; NaN counts as true.
-
-    Parameters
-    ----------
-    {a}
-    {axis}
-    {out}
-    {keepdims}
-    {where}
-    {tail}
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or DeviceArray
-    """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return reduction("any", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
-
-
-@quick
-@documented
-def all(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: Any = None,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike = True,
-    variant: str = "auto",
-    device: str | Device | None = None,
-    block_size: int | None = None,
-    grid_size: int | None = None,
-    stream: int | None = None,
-    as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any:
-    """Return whether all elements are true; NaN counts as true.
-
-    Parameters
-    ----------
-    {a}
-    {axis}
-    {out}
-    {keepdims}
-    {where}
-    {tail}
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or DeviceArray
-    """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return reduction("all", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
-
-
-@quick
-@documented
 def bitwise_and(
     a: ArrayLike,
     axis: int | tuple[int, ...] | None = None,
@@ -486,114 +416,6 @@ def bitwise_xor(
     )
 
 
-@quick
-@documented
-def argmin(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    variant: str = "auto",
-    device: str | Device | None = None,
-    block_size: int | None = None,
-    grid_size: int | None = None,
-    stream: int | None = None,
-    as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any:
-    """Return the position of the smallest element.
-
-    Parameters
-    ----------
-    {a}
-    {one_axis}
-    {out}
-    {keepdims}
-    {tail}
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or DeviceArray
-
-    Notes
-    -----
-    The first of equals wins, and the first NaN before everything. No elements raise ValueError.
-    """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return reduction("argmin", a, options, axis=axis, out=out, keepdims=keepdims)
-
-
-@quick
-@documented
-def argmax(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: Any = None,
-    *,
-    keepdims: bool = False,
-    variant: str = "auto",
-    device: str | Device | None = None,
-    block_size: int | None = None,
-    grid_size: int | None = None,
-    stream: int | None = None,
-    as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any:
-    """Return the position of the largest element.
-
-    Parameters
-    ----------
-    {a}
-    {one_axis}
-    {out}
-    {keepdims}
-    {tail}
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or DeviceArray
-
-    Notes
-    -----
-    The first of equals wins, and the first NaN before everything. No elements raise ValueError.
-    """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return reduction("argmax", a, options, axis=axis, out=out, keepdims=keepdims)
-
-
-@quick
-@documented
-def count_nonzero(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    *,
-    keepdims: bool = False,
-    variant: str = "auto",
-    device: str | Device | None = None,
-    block_size: int | None = None,
-    grid_size: int | None = None,
-    stream: int | None = None,
-    as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any:
-    """Return how many elements are not zero; NaN counts.
-
-    Parameters
-    ----------
-    {a}
-    {axis}
-    {keepdims}
-    {tail}
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or DeviceArray
-    """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return reduction("count_nonzero", a, options, axis=axis, keepdims=keepdims)
-
-
 @documented
 def dot(
     a: ArrayLike,
@@ -634,44 +456,3 @@ def dot(
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return _dot(a, b, out, options)
-
-
-_BY_NAME = {
-    function.__name__: function
-    for function in (
-        sum, prod, min, max, mean, any, all, bitwise_and, bitwise_or, bitwise_xor,
-        argmin, argmax, count_nonzero,
-    )
-}  # fmt: skip
-
-
-def reduce(arr: ArrayLike, op: str, axis: int | tuple[int, ...] | None = None, **arguments: Any) -> Any:
-    """Reduce an array by the operator of the given name.
-
-    Parameters
-    ----------
-    arr : array_like or device array
-        What to reduce.
-    op : str
-        ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
-        ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"`` or ``"count_nonzero"``.
-    axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
-    **arguments
-        Those of the function of that name.
-
-    Returns
-    -------
-    numpy scalar, numpy.ndarray or DeviceArray
-
-    Examples
-    --------
-    >>> import gpureduce
-    >>> gpureduce.reduce([3, 1, 2], "argmax", device="sim")
-    np.int64(0)
-    """
-    if not isinstance(op, str):
-        raise TypeError(f"op: expected str, got {type(op).__name__}")
-    if op not in _BY_NAME:
-        raise ValueError(f"op: unknown operator {op!r}; expected one of {', '.join(_BY_NAME)}")
-    return _BY_NAME[op](arr, axis=axis, **arguments)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
+
+# Called with the bytes done and those in all; True is a bar of tqdm's.
+Progress: TypeAlias = Callable[[int, int], object] | bool | None
 
 
 @contextmanager

@@ -1,8 +1,4 @@
-"""NumPy's rules for the arguments of a reduction: which are taken, what they mean, what is raised.
-
-Nothing here computes. NumPy itself is asked for dtypes (`numpy.ufunc.resolve_dtypes`), so that they are
-those of the NumPy installed.
-"""
+"""NumPy's rules for the arguments of a reduction: which are taken, what they mean, what is raised."""
 
 from __future__ import annotations
 
@@ -14,41 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.exceptions import AxisError
 
+from gpureduce._rules.dtypes import BOOL, native
+
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike
+    from numpy.typing import ArrayLike
 
 NO_VALUE = np._NoValue
 
-SUPPORTED = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
-)  # fmt: skip
-
-UFUNCS = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-    "bitwise_and": np.bitwise_and,
-    "bitwise_or": np.bitwise_or,
-    "bitwise_xor": np.bitwise_xor,
-}
-
-_BOOL = np.dtype(bool)
-_INT64 = np.dtype(np.int64)
-_UINT64 = np.dtype(np.uint64)
 _LARGEST_AXIS = 2**31 - 1  # what fits a C int
-
-
-def plain(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in native byte order, and int64 for both `long` and `long long`."""
-    return dtype if dtype.name == "bfloat16" else np.dtype(dtype.name)
-
-
-def require_supported(dtype: np.dtype, name: str) -> None:
-    """Raise TypeError, naming what is supported, unless the kernels know the dtype."""
-    if dtype.name not in SUPPORTED or (dtype.name == "bfloat16" and not dtype.isnative):
-        raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")
 
 
 def refuse_masked(a: object, name: str = "a") -> None:
@@ -67,8 +36,7 @@ def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
     The array itself (or a view) where it is one already; subclasses become plain arrays.
     """
     array = np.asarray(a)
-    require_supported(array.dtype, name)
-    dtype = plain(array.dtype)
+    dtype = native(array.dtype, name)
     if not (array.dtype.isnative and array.flags.aligned):
         return array.astype(dtype)
     return array if array.dtype.num == dtype.num else array.view(dtype)
@@ -129,13 +97,15 @@ def keeps_dims(keepdims: Any) -> bool:
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool = False) -> tuple[int, ...]:
     """Return the shape of the result."""
     if keepdims:
-        return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
-    return tuple(length for axis, length in enumerate(shape) if axis not in axes)
+        return tuple([1 if axis in axes else length for axis, length in enumerate(shape)])
+    if len(axes) == len(shape):
+        return ()
+    return tuple([length for axis, length in enumerate(shape) if axis not in axes])
 
 
 def reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     """Return how many elements make one of the result."""
-    return math.prod(shape[axis] for axis in axes)
+    return math.prod([shape[axis] for axis in axes])
 
 
 def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -145,6 +115,14 @@ def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
         strides.append(itemsize)
         itemsize *= max(length, 1)
     return tuple(reversed(strides))
+
+
+def same_strides(shape: tuple[int, ...], have: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Return whether elements lie at the same places, where there is more than one along an axis."""
+    if have == wanted:
+        return True
+    axes = zip(shape, have, wanted, strict=True)
+    return 0 in shape or all(length <= 1 or one == other for length, one, other in axes)
 
 
 # Elements that take part
@@ -161,9 +139,9 @@ def host_mask(where: Any) -> np.ndarray:
     refuse_masked(where, "where")
     mask = np.asarray(where) if hasattr(where, "__array__") else np.asarray(where, dtype=bool)
     # As in NumPy, a bare number is a truth value, but an array of numbers is not.
-    if mask.dtype != _BOOL and isinstance(where, np.generic):
+    if mask.dtype != BOOL and isinstance(where, np.generic):
         mask = mask.astype(bool)
-    if mask.dtype != _BOOL:
+    if mask.dtype != BOOL:
         raise TypeError(f"where: expected bool, got an array of {mask.dtype}")
     return mask
 
@@ -185,38 +163,6 @@ def initial_value(initial: Any, dtype: np.dtype) -> np.ndarray:
     holder = np.empty(1, dtype)
     holder[0] = initial  # NumPy's own conversion, and its errors
     return holder.reshape(())
-
-
-# Dtypes
-
-
-def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which the core gives the result of `op` on elements of `dtype`."""
-    if op in ("any", "all"):
-        return _BOOL
-    if op in ("argmin", "argmax", "count_nonzero"):
-        return _INT64
-    if op in ("sum", "prod"):
-        return {"u": _UINT64, "i": _INT64, "b": _INT64}.get(dtype.kind, dtype)
-    if op == "mean" and dtype.kind in "biu":
-        return np.dtype(np.float64)
-    return dtype
-
-
-def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike, out: np.dtype | None) -> np.dtype:
-    """Return the dtype in which NumPy accumulates, which is also that of the result.
-
-    As NumPy, an array given as ``out=`` takes part in the choice when ``dtype=`` does not make it.
-    """
-    first, second = out, source
-    if dtype is not None:
-        first = second = np.dtype(dtype)
-        if not first.isnative:
-            raise TypeError(f"dtype: {first} selects a byte order; only native ones are taken")
-        require_supported(first, "dtype")
-    resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
-    require_supported(resolved, "out")
-    return plain(resolved)
 
 
 # Results
@@ -243,13 +189,3 @@ def require_dot_out(out: np.ndarray, dtype: np.dtype) -> None:
     """Raise ValueError for an ``out=`` that NumPy's dot does not take."""
     if out.dtype != dtype or not out.flags.c_contiguous:
         raise ValueError(f"out: dot needs a C-contiguous array of {dtype}, got one of {out.dtype}")
-
-
-def outside_level() -> int:
-    """Return the `stacklevel` with which a warning names the first caller outside this package."""
-    level = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gpureduce."):
-        frame = frame.f_back
-        level += 1
-    return level

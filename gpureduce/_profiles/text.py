@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from gpureduce._counts import Counts, total
+from gpureduce._device.kernels import source_lines
+from gpureduce._profiles.counts import Counts, total
+from gpureduce._profiles.records import KernelProfile, Line, Race
 
-if TYPE_CHECKING:
-    from gpureduce._profile import Comparison, Profile
+
+class Shown(Protocol):
+    """What a profile has to show."""
+
+    title: str
+    kernels: tuple[KernelProfile, ...]
+    variant: str
+    n: int
+
+    @property
+    def totals(self) -> Counts:
+        """The sum over all launches."""
+
+    @property
+    def races(self) -> tuple[Race, ...]:
+        """The hazards of all launches."""
+
+    def lines(self, file: str | None = None) -> tuple[Line, ...]:
+        """Return the lines of a source file that have instructions."""
+
+    def files(self) -> tuple[str, ...]:
+        """Return the source files that instructions come from."""
+
 
 Column = tuple[str, Callable[[Counts], str]]
 
@@ -40,7 +63,7 @@ LEGEND = (
 
 
 def margin_rows(
-    profile: Profile, file: str | None
+    profile: Shown, file: str | None
 ) -> tuple[list[str], list[tuple[Counts | None, int, str, bool]]]:
     """Return the columns that have anything in them, and a row for each line of source.
 
@@ -53,9 +76,7 @@ def margin_rows(
     return used, rows
 
 
-def _cuda_rows(profile: Profile, file: str) -> list[tuple[Counts | None, int, str, bool]]:
-    from gpureduce._profile import source_lines
-
+def _cuda_rows(profile: Shown, file: str) -> list[tuple[Counts | None, int, str, bool]]:
     counted = {line.number: line for line in profile.lines(file)}
     racy = {
         side.line
@@ -68,7 +89,7 @@ def _cuda_rows(profile: Profile, file: str) -> list[tuple[Counts | None, int, st
     return [(counted[i].counts if i in counted else None, i, texts.get(i, ""), i in racy) for i in numbers]
 
 
-def _ptx_rows(profile: Profile) -> list[tuple[Counts | None, int, str, bool]]:
+def _ptx_rows(profile: Shown) -> list[tuple[Counts | None, int, str, bool]]:
     by_line: dict[int, tuple[str, list[Counts]]] = {}
     for kernel in profile.kernels:
         for instruction in kernel.instructions:
@@ -80,7 +101,7 @@ def _ptx_rows(profile: Profile) -> list[tuple[Counts | None, int, str, bool]]:
     ]
 
 
-def _annotated(profile: Profile, file: str | None) -> str:
+def _annotated(profile: Shown, file: str | None) -> str:
     used, rows = margin_rows(profile, file)
     columns = [column for column in COLUMNS if column[0] in used]
     cells = [["" if counts is None else value(counts) for _, value in columns] for counts, *_ in rows]
@@ -97,17 +118,17 @@ def _annotated(profile: Profile, file: str | None) -> str:
     return "\n".join(lines)
 
 
-def annotate_cuda(profile: Profile, file: str) -> str:
+def annotate_cuda(profile: Shown, file: str) -> str:
     """Return a CUDA source file with the counters of its lines."""
     return _annotated(profile, file)
 
 
-def annotate_ptx(profile: Profile) -> str:
+def annotate_ptx(profile: Shown) -> str:
     """Return the lines of PTX that have instructions, with their counters."""
     return _annotated(profile, None)
 
 
-def _launch_lines(profile: Profile) -> list[str]:
+def _launch_lines(profile: Shown) -> list[str]:
     return [
         f"  {kernel.name}: grid {_extent(kernel.grid)}, block {_extent(kernel.block)}, "
         f"{kernel.shared_bytes:,} bytes of shared memory a block"
@@ -120,13 +141,13 @@ def _extent(extent: tuple[int, int, int]) -> str:
     return " x ".join(f"{value:,}" for value in used)
 
 
-def _race_lines(profile: Profile) -> list[str]:
+def _race_lines(profile: Shown) -> list[str]:
     if not profile.races:
         return []
     return [f"! {len(profile.races)} hazards:", *(f"  {race}" for race in profile.races)]
 
 
-def summary(profile: Profile) -> str:
+def summary(profile: Shown) -> str:
     """Return totals, rounds and races of a profile."""
     totals = profile.totals
     lines = [profile.title, *_launch_lines(profile), ""]
@@ -186,7 +207,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def comparison_rows(left: Profile, right: Profile) -> list[tuple[str, float, float]]:
+def comparison_rows(left: Shown, right: Shown) -> list[tuple[str, float, float]]:
     """Return the totals of two profiles: name and both figures."""
     ours, theirs = metrics(left.totals, left.n), dict(metrics(right.totals, right.n))
     rows = [(name, value, theirs[name]) for name, value in ours if name in theirs]
@@ -198,9 +219,8 @@ def ratio(left: float, right: float) -> str:
     return f"{right / left:.3g}x" if left else ""
 
 
-def comparison_table(comparison: Comparison) -> str:
-    """Return a comparison as a table."""
-    left, right = comparison.left, comparison.right
+def comparison_table(left: Shown, right: Shown) -> str:
+    """Return two profiles as a table."""
     head = ("", left.variant or "left", right.variant or "right", "")
-    rows = [(name, _figure(a), _figure(b), ratio(a, b)) for name, a, b in comparison.rows()]
+    rows = [(name, _figure(a), _figure(b), ratio(a, b)) for name, a, b in comparison_rows(left, right)]
     return "\n".join([left.title, right.title, *_table([head, *rows])])

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._profile import Profile, kernel_profiles, outer_file, stopped
+from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
+from gpureduce._profiles.profile import Profile
 
 _LARGEST = 2**31 - 1
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpureduce import _core
+from gpureduce._device import devices
+from gpureduce._device.kernels import KERNELS
 
-if TYPE_CHECKING:
-    from gpureduce._devices import Device
-
-KERNELS = Path(__file__).parent / "kernels"
+# What is no variant, but chooses for itself: one launch of a flat kernel for contiguous elements, the general
+# kernels for the rest. The core knows no such name.
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Variant:
     def installed(self) -> bool:
         return bool(self.block_sizes) or (KERNELS / "libgpureduce_cub.so").exists()
 
-    def runs_on(self, device: str | Device | None = None) -> bool:
+    def runs_on(self, device: str | devices.Device | None = None) -> bool:
         """Return whether this installation can run it on a device.
 
         Parameters
@@ -93,9 +92,7 @@ class Variant:
         DeviceError
             When there is no such device.
         """
-        from gpureduce._devices import record
-
-        found = record(device)
+        found = devices.record(device)
         able = found.kind == "sim" or found.compute_capability >= self.capability
         return self.installed and found.kind in self.backends and able
 
@@ -103,26 +100,55 @@ class Variant:
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
 # those that it does not have.
 _ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:]) for row in _core.variants())
+_BY_NAME = {record.name: record for record in _ALL}
+_LADDERS = {
+    ladder: tuple(record for record in _ALL if record.ladder == ladder)
+    for ladder in dict.fromkeys(record.ladder for record in _ALL)
+}
+# The operators of each, by name.
+COVERED = {record.name: frozenset(record.ops) for record in _ALL}
 
 
-def variants() -> tuple[Variant, ...]:
-    """Return all variants, in ladder order.
+def variants(ladder: str | None = None) -> tuple[Variant, ...]:
+    """Return the variants, in ladder order.
+
+    Parameters
+    ----------
+    ladder : str, optional
+        The ladder whose variants are wanted, as in `Variant.ladder`; None takes all. A name belongs to one
+        variant, whatever its ladder.
 
     Returns
     -------
     tuple of Variant
+
+    Raises
+    ------
+    ValueError
+        For an unknown ladder; the message lists the known ones.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> [variant.name for variant in gpureduce.variants("reduction")][:3]
+    ['v0', 'v1', 'v2']
     """
-    return _ALL
+    if ladder is None:
+        return _ALL
+    if not isinstance(ladder, str):
+        raise TypeError(f"ladder: expected str or None, got {type(ladder).__name__}")
+    if ladder not in _LADDERS:
+        raise ValueError(f"ladder: unknown ladder {ladder!r}; expected one of {', '.join(_LADDERS)}")
+    return _LADDERS[ladder]
 
 
 def find(variant: str, *also: str) -> Variant:
     """Return the record of a variant; `also` names what else the message of an error offers."""
     if not isinstance(variant, str):
         raise TypeError(f"variant: expected str, got {type(variant).__name__}")
-    for record in variants():
-        if record.name == variant:
-            return record
-    names = ", ".join([*also, *(record.name for record in variants())])
+    if variant in _BY_NAME:
+        return _BY_NAME[variant]
+    names = ", ".join([*also, *_BY_NAME])
     raise ValueError(f"variant: unknown variant {variant!r}; expected one of {names}")
 
 

@@ -1,4 +1,4 @@
-"""Arrays on a device: our own, and those of other libraries through DLPack and `__cuda_array_interface__`."""
+"""Arrays on a device: our own, and views of whatever lies there."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._core import DeviceError
-from gpureduce._devices import LEGACY_STREAM, Device, resolve
-from gpureduce._numpy_rules import SUPPORTED, c_strides
+from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
+from gpureduce._rules.arguments import c_strides
+from gpureduce._rules.dtypes import is_supported, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 # DLPack's device types.
-_CPU, _CUDA, _CUDA_HOST, _EXTENSION, _CUDA_MANAGED = 1, 2, 3, 12, 13
-_DLPACK_VERSION = (1, 0)
-_ADDRESSES = 2**64
-_MAX_BYTES = 2**63 - 1
-# NumPy puts a dtype's name together each time, in 1.5 us. No functools.cache: another thread might fork while
-# its lock is held.
-_NAMES = {np.dtype(name): name for name in SUPPORTED if name != "bfloat16"}
+CPU, CUDA, EXTENSION = 1, 2, 12
+DLPACK_VERSION = (1, 0)
+MAX_BYTES = 2**63 - 1
 
 
-def _name_of(dtype: np.dtype) -> str:
-    return _NAMES.get(dtype) or dtype.name
-
-
-def _device_text(kind: int, index: int) -> str:
-    return "sim" if kind == _core.SIM else f"cuda:{index}"
+def stream_of(array: object, index: int) -> object:
+    """Return the stream in which another library works with its array, if that is known."""
+    # CuPy names a stream of the current device. The kernel is under way: of whom raises, nothing is known.
+    try:
+        interface = _core.call_on(index, partial(getattr, array, "__cuda_array_interface__", None))
+    except Exception:
+        return None
+    return interface.get("stream") if type(interface) is dict else None
 
 
 class DeviceView:
@@ -94,17 +92,17 @@ class DeviceView:
     @property
     def device(self) -> str:
         """The device as text: ``"cuda:0"``, ``"sim"``."""
-        return _device_text(self.kind, self.index)
+        return text(self.kind, self.index)
 
     def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
         """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
-        return (self.pointer, self.shape, self.strides, _name_of(self.dtype))
+        return (self.pointer, self.shape, self.strides, name_of(self.dtype))
 
     def follows_us(self) -> bool:
         """Whether what its library does next comes after our work by itself: in the legacy default stream."""
         stream = self.stream
         if stream is None and self.producer is not None:
-            stream = _stream_of(self.producer, self.index)
+            stream = stream_of(self.producer, self.index)
         return type(stream) is int and stream in (0, LEGACY_STREAM)
 
     def __repr__(self) -> str:
@@ -143,7 +141,7 @@ class DeviceArray(DeviceView):
         if self.size:
             self.pointer = _core.device_alloc(kind, index, self.nbytes)
         # As view_tuple(), of one dimension: made once, as reductions of small arrays feel it.
-        self.flat_view = (self.pointer, (self.size,), (dtype.itemsize,), _name_of(dtype))
+        self.flat_view = (self.pointer, (self.size,), (dtype.itemsize,), name_of(dtype))
 
     # In the class, because at the interpreter's end the names of the module may be gone.
     _free = staticmethod(_core.device_free)
@@ -201,7 +199,7 @@ class DeviceArray(DeviceView):
         -------
         tuple of int
         """
-        return (_CUDA if self.kind == _core.CUDA else _EXTENSION, self.index)
+        return (CUDA if self.kind == _core.CUDA else EXTENSION, self.index)
 
     def __dlpack__(
         self,
@@ -237,12 +235,12 @@ class DeviceArray(DeviceView):
         ValueError
             For stream 0, which could be either default stream, or less than -1.
         """
-        versioned = max_version is not None and max_version[0] >= _DLPACK_VERSION[0]
-        if dl_device is not None and tuple(dl_device) == (_CPU, 0):
+        versioned = max_version is not None and max_version[0] >= DLPACK_VERSION[0]
+        if dl_device is not None and tuple(dl_device) == (CPU, 0):
             if copy is False:
                 raise BufferError("DLPack: an array on a device reaches the CPU only as a copy")
             host = self.numpy()
-            return _export(host, host.ctypes.data if host.size else 0, (_CPU, 0), versioned, True)
+            return _export(host, host.ctypes.data if host.size else 0, (CPU, 0), versioned, True)
         if self.kind != _core.CUDA:
             raise BufferError(
                 "DLPack: the array lies on the simulator, whose addresses no other library can use; "
@@ -266,32 +264,11 @@ def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copie
     return _core.dlpack_export(array, pointer, array.shape, array.dtype.name, *device, versioned, copied)
 
 
-def _checked_dtype(dtype: np.dtype) -> np.dtype:
+def checked_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype if it is one that devices hold, else raise TypeError."""
-    most = 16 if dtype.kind == "c" else 8
-    if dtype.name != "bfloat16" and (dtype.kind not in "biufc" or dtype.itemsize > most):
+    if not is_supported(dtype):
         raise TypeError(f"dtype {dtype} is not supported on a device")
     return dtype
-
-
-def _dtype_named(name: str) -> np.dtype:
-    if name != "bfloat16":
-        return np.dtype(name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise TypeError("bfloat16 arrays need the package ml_dtypes") from None
-    return np.dtype(ml_dtypes.bfloat16)
-
-
-def _check_device(kind: int, index: int, device: str | Device | None) -> None:
-    """Refuse an array that lies elsewhere than the caller asked to work."""
-    if device is not None and resolve(device) != (kind, index):
-        where = _device_text(kind, index)
-        raise DeviceError(
-            f"the array lies on {where} but device={str(device)!r} was asked for; "
-            f"pass device={where!r} or none, or copy the array there first"
-        )
 
 
 def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray:
@@ -336,7 +313,7 @@ def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray
     if masked is not None and isinstance(arr, masked.MaskedArray):
         raise TypeError("masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
     host = np.asarray(arr)
-    dtype = _checked_dtype(host.dtype).newbyteorder("=")
+    dtype = checked_dtype(host.dtype).newbyteorder("=")
     out = empty(host.shape, dtype, *resolve(device))
     if out.size:
         _core.device_write(out.kind, out.index, out.pointer, np.asarray(host, dtype, order="C"))
@@ -359,178 +336,10 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int) -> De
     -------
     DeviceArray
     """
-    dtype = _checked_dtype(np.dtype(dtype))
+    dtype = checked_dtype(np.dtype(dtype))
     shape = tuple(operator.index(length) for length in shape)
     if any(length < 0 for length in shape):
         raise ValueError(f"negative lengths are not allowed: shape {shape}")
-    if math.prod(shape) * dtype.itemsize > _MAX_BYTES:
+    if math.prod(shape) * dtype.itemsize > MAX_BYTES:
         raise ValueError(f"an array of shape {shape} and dtype {dtype} is too large")
     return DeviceArray(shape, dtype, kind, index)
-
-
-def as_view(obj: object, device: str | Device | None = None) -> DeviceView | None:
-    """Return the elements of a device array without copying them.
-
-    Work in the legacy default stream that follows sees what the producer has written, as the protocols
-    promise it.
-
-    Parameters
-    ----------
-    obj : object
-        Anything.
-    device : str or Device, optional
-        Where the caller will work; None means where the array lies.
-
-    Returns
-    -------
-    DeviceView or None
-        None for whatever lies in host memory, is no array, or speaks neither protocol.
-
-    Raises
-    ------
-    DeviceError
-        When the array lies on another device than `device`.
-    TypeError
-        For a dtype that is not supported.
-    ValueError, BufferError
-        When the producer describes no valid array, or refuses.
-    """
-    if isinstance(obj, (np.ndarray, np.generic, list, tuple, int, float, complex)):
-        return None
-    if isinstance(obj, DeviceView):
-        _check_device(obj.kind, obj.index, device)
-        return obj
-    # DLPack first: PyTorch's __cuda_array_interface__ names no stream, so nothing could be waited for.
-    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
-        return _from_dlpack(obj, device)
-    interface = getattr(obj, "__cuda_array_interface__", None)
-    return None if interface is None else _from_interface(obj, interface, device)
-
-
-def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
-    parts, stream = _core.dlpack_exchange(obj) or (None, None)
-    if parts is None:
-        if _says(obj, "is_neg"):
-            # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to turn.
-            raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
-        kind, number = map(int, obj.__dlpack_device__())
-        if kind in (_CPU, _CUDA_HOST):
-            return None
-        if kind not in (_CUDA, _CUDA_MANAGED):
-            raise BufferError(f"DLPack: arrays on devices of DLPack's type {kind} are not supported")
-        # Managed memory belongs to no device in particular.
-        index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
-        _check_device(_core.CUDA, index, device)
-        parts = _core.dlpack_import(_capsule_of(obj, number))
-        if parts[4:6] != (kind, number):
-            raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {parts[4:6]}")
-    else:
-        index = number = parts[5]
-        _check_device(_core.CUDA, index, device)
-    pointer, shape, strides, name, _, _, read_only, owner = parts
-    view = _view("DLPack", pointer, shape, strides, _dtype_named(name), index, read_only, owner)
-    if number != index:  # legacy default streams of two devices do not follow each other
-        _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
-        return view
-    return _made_elsewhere(view, obj, stream)  # a capsule's stream has been waited for
-
-
-def _stream_of(obj: Any, index: int) -> object:
-    # CuPy names a stream of the current device. The kernel is under way: of whom raises, nothing is known.
-    try:
-        interface = _core.call_on(index, partial(getattr, obj, "__cuda_array_interface__", None))
-    except Exception:
-        return None
-    return interface.get("stream") if type(interface) is dict else None
-
-
-def _says(obj: Any, name: str) -> bool:
-    answer = getattr(obj, name, False)
-    return bool(answer() if callable(answer) else answer)
-
-
-def _capsule_of(obj: Any, index: int) -> object:
-    # Producers take the stream for one of the current device: CuPy orders its own work there, and PyTorch
-    # refuses arrays of another one.
-    export = partial(_core.call_on, index)
-    try:
-        return export(partial(obj.__dlpack__, stream=LEGACY_STREAM, max_version=_DLPACK_VERSION))
-    except TypeError:  # a producer from before versions
-        return export(partial(obj.__dlpack__, stream=LEGACY_STREAM))
-
-
-def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> DeviceView:
-    protocol = "__cuda_array_interface__"
-    try:
-        version, typestr = operator.index(interface["version"]), interface["typestr"]
-        shape = tuple(operator.index(length) for length in interface["shape"])
-        pointer, read_only = interface["data"]
-        pointer = operator.index(pointer)
-        strides = interface.get("strides")
-        if strides is not None:
-            strides = tuple(operator.index(stride) for stride in strides)
-        stream = interface.get("stream")
-        stream = stream if stream is None else operator.index(stream)
-        if not isinstance(typestr, str):  # NumPy makes float64 of None
-            raise TypeError(f"typestr is {typestr!r}")
-        dtype = np.dtype(typestr)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"{protocol}: entries are missing or malformed ({error!r})") from error
-    if not 0 <= version <= 3:
-        raise ValueError(f"{protocol}: version {version}; 0 to 3 are supported")
-    if version < 3:  # it names no stream
-        stream = None
-    if interface.get("mask") is not None:
-        raise TypeError(f"{protocol}: masked arrays are not supported")
-    if not dtype.isnative:
-        raise TypeError(f"{protocol}: byte order of {typestr!r} is not supported on a device")
-    if stream is not None and stream <= 0:
-        raise ValueError(f"{protocol}: stream {stream} is not valid; 1 is the legacy default stream")
-    if not 0 <= pointer < _ADDRESSES:
-        raise ValueError(f"{protocol}: {pointer} is no address")
-    # The interface does not name the device; the address of no elements need not be one.
-    index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
-    _check_device(_core.CUDA, index, device)
-    view = _view(protocol, pointer, shape, strides, _checked_dtype(dtype), index, bool(read_only), obj)
-    return _made_elsewhere(view, obj, stream)
-
-
-def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
-    """Make a view, refusing a layout that names memory no array can have."""
-    item = dtype.itemsize
-    packed = c_strides(shape, item)
-    if strides is None:
-        strides = packed
-    if len(strides) != len(shape) or min(shape, default=0) < 0:
-        raise ValueError(f"{protocol}: shape {shape} and strides {strides} describe no array")
-    size = math.prod(shape)
-    if (size or math.prod(length for length in shape if length)) * item > _MAX_BYTES:
-        raise ValueError(f"{protocol}: an array of shape {shape} is too large")
-    if size == 0:
-        pointer, strides = 0, packed
-    else:
-        first, last = pointer, pointer + size * item
-        if strides != packed:
-            # A stride that is never taken may be anything.
-            strides = tuple(p if n == 1 else s for p, s, n in zip(packed, strides, shape, strict=True))
-            reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
-            first = pointer + sum(step for step in reach if step < 0)
-            last = pointer + sum(step for step in reach if step > 0) + item
-        if first <= 0 or last > _ADDRESSES:
-            raise ValueError(f"{protocol}: shape {shape} and strides {strides} leave memory at {pointer:#x}")
-        if pointer % item or (strides != packed and any(stride % item for stride in strides)):
-            raise ValueError(f"{protocol}: the elements are not aligned to their {item} bytes")
-    view = DeviceView()
-    view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
-    view.kind, view.index = _core.CUDA, index
-    view.read_only, view.owner = read_only, owner
-    view.producer = view.stream = None
-    return view
-
-
-def _made_elsewhere(view: DeviceView, producer: object, stream: int | None) -> DeviceView:
-    """Wait for what is to write `view`. Our own stream comes after what is in the legacy default one."""
-    view.producer, view.stream = producer, stream
-    if stream not in (None, 0, LEGACY_STREAM):
-        _core.stream_wait(view.kind, view.index, stream)
-    return view

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-# How csrc/ptxsim/counters.h lays out a counter: issues by active lanes (0 to 32), then these.
+# How csrc/ptxsim/watch/counters.h lays out a counter: issues by active lanes (0 to 32), then these.
 _LANES = 33
 _DIVERGENT, _WAVEFRONTS, _IDEAL, _REQUESTS, _SECTORS, _SECTORS_IDEAL = range(_LANES, _LANES + 6)
 COUNTER_FIELDS = _LANES + 6

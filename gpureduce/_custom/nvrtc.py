@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpureduce._variants import KERNELS
+from gpureduce._device.kernels import KERNELS
 
 # As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
 _FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")

@@ -118,7 +118,32 @@ class Timeline:
     def __str__(self) -> str:
         return self.text()
 
+    # SVG: threads from left to right, rounds from top to bottom.
     def _repr_html_(self) -> str:
-        from gpureduce._profile_html import timeline_html
+        from html import escape
 
-        return timeline_html(self)
+        rounds, threads = self.states.shape
+        width, height = 900, 14
+        step = width / threads
+        marks = []
+        for number in range(rounds):
+            conflict, active = self.conflict[number], self.active[number]
+            colours = [
+                "#dc2626" if c else "#2563eb" if a else "" for c, a in zip(conflict, active, strict=True)
+            ]
+            start = 0
+            for thread in range(1, threads + 1):  # one rectangle for neighbours of one colour
+                if thread < threads and colours[thread] == colours[start]:
+                    continue
+                if colours[start]:
+                    marks.append(
+                        f'<rect x="{start * step:.2f}" y="{number * height}" height="{height - 2}" '
+                        f'width="{(thread - start) * step:.2f}" fill="{colours[start]}"/>'
+                    )
+                start = thread
+        return (
+            f"<div>{escape(self.kernel)}, block {self.block}: {threads} threads from left to right, "
+            f"{rounds} rounds between barriers downwards; blue works, red has bank conflicts"
+            f'<br><svg width="{width}" height="{rounds * height}" style="background:#f3f4f6">'
+            f"{''.join(marks)}</svg></div>"
+        )

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpureduce import _core
-from gpureduce._numpy_rules import outside_level
-from gpureduce._variants import KERNELS
+from gpureduce._device.kernels import KERNELS
+from gpureduce._rules.callers import outside_level
 
 _core.open_registry(KERNELS)
 
@@ -136,7 +136,7 @@ def _find_default() -> tuple[int, int]:
 def resolve(device: str | Device | None) -> tuple[int, int]:
     """Return the kind and index, for the core, of what a user passed as ``device=``."""
     if device is None:
-        return _find_default()
+        return default or _find_default()
     if isinstance(device, Device):
         device = str(device)
     if not isinstance(device, str):
@@ -149,12 +149,16 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
     return (_core.CUDA, int(match[1] or 0))
 
 
+def text(kind: int, index: int) -> str:
+    """Return what ``device=`` takes for a device that the core numbers so."""
+    return "sim" if kind == _core.SIM else f"cuda:{index}"
+
+
 def record(device: str | Device | None) -> Device:
     """Return the device that ``device=`` means."""
     if isinstance(device, Device):
         return device
-    kind, index = resolve(device)
-    wanted = "sim" if kind == _core.SIM else f"cuda:{index}"
+    wanted = text(*resolve(device))
     for found in devices():
         if str(found) == wanted:
             return found

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpureduce import _core, _devices
-from gpureduce._device_array import DeviceArray, as_view
-from gpureduce._devices import Device, resolve
-from gpureduce._numpy_rules import c_strides
+from gpureduce import _core
+from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._arrays.foreign import as_view
+from gpureduce._device import devices
+from gpureduce._device.devices import Device, resolve
+from gpureduce._rules.arguments import c_strides
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -29,7 +31,7 @@ def quick(function: _F) -> _F:
     def call(a: Any, *args: Any, **options: Any) -> Any:
         if not args and (not options or (len(options) == 1 and "device" in options)):
             if type(a) is ndarray:
-                kind, index = resolve(options["device"]) if options else _devices.default or resolve(None)
+                kind, index = resolve(options["device"]) if options else devices.default or resolve(None)
                 result = core(a, op, kind, index)
             elif type(a) is DeviceArray and not options:
                 result = core(a.flat_view, op, a.kind, a.index)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from gpureduce._numpy_rules import SUPPORTED
+from gpureduce._rules.dtypes import SUPPORTED
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -7,21 +7,22 @@ import os
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpureduce import _core, _nvrtc
-from gpureduce import _numpy_rules as rules
-from gpureduce._device_array import _dtype_named
-from gpureduce._engine import Operand, Options, Target, _device_name, intake, run_custom
-from gpureduce._kernel_source import IDENTIFIER, Expressions, Parameter, Types, parameters, source, text
-
-if TYPE_CHECKING:
-    from gpureduce._devices import Device
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._custom import nvrtc
+from gpureduce._custom.source import IDENTIFIER, Expressions, Parameter, Types, parameters, source, text
+from gpureduce._device import devices
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules.dtypes import ROWS, named, native
 
 _LONGEST_NAME = 200
-_SMALL_VALUES = frozenset(rules.SUPPORTED) - {"complex128"}  # of up to 8 bytes
+_SMALL_VALUES = frozenset(row.numpy_name for row in ROWS if row.item_bytes <= 8)
 _LARGE_ELEMENT = 4  # bytes
 _MOST_ELEMENTS = 2**63 - 1
 # A scalar is converted within its kind, and to the kinds after it.
@@ -198,7 +199,7 @@ class ReductionKernel:
         axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
         stream: int | None = None,
-        device: str | Device | None = None,
+        device: str | devices.Device | None = None,
         as_device: bool | None = None,
     ) -> Any:
         """Reduce.
@@ -254,9 +255,8 @@ class ReductionKernel:
         shape = _broadcast_shape(self.name, arrays)
         axes = rules.reduced_axes(axis, len(shape))
         kept = rules.kept_shape(shape, axes)
-        target = Target(out, options, arrays[0], axis)
+        target = Target(out, options, arrays[0], axis, shape, axes, keepdims)
         target.reads = arrays
-        target.check(rules.kept_shape(shape, axes, rules.keeps_dims(keepdims)), kept)
         if not self._expressions.identity and math.prod(kept):
             rules.require_elements(self.name, rules.reduced_count(shape, axes), shape)
 
@@ -271,7 +271,7 @@ class ReductionKernel:
         target.set_dtype(out_dtype)
         result = None if target.on_device else np.empty(kept, out_dtype)
         place = target.core_out(out_dtype) if result is None else result
-        run_custom(kernels, handles, types.by_position, types.packed, axes, place)
+        _core.custom_run(kernels, handles, types.by_position, types.packed, axes, place)
         return target.store(result)
 
     def _split(self, args: tuple, out: Any) -> tuple[tuple, Any]:
@@ -307,7 +307,7 @@ class ReductionKernel:
                 letters[p.type] = _scalar_dtype(p, value)
         if self._out.is_letter and self._out.type not in letters:
             raise TypeError(f"{self.name}: no argument says what {self._out.type} is, the type of the output")
-        return [letters.get(p.type) or _dtype_named(p.type) for p in (*self._inputs, self._out)]
+        return [letters.get(p.type) or named(p.type) for p in (*self._inputs, self._out)]
 
     def _types(self, dtypes: list[np.dtype], scalars: tuple[bool, ...], out: np.dtype) -> Types:
         names = tuple(dtype.name for dtype in dtypes)
@@ -325,8 +325,8 @@ class ReductionKernel:
             program = source(self.name, self._inputs, self._out, self._expressions, types)
             try:
                 kernels, found = _loaded(self.name, program, self._arguments["options"], kind, index)
-            except _nvrtc.CompileError as error:
-                raise _nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
+            except nvrtc.CompileError as error:
+                raise nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
             self._ready[types, kind, index] = kernels
         with _counting:
             self._counts[found] += 1
@@ -354,7 +354,7 @@ def _loaded(name: str, program: str, options: tuple[str, ...], kind: int, index:
     with _lock:
         if key in _kernels:
             return _kernels[key], "memory"
-        ptx, kept = _nvrtc.compiled(name, program, options)
+        ptx, kept = nvrtc.compiled(name, program, options)
         kernels = _kernels[key] = _core.custom_load(name, ptx, kind, index)
         if len(_kernels) > _KEPT:
             del _kernels[next(iter(_kernels))]
@@ -373,14 +373,14 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
     if all(map(_is_scalar, args)):
         args = (np.asarray(args[0]), *args[1:])
     inputs: list[Any] = []
-    place = None
+    place, device, stream = None, options.device, options.stream
     for parameter, value in zip(declared, args, strict=True):
         if not _is_scalar(value):
-            value = intake(value, options, parameter.name)
-            here = (value.on_device, value.kind, value.index)
+            value = intake(value, device, stream, parameter.name)
+            here = (value.view is None, value.kind, value.index)
             if place is None:
                 place = here
-                options = replace(options, device=_device_name(value), stream=None)
+                device, stream = devices.text(value.kind, value.index), None
             elif here != place:
                 raise TypeError(f"{parameter.name}: must lie where the other arrays lie")
         inputs.append(value)
@@ -389,8 +389,7 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
 
 def _scalar_dtype(parameter: Parameter, value: Any) -> np.dtype:
     dtype = np.asarray(value).dtype
-    rules.require_supported(dtype, parameter.name)
-    return rules.plain(dtype)
+    return native(dtype, parameter.name)
 
 
 def _scalar_bytes(parameter: Parameter, value: Any, dtype: np.dtype) -> bytes:
@@ -418,7 +417,7 @@ def _broadcast_shape(name: str, arrays: list[Operand]) -> tuple[int, ...]:
 def _broadcast(operand: Operand, shape: tuple[int, ...]) -> Operand:
     if operand.shape == shape:
         return operand
-    if operand.on_device:
+    if operand.view is not None:
         strides = rules.broadcast_strides(operand.shape, operand.handle[2], shape)
         return operand.with_strides(shape, strides)
     return replace(operand, handle=np.broadcast_to(operand.handle, shape), shape=shape)
@@ -428,5 +427,4 @@ def _out_dtype(target: Target) -> np.dtype | None:
     if target.out is None:
         return None
     dtype = target.view.dtype if target.on_device else target.out.dtype
-    rules.require_supported(dtype, "out")
-    return rules.plain(dtype)
+    return native(dtype, "out")

@@ -1,0 +1,25 @@
+#include "python/tables.h"
+
+#include "python/intake/dlpack_abi.h"
+
+static PyObject *dtype_tuple(gr_dtype dtype) {
+    static const char *const kinds[] = {[GR_KIND_BITS] = "bits", [GR_KIND_NUMBER] = "number"};
+    static const char *const scopes[] = {[GR_SCOPE_LADDER] = "ladder", [GR_SCOPE_GENERAL] = "general"};
+    const gr_dtype_row *row = &gr_dtypes[dtype];
+    const dl_dtype dlpack = dl_dtype_of(dtype);
+    return Py_BuildValue("(ssnssssii)", row->name, row->numpy_name, (Py_ssize_t)row->item_bytes,
+                         kinds[row->kind], gr_dtypes[row->sum].numpy_name, gr_dtypes[row->mean].numpy_name,
+                         scopes[row->scope], (int)dlpack.code, (int)dlpack.bits);
+}
+
+PyObject *py_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *rows = PyTuple_New(GR_DTYPE_COUNT);
+    for (int i = 0; rows != NULL && i < GR_DTYPE_COUNT; ++i) {
+        PyObject *row = dtype_tuple((gr_dtype)i);
+        if (row == NULL)
+            Py_CLEAR(rows);
+        else
+            PyTuple_SET_ITEM(rows, i, row);
+    }
+    return rows;
+}

@@ -1,0 +1,189 @@
+"""Arrays of other libraries on devices, taken where they lie: DLPack and `__cuda_array_interface__`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import CPU, CUDA, DLPACK_VERSION, MAX_BYTES, DeviceView, checked_dtype
+from gpureduce._core import DeviceError
+from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
+from gpureduce._rules.arguments import c_strides
+from gpureduce._rules.dtypes import named
+
+_CUDA_HOST, _CUDA_MANAGED = 3, 13  # of DLPack's device types
+_ADDRESSES = 2**64
+
+
+def _check_device(kind: int, index: int, device: str | Device | None) -> None:
+    """Refuse an array that lies elsewhere than the caller asked to work."""
+    if device is not None and resolve(device) != (kind, index):
+        where = text(kind, index)
+        raise DeviceError(
+            f"the array lies on {where} but device={str(device)!r} was asked for; "
+            f"pass device={where!r} or none, or copy the array there first"
+        )
+
+
+def as_view(obj: object, device: str | Device | None = None) -> DeviceView | None:
+    """Return the elements of a device array without copying them.
+
+    Work in the legacy default stream that follows sees what the producer has written, as the protocols
+    promise it.
+
+    Parameters
+    ----------
+    obj : object
+        Anything.
+    device : str or Device, optional
+        Where the caller will work; None means where the array lies.
+
+    Returns
+    -------
+    DeviceView or None
+        None for whatever lies in host memory, is no array, or speaks neither protocol.
+
+    Raises
+    ------
+    DeviceError
+        When the array lies on another device than `device`.
+    TypeError
+        For a dtype that is not supported.
+    ValueError, BufferError
+        When the producer describes no valid array, or refuses.
+    """
+    if isinstance(obj, (np.ndarray, np.generic, list, tuple, int, float, complex)):
+        return None
+    if isinstance(obj, DeviceView):
+        _check_device(obj.kind, obj.index, device)
+        return obj
+    # DLPack first: PyTorch's __cuda_array_interface__ names no stream, so nothing could be waited for.
+    if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
+        return _from_dlpack(obj, device)
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    return None if interface is None else _from_interface(obj, interface, device)
+
+
+def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
+    parts, stream = _core.dlpack_exchange(obj) or (None, None)
+    if parts is None:
+        if _says(obj, "is_neg"):
+            # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to turn.
+            raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
+        kind, number = map(int, obj.__dlpack_device__())
+        if kind in (CPU, _CUDA_HOST):
+            return None
+        if kind not in (CUDA, _CUDA_MANAGED):
+            raise BufferError(f"DLPack: arrays on devices of DLPack's type {kind} are not supported")
+        # Managed memory belongs to no device in particular.
+        index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
+        _check_device(_core.CUDA, index, device)
+        parts = _core.dlpack_import(_capsule_of(obj, number))
+        if parts[4:6] != (kind, number):
+            raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {parts[4:6]}")
+    else:
+        index = number = parts[5]
+        _check_device(_core.CUDA, index, device)
+    pointer, shape, strides, name, _, _, read_only, owner = parts
+    view = _view("DLPack", pointer, shape, strides, named(name), index, read_only, owner)
+    if number != index:  # legacy default streams of two devices do not follow each other
+        _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
+        return view
+    return _made_elsewhere(view, obj, stream)  # a capsule's stream has been waited for
+
+
+def _says(obj: Any, name: str) -> bool:
+    answer = getattr(obj, name, False)
+    return bool(answer() if callable(answer) else answer)
+
+
+def _capsule_of(obj: Any, index: int) -> object:
+    # Producers take the stream for one of the current device: CuPy orders its own work there, and PyTorch
+    # refuses arrays of another one.
+    export = partial(_core.call_on, index)
+    try:
+        return export(partial(obj.__dlpack__, stream=LEGACY_STREAM, max_version=DLPACK_VERSION))
+    except TypeError:  # a producer from before versions
+        return export(partial(obj.__dlpack__, stream=LEGACY_STREAM))
+
+
+def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> DeviceView:
+    protocol = "__cuda_array_interface__"
+    try:
+        version, typestr = operator.index(interface["version"]), interface["typestr"]
+        shape = tuple(operator.index(length) for length in interface["shape"])
+        pointer, read_only = interface["data"]
+        pointer = operator.index(pointer)
+        strides = interface.get("strides")
+        if strides is not None:
+            strides = tuple(operator.index(stride) for stride in strides)
+        stream = interface.get("stream")
+        stream = stream if stream is None else operator.index(stream)
+        if not isinstance(typestr, str):  # NumPy makes float64 of None
+            raise TypeError(f"typestr is {typestr!r}")
+        dtype = np.dtype(typestr)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{protocol}: entries are missing or malformed ({error!r})") from error
+    if not 0 <= version <= 3:
+        raise ValueError(f"{protocol}: version {version}; 0 to 3 are supported")
+    if version < 3:  # it names no stream
+        stream = None
+    if interface.get("mask") is not None:
+        raise TypeError(f"{protocol}: masked arrays are not supported")
+    if not dtype.isnative:
+        raise TypeError(f"{protocol}: byte order of {typestr!r} is not supported on a device")
+    if stream is not None and stream <= 0:
+        raise ValueError(f"{protocol}: stream {stream} is not valid; 1 is the legacy default stream")
+    if not 0 <= pointer < _ADDRESSES:
+        raise ValueError(f"{protocol}: {pointer} is no address")
+    # The interface does not name the device; the address of no elements need not be one.
+    index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
+    _check_device(_core.CUDA, index, device)
+    view = _view(protocol, pointer, shape, strides, checked_dtype(dtype), index, bool(read_only), obj)
+    return _made_elsewhere(view, obj, stream)
+
+
+def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
+    """Make a view, refusing a layout that names memory no array can have."""
+    item = dtype.itemsize
+    packed = c_strides(shape, item)
+    if strides is None:
+        strides = packed
+    if len(strides) != len(shape) or min(shape, default=0) < 0:
+        raise ValueError(f"{protocol}: shape {shape} and strides {strides} describe no array")
+    size = math.prod(shape)
+    if (size or math.prod(length for length in shape if length)) * item > MAX_BYTES:
+        raise ValueError(f"{protocol}: an array of shape {shape} is too large")
+    if size == 0:
+        pointer, strides = 0, packed
+    else:
+        first, last = pointer, pointer + size * item
+        if strides != packed:
+            # A stride that is never taken may be anything.
+            strides = tuple(p if n == 1 else s for p, s, n in zip(packed, strides, shape, strict=True))
+            reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+            first = pointer + sum(step for step in reach if step < 0)
+            last = pointer + sum(step for step in reach if step > 0) + item
+        if first <= 0 or last > _ADDRESSES:
+            raise ValueError(f"{protocol}: shape {shape} and strides {strides} leave memory at {pointer:#x}")
+        if pointer % item or (strides != packed and any(stride % item for stride in strides)):
+            raise ValueError(f"{protocol}: the elements are not aligned to their {item} bytes")
+    view = DeviceView()
+    view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
+    view.kind, view.index = _core.CUDA, index
+    view.read_only, view.owner = read_only, owner
+    view.producer = view.stream = None
+    return view
+
+
+def _made_elsewhere(view: DeviceView, producer: object, stream: int | None) -> DeviceView:
+    """Wait for what is to write `view`. Our own stream comes after what is in the legacy default one."""
+    view.producer, view.stream = producer, stream
+    if stream not in (None, 0, LEGACY_STREAM):
+        _core.stream_wait(view.kind, view.index, stream)
+    return view

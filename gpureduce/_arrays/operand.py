@@ -1,0 +1,91 @@
+"""Operands: arrays of the host and of devices as the core takes them."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import DeviceView, to_device
+from gpureduce._arrays.foreign import as_view
+from gpureduce._device.devices import Device, resolve, text
+from gpureduce._rules.arguments import broadcast_strides, host_array, host_mask, refuse_masked
+from gpureduce._rules.dtypes import BOOL, require_supported
+
+
+@dataclass(slots=True)
+class Operand:
+    """What the core takes, and what it is; `view` is that of an array on a device, and keeps it alive."""
+
+    handle: np.ndarray | tuple[int, tuple[int, ...], tuple[int, ...], str]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    kind: int
+    index: int
+    view: DeviceView | None = None
+
+    def cast(self, dtype: np.dtype) -> Operand:
+        """Return the operand in another dtype."""
+        if self.dtype == dtype:
+            return self
+        if self.view is not None:
+            raise TypeError(
+                f"dtype: a device array is reduced in its own dtype, {self.dtype}, not in {dtype}; "
+                "convert it before"
+            )
+        return replace(self, handle=self.handle.astype(dtype), dtype=dtype)
+
+    def with_strides(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
+        """Return the same memory read another way; for operands on a device."""
+        return replace(self, handle=(self.handle[0], shape, strides, self.handle[3]), shape=shape)
+
+
+def device_view(a: Any, device: str | Device | None) -> DeviceView | None:
+    """Return the elements of an array on a device; None for whatever numpy.asarray is to be asked about."""
+    if isinstance(a, (np.ndarray, np.generic)):
+        return None
+    if not (hasattr(a, "__dlpack__") or hasattr(a, "__cuda_array_interface__")):
+        return None
+    return as_view(a, device)
+
+
+def _of_view(view: DeviceView, name: str) -> Operand:
+    require_supported(view.dtype, name)
+    return Operand(view.view_tuple(), view.shape, view.dtype, view.kind, view.index, view)
+
+
+def intake(a: Any, device: str | Device | None, stream: int | None = None, name: str = "a") -> Operand:
+    """Take an array of the host or of a device."""
+    view = None
+    if type(a) is not np.ndarray:
+        refuse_masked(a, name)
+        view = device_view(a, device)
+    if view is not None:
+        operand = _of_view(view, name)
+    else:
+        array = host_array(a, name)
+        operand = Operand(array, array.shape, array.dtype, *resolve(device))
+    if stream is not None:
+        _core.stream_wait(operand.kind, operand.index, operator.index(stream))
+    return operand
+
+
+def take_mask(where: Any, operand: Operand) -> Operand:
+    """Take ``where=``, repeated to the shape of `operand`."""
+    place = text(operand.kind, operand.index)
+    view = device_view(where, place)
+    if view is None:
+        mask = host_mask(where)
+        if operand.view is None:
+            mask = np.broadcast_to(mask, operand.shape)
+            return Operand(mask, mask.shape, mask.dtype, operand.kind, operand.index)
+        view = to_device(mask, place)
+    elif operand.view is None:
+        raise TypeError("where: lies on a device, but the array does not")
+    if view.dtype != BOOL:
+        raise TypeError(f"where: expected bool, got an array of {view.dtype}")
+    strides = broadcast_strides(view.shape, view.strides, operand.shape)
+    return _of_view(view, "where").with_strides(operand.shape, strides)

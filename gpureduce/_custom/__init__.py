@@ -1,0 +1,1 @@
+"""Reductions that users write: `ReductionKernel` and its compiler."""

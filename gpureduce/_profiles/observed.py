@@ -1,0 +1,72 @@
+"""From what the core saw of launches to records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._profiles.counts import COUNTER_FIELDS, from_row
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.records import Access, Instruction, KernelProfile, Race, Round
+from gpureduce._profiles.timeline import Timeline
+
+
+def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], file: str) -> Race:
+    kind, first, second, first_thread, second_thread, first_block, second_block, *rest = fields
+
+    def side(index: int, thread: int, of: int) -> Access | None:
+        if index < 0:
+            return None
+        at = instructions[index]
+        line = at.line_in(file)
+        name, number = (file, line) if line is not None else at.frames[0] if at.frames else ("", 0)
+        return Access(name, number, at.ptx_line, at.text, thread, of)
+
+    sides = side(first, first_thread, first_block), side(second, second_thread, second_block)
+    return Race(kind, *sides, kernel, *rest)
+
+
+def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
+    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped = record
+    rows = np.frombuffer(counters, dtype=np.uint64).reshape(-1, COUNTER_FIELDS)
+    branches = {branch for *_, branch in static}
+    instructions = tuple(
+        Instruction(
+            line,
+            text,
+            frames,
+            effect,
+            from_row(rows[i], effect, rows[branch] if branch >= 0 else None, i in branches),
+        )
+        for i, (line, text, effect, frames, branch) in enumerate(static)
+    )
+    found = tuple(_race(race, name, instructions, file) for race in races or ())
+    stretches = tuple(
+        Round(i, blocks, warps, warps - working, threads, threads - busy, wavefronts, ideal)
+        for i, (blocks, warps, working, threads, busy, wavefronts, ideal) in enumerate(
+            np.frombuffer(rounds, dtype=np.uint64).reshape(-1, 7).tolist()
+        )
+    )
+    timeline = None
+    if drawn is not None:
+        states = np.frombuffer(drawn[2], dtype=np.uint8).reshape(drawn[0], drawn[1])
+        timeline = Timeline(name, block, states)
+    return KernelProfile(name, grid, shape, shared, instructions, stretches, found, timeline)
+
+
+def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:
+    """Return the records of launches as the core tells them."""
+    return tuple(_kernel_profile(record, file, block) for record in launches)
+
+
+def outer_file(launches: list[tuple]) -> str:
+    """Return the source file of the first instruction that has one, that of the kernel itself."""
+    frames = (frames for record in launches for _, _, _, frames, _ in record[4] if frames)
+    return next((chain[-1][0] for chain in frames), "")
+
+
+def stopped(message: str, profile: Profile) -> _core.SimulationError:
+    """Return the exception for a kernel that the simulator stopped, with the profile until then."""
+    error = _core.SimulationError(message)
+    error.profile = profile
+    return error

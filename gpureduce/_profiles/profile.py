@@ -1,0 +1,210 @@
+"""Profiles: what the kernels of one call did, by instruction and by line, and their races."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpureduce._device.kernels import source_lines
+from gpureduce._profiles import text
+from gpureduce._profiles.counts import Counts, total
+from gpureduce._profiles.records import KernelProfile, Line, Race
+from gpureduce._profiles.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the kernels of one call did on the simulator. See `profile` and `simulate`.
+
+    Attributes
+    ----------
+    title : str
+        What ran.
+    kernels : tuple of KernelProfile
+        The launches in order.
+    file : str
+        The CUDA source file of the variant, as ``Instruction.frames`` names it; empty for a user's PTX.
+    variant : str
+        The variant; empty for a user's PTX.
+    n : int
+        Elements reduced; 0 for a user's PTX.
+    result : numpy.generic or None
+        What the reduction gave.
+    """
+
+    title: str
+    kernels: tuple[KernelProfile, ...]
+    file: str = ""
+    variant: str = ""
+    n: int = 0
+    result: Any = None
+    _rerun: Callable[[int], Profile] | None = field(repr=False, compare=False, default=None)
+
+    @property
+    def totals(self) -> Counts:
+        """The sum over all launches."""
+        return total([kernel.totals for kernel in self.kernels])
+
+    @property
+    def races(self) -> tuple[Race, ...]:
+        """The hazards of all launches; one that several launches of a kernel have is there once."""
+        found: dict[tuple, Race] = {}
+        for race in (race for kernel in self.kernels for race in kernel.races):
+            sides = [side and side.ptx_line for side in (race.first, race.second)]
+            key = (race.kernel, race.kind, race.same_warp, *sides)
+            count = found[key].count if key in found else 0
+            found[key] = replace(found.get(key, race), count=count + race.count)
+        return tuple(found.values())
+
+    def lines(self, file: str | None = None) -> tuple[Line, ...]:
+        """Return the lines of a source file that have instructions, with their counters.
+
+        What was inlined counts for the line of `file` that called it; so the sums over two files are not to
+        be added up.
+
+        Parameters
+        ----------
+        file : str, optional
+            As ``Instruction.frames`` names it; None takes the variant's own, or of a user's PTX the file of
+            the first instruction that has one.
+
+        Returns
+        -------
+        tuple of Line
+            By line number, over all launches.
+
+        Raises
+        ------
+        ValueError
+            When no instruction comes from `file`; the message lists the files there are.
+        """
+        file = self._known_file(file)
+        by_line: dict[int, list[Counts]] = {}
+        for kernel in self.kernels:
+            for instruction in kernel.instructions:
+                number = instruction.line_in(file)
+                if number is not None:
+                    by_line.setdefault(number, []).append(instruction.counts)
+        texts = dict(enumerate(source_lines(file), 1))
+        return tuple(
+            Line(file, number, texts.get(number, ""), total(by_line[number])) for number in sorted(by_line)
+        )
+
+    def files(self) -> tuple[str, ...]:
+        """Return the source files that instructions come from, the variant's own first."""
+        seen = {self.file: None} if self.file else {}
+        for kernel in self.kernels:
+            for instruction in kernel.instructions:
+                seen.update(dict.fromkeys(name for name, _ in instruction.frames))
+        return tuple(seen)
+
+    def _known_file(self, file: str | None) -> str:
+        files = self.files()
+        if file is None:
+            if not files:
+                raise ValueError("file: the PTX has no source lines; compile it with nvcc -lineinfo")
+            return files[0]
+        matches = [name for name in files if name == file or name.endswith(f"/{file}")]
+        if not matches:
+            raise ValueError(
+                f"file: no instruction comes from {file!r}; there are {', '.join(files) or 'none'}"
+            )
+        return matches[0]
+
+    def annotate(self, file: str | None = None, *, ptx: bool = False) -> str:
+        """Return the source with its counters in the margin.
+
+        Parameters
+        ----------
+        file : str, optional
+            Which source file, of `files`; None takes the variant's own.
+        ptx : bool
+            Whether to show the lines of PTX that ran instead of the CUDA source. A user's PTX without source
+            lines is always shown so.
+
+        Returns
+        -------
+        str
+        """
+        if ptx or (file is None and not any(source_lines(name) for name in self.files())):
+            return text.annotate_ptx(self)
+        return text.annotate_cuda(self, self._known_file(file))
+
+    def compare(self, other: Profile) -> Comparison:
+        """Return the totals of two profiles side by side.
+
+        Parameters
+        ----------
+        other : Profile
+            The one to compare with.
+
+        Returns
+        -------
+        Comparison
+            `str` of it is a table; Jupyter shows it as one.
+        """
+        if not isinstance(other, Profile):
+            raise TypeError(f"other: expected Profile, got {type(other).__name__}")
+        return Comparison(self, other)
+
+    def timeline(self, block: int = 0, kernel: int = 0) -> Timeline:
+        """Return what each thread of one block did between barriers.
+
+        Parameters
+        ----------
+        block : int
+            Linear number of the block. Another than block 0 is simulated once more.
+        kernel : int
+            Which launch, of `kernels`.
+
+        Returns
+        -------
+        Timeline
+            `str` of it is a drawing; ``plot()`` draws it with matplotlib.
+
+        Raises
+        ------
+        ValueError
+            For a block or launch that there is not.
+        """
+        if not 0 <= kernel < len(self.kernels):
+            raise ValueError(f"kernel: expected 0 to {len(self.kernels) - 1}, got {kernel}")
+        launched = self.kernels[kernel]
+        blocks = launched.grid[0] * launched.grid[1] * launched.grid[2]
+        if not 0 <= block < blocks:
+            raise ValueError(f"block: expected 0 to {blocks - 1}, got {block}")
+        found = launched.timeline
+        if found is None or found.block != block:
+            if self._rerun is None:
+                raise ValueError(f"block: only the timeline of block {found.block if found else 0} was kept")
+            found = self._rerun(block).kernels[kernel].timeline
+        return found
+
+    def __str__(self) -> str:
+        return text.summary(self)
+
+    def _repr_html_(self) -> str:
+        from gpureduce._profiles.html import profile_html
+
+        return profile_html(self)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two profiles side by side."""
+
+    left: Profile
+    right: Profile
+
+    def rows(self) -> list[tuple[str, float, float]]:
+        """Return what is compared: a name and the two figures."""
+        return text.comparison_rows(self.left, self.right)
+
+    def __str__(self) -> str:
+        return text.comparison_table(self.left, self.right)
+
+    def _repr_html_(self) -> str:
+        from gpureduce._profiles.html import comparison_html
+
+        return comparison_html(self.left, self.right)

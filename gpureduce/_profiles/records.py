@@ -1,0 +1,224 @@
+"""What a profile is made of: instructions, lines, rounds, accesses, races, launches."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from gpureduce._profiles.counts import Counts, total
+from gpureduce._profiles.timeline import Timeline
+
+_HAZARDS = {
+    "write-read": "reads what another thread has written",
+    "read-write": "overwrites what another thread may still have to read",
+    "write-write": "overwrites what another thread has written",
+    "uninitialised": "reads shared memory that nobody has written",
+    "barrier": "is not at the barrier at which other threads of the block wait",
+}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One PTX instruction of a kernel.
+
+    Attributes
+    ----------
+    ptx_line : int
+        Its line in the PTX text, from 1.
+    text : str
+        That line.
+    frames : tuple of (str, int)
+        File and line in the CUDA source, from the innermost inlined function outwards; empty without
+        ``-lineinfo``.
+    effect : str
+        ``"load"``, ``"store"``, ``"atomic"``, ``"branch"``, ``"barrier"``, ``"warp_sync"`` or ``""``.
+    counts : Counts
+        What it did.
+    """
+
+    ptx_line: int
+    text: str
+    frames: tuple[tuple[str, int], ...]
+    effect: str
+    counts: Counts = field(repr=False)
+
+    def line_in(self, file: str) -> int | None:
+        """Return the line of `file` that the instruction belongs to: the innermost of its frames there."""
+        return next((line for name, line in self.frames if name == file), None)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of source with the sum of its instructions' counters."""
+
+    file: str
+    number: int
+    text: str
+    counts: Counts = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One stretch between two barriers of the block, over all blocks.
+
+    Attributes
+    ----------
+    number : int
+        0 is the stretch before the first barrier.
+    blocks : int
+        Blocks that ran it.
+    warps, idle_warps : int
+        Warps in those blocks, and those of them that neither accessed memory nor exchanged data with other
+        lanes.
+    threads, idle_threads : int
+        The same for threads.
+    shared_wavefronts, shared_ideal : int
+        Passes through shared memory, and without bank conflicts.
+    """
+
+    number: int
+    blocks: int
+    warps: int
+    idle_warps: int
+    threads: int
+    idle_threads: int
+    shared_wavefronts: int
+    shared_ideal: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """One side of a race: which thread of which block did it where. A copy counts as done by who began it."""
+
+    file: str
+    line: int
+    ptx_line: int
+    ptx: str
+    thread: int
+    block: int
+
+    @property
+    def warp(self) -> int:
+        """The warp of the thread, in its block."""
+        return self.thread // 32
+
+    @property
+    def lane(self) -> int:
+        """The lane of the thread, in its warp."""
+        return self.thread % 32
+
+    @property
+    def place(self) -> str:
+        """File and line, or the line of PTX where no source line is known."""
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else f"PTX line {self.ptx_line}"
+
+    def __str__(self) -> str:
+        return f"thread {self.thread} (warp {self.warp}, lane {self.lane}) at {self.place}"
+
+
+@dataclass(frozen=True)
+class Race:
+    """A hazard between two instructions.
+
+    Attributes
+    ----------
+    kind : str
+        ``"write-read"``, ``"read-write"`` or ``"write-write"`` (in this order, by threads that nothing
+        orders), ``"uninitialised"`` (read before anybody wrote) or ``"barrier"`` (threads that are not at the
+        barrier where others wait).
+    first, second : Access or None
+        The two sides in the order in which the simulator met them; of an uninitialised read only the second.
+    kernel : str
+        The kernel.
+    block : int
+        Linear number of the block whose shared memory it is, in this example, the lowest in which it was met.
+        In a cluster the threads may be of other blocks: `Access.block`.
+    address : int
+        The byte of shared memory; 0 for a barrier.
+    count : int
+        How often it was met, lane by lane.
+    """
+
+    kind: str
+    first: Access | None
+    second: Access | None
+    kernel: str
+    block: int
+    address: int
+    count: int
+
+    @property
+    def same_warp(self) -> bool:
+        """Whether both threads are of one warp, where ``__syncwarp`` would order them."""
+        return self.same_block and self.first.warp == self.second.warp
+
+    @property
+    def same_block(self) -> bool:
+        """Whether both threads are of one block."""
+        return self.first is not None and self.second is not None and self.first.block == self.second.block
+
+    @property
+    def by_copy(self) -> bool:
+        """Whether the first side is a copy by the hardware, such as a bulk copy."""
+        return self.first is not None and re.search(r"\b(cp|st)\.async\b", self.first.ptx) is not None
+
+    @property
+    def missing(self) -> str:
+        """What would order the two sides."""
+        if self.kind in ("uninitialised", "barrier"):
+            return "a write" if self.kind == "uninitialised" else "one barrier for all"
+        if self.by_copy and self.kind != "read-write":
+            return "a wait at the mbarrier of the copy, or a barrier before it"
+        if not self.same_block:
+            return "a barrier of the cluster"
+        return "__syncwarp" if self.same_warp else "__syncthreads"
+
+    def _side(self, side: Access | None) -> str:
+        elsewhere = side is not None and side.block != self.block
+        return f"{side} of block {side.block}" if elsewhere else str(side or "")
+
+    def __str__(self) -> str:
+        where = f"{self.kernel}, block {self.block}"
+        if self.kind == "barrier":
+            others = f"; {self.second}" if self.second else ""
+            return f"barrier ({where}): {self.first} waits{others} {_HAZARDS['barrier']}"
+        second, first = self._side(self.second), self._side(self.first)
+        text = f"{self.kind} ({where}, shared byte {self.address}): {second} {_HAZARDS[self.kind]}"
+        if first:
+            text += f", {first}; {self.missing} is missing between"
+        return f"{text} (met {self.count:,} times)"
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    """What one launch did.
+
+    Attributes
+    ----------
+    name : str
+        The kernel.
+    grid, block : tuple of int
+        Blocks, and threads a block, along x, y and z.
+    shared_bytes : int
+        Shared memory of a block, static and dynamic.
+    instructions : tuple of Instruction
+        In the order of the PTX.
+    rounds : tuple of Round
+        The stretches between barriers of the block, up to 1024; the last takes what comes later.
+    races : tuple of Race
+        Hazards in shared memory and at barriers.
+    """
+
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    instructions: tuple[Instruction, ...] = field(repr=False)
+    rounds: tuple[Round, ...] = field(repr=False)
+    races: tuple[Race, ...] = field(repr=False)
+    timeline: Timeline | None = field(repr=False, default=None)
+
+    @property
+    def totals(self) -> Counts:
+        """The sum over all instructions."""
+        return total([each.counts for each in self.instructions])

@@ -1,0 +1,108 @@
+"""Profiles of variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._device.variants import Variant, find
+from gpureduce._profiles.observed import kernel_profiles, stopped
+from gpureduce._profiles.profile import Profile
+from gpureduce._rules.arguments import host_array, refuse_masked
+
+
+def _data(arr_or_n: Any, dtype: Any) -> np.ndarray:
+    """Return the array to reduce; an integer n stands for n random elements."""
+    if isinstance(arr_or_n, (int, np.integer)) and not isinstance(arr_or_n, bool):
+        if arr_or_n < 0:
+            raise ValueError(f"arr_or_n: a number of elements cannot be negative, got {arr_or_n}")
+        chosen = np.dtype(np.float32 if dtype is None else dtype)
+        rng = np.random.default_rng(0)
+        if chosen.kind == "f":
+            return rng.random(int(arr_or_n)).astype(chosen)
+        return rng.integers(0, 100, int(arr_or_n)).astype(chosen)
+    if dtype is not None:
+        raise TypeError("dtype: only for a number of elements; an array has its own")
+    refuse_masked(arr_or_n, "arr_or_n")
+    return host_array(arr_or_n, "arr_or_n")
+
+
+def _run(
+    data: np.ndarray, record: Variant, op: str, block_size: Any, grid_size: Any, races: bool, drawn: int
+) -> Profile:
+    result, launches, problem = _core.profile(
+        data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn
+    )
+    file = f"cuda_kernels/reduce/{record.file}"
+    kernels = kernel_profiles(launches, file, drawn)
+    threads = kernels[0].block[0] if kernels else 0
+    title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads a block"
+
+    def rerun(block: int) -> Profile:
+        return _run(data, record, op, block_size, grid_size, False, block)
+
+    profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
+    if problem is not None:
+        raise stopped(problem, profile)
+    return profile
+
+
+def profile(
+    arr_or_n: Any,
+    variant: str,
+    op: str = "sum",
+    *,
+    block_size: int | None = None,
+    grid_size: int | None = None,
+    dtype: Any = None,
+    races: bool = True,
+) -> Profile:
+    """Run a variant on the simulator and count what each line of its source does.
+
+    No GPU is needed or used. Races in shared memory are looked for at the same time.
+
+    Parameters
+    ----------
+    arr_or_n : array_like or int
+        What to reduce, as for `reduce`; an integer n stands for n random elements.
+    variant : str
+        The name of a variant, as in `variants`.
+    op : str
+        The operator.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass.
+    dtype : dtype_like, optional
+        Of the random elements; float32 if None. Only with an integer.
+    races : bool
+        Whether to look for races.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that the variant does not take; the message names the argument.
+    SimulationError
+        When the simulator stops a kernel; the exception's ``profile`` holds what was seen until then.
+
+    Notes
+    -----
+    Counters are those of the PTX. The rules of shared memory and of sectors are those of NVIDIA GPUs since
+    Volta; docs/instrument.md has them beside the hardware's own counters.
+
+    Examples
+    --------
+    >>> found = gpureduce.profile(4096, "v1")
+    >>> found.totals.bank_conflicts
+    1680
+    >>> [race.kind for race in found.races]
+    []
+    """
+    record = find(variant)
+    if not isinstance(races, bool):
+        raise TypeError(f"races: expected bool, got {type(races).__name__}")
+    return _run(_data(arr_or_n, dtype), record, op, block_size, grid_size, races, 0)

@@ -1,0 +1,1 @@
+"""The reductions: NumPy's arguments in, a call of the core, a NumPy or device result out."""

@@ -1,0 +1,219 @@
+"""From the arguments of a reduction to a call of the core and back to a NumPy or device result."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake, take_mask
+from gpureduce._device.devices import text
+from gpureduce._device.variants import COVERED
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.progress import Progress, reporter
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+from gpureduce._rules.callers import outside_level
+
+_WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
+_FLOAT32 = np.dtype(np.float32)
+
+
+def run(
+    op: str,
+    operand: Operand,
+    axes: tuple[int, ...],
+    mask: Operand | None = None,
+    initial: np.ndarray | None = None,
+    out: tuple | None = None,
+    progress: Progress = None,
+) -> np.ndarray | None:
+    """Have the core reduce `operand`; of a dot product `mask` is the second vector."""
+    second = None if mask is None else mask.handle
+    if progress is None:
+        return _core.general(
+            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, None
+        )
+    with reporter(progress) as report:
+        return _core.general(
+            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, report
+        )
+
+
+def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic:
+    """Have the core reduce a whole array with one named kernel."""
+    record = options.record
+    name = record.name
+    if op not in COVERED[name]:
+        raise ValueError(f"variant: {name} covers {', '.join(record.ops)}, not {op}; 'auto' covers all")
+    backend = "sim" if operand.kind == _core.SIM else "cuda"
+    if backend not in record.backends:
+        raise ValueError(f"variant: {name} runs on {', '.join(record.backends)}, not on {backend}")
+    shape = operand.shape
+    if len(axes) != len(shape) or mask is not None or initial is not rules.NO_VALUE:
+        raise ValueError(
+            f"variant: {name} reduces whole arrays, without axis=, where= or initial=; 'auto' takes them"
+        )
+    if operand.view is not None:
+        packed = rules.c_strides(shape, operand.dtype.itemsize)
+        if not rules.same_strides(shape, operand.view.strides, packed):
+            raise ValueError(f"a: {name} takes device arrays in C order; 'auto' takes any strides")
+    if dtype is not None and np.dtype(dtype) != dtypes.core_dtype(op, operand.dtype):
+        raise ValueError(
+            f"variant: {name} accumulates in a dtype of its own, not in dtype={dtype}; 'auto' takes it"
+        )
+    if op in _WITHOUT_IDENTITY:
+        rules.require_elements(op, rules.reduced_count(shape, axes), shape)
+    return _core.reduce(
+        operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
+    )
+
+
+def reduction(
+    op: str,
+    a: Any,
+    options: Options,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = rules.NO_VALUE,
+    where: Any = True,
+) -> Any:
+    """Reduce by any operator but mean and dot."""
+    operand = intake(a, options.device, options.stream)
+    ndim = len(operand.shape)
+    is_place = op in ("argmin", "argmax")
+    axes = rules.single_axis(axis, ndim) if is_place else rules.reduced_axes(axis, ndim)
+    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    mask = None
+    if where is not True:
+        mask = take_mask(where, operand)
+        target.reads.append(mask)
+    if is_place and target.host_out is not None:
+        rules.require_index_out(out.dtype)
+    if options.record is not None:
+        return target.take(_run_variant(op, operand, axes, dtype, initial, mask, options))
+
+    if op in dtypes.UFUNCS:
+        loop = dtypes.loop_dtype(op, operand.dtype, dtype, target.hint)
+    else:
+        loop = dtypes.core_dtype(op, operand.dtype)
+    start = None
+    if initial is None or (initial is rules.NO_VALUE and op in _WITHOUT_IDENTITY):
+        rules.require_elements(op, rules.reduced_count(operand.shape, axes), operand.shape)
+        if mask is not None:
+            raise ValueError(f"{op}: the reduction has no identity, so where= needs initial=")
+    elif initial is not rules.NO_VALUE:
+        start = rules.initial_value(initial, loop)
+
+    kernel, operand = _kernel_for(op, operand, loop)
+    given = dtypes.core_dtype(kernel, operand.dtype)
+    target.set_dtype(loop)
+    start = None if start is None else start.astype(given)
+    place = target.core_out(given) if target.on_device else None
+    return target.store(run(kernel, operand, axes, mask, start, place, options.progress))
+
+
+def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand]:
+    """Return the core's operator that accumulates in `loop`, and the operand in the dtype it needs."""
+    if op in ("sum", "prod"):
+        if loop == dtypes.BOOL:  # what addition and multiplication of bools mean in NumPy
+            return ("any" if op == "sum" else "all"), operand
+        if loop.kind in "iu" and operand.dtype.kind in "biu":
+            return op, operand  # modulo 2^64, then modulo the smaller power
+    elif op not in dtypes.UFUNCS:
+        return op, operand
+    return op, operand.cast(loop)
+
+
+def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
+    """Reduce by the arithmetic mean."""
+    operand = intake(a, options.device, options.stream)
+    axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
+    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    mask = None
+    if where is not True:
+        mask = take_mask(where, operand)
+        target.reads.append(mask)
+    if options.record is not None:
+        raise ValueError(f"variant: {options.record.name} does not cover mean; 'auto' does")
+
+    half = dtype is None and dtypes.name_of(operand.dtype) in ("float16", "bfloat16")
+    if half:
+        dtype = _FLOAT32
+    elif dtype is None and operand.dtype.kind in "biu":
+        dtype = np.dtype(np.float64)
+    loop = dtypes.loop_dtype("sum", operand.dtype, dtype, target.hint)
+    # Where the result itself is a half, the kernel accumulates in float32 and rounds once.
+    direct = half and (target.hint is None or target.hint == operand.dtype)
+    target.set_dtype(operand.dtype if direct else loop)
+    if mask is not None or loop.kind in "biu" or target.is_integral:
+        return target.store(_divided(operand, axes, mask, loop, target, options.progress))
+    if rules.reduced_count(operand.shape, axes) == 0:
+        _warn_of_empty_slices()
+    if dtypes.core_dtype("mean", operand.dtype) != target.dtype:
+        operand = operand.cast(loop)
+    place = target.core_out(target.dtype)
+    return target.store(run("mean", operand, axes, out=place, progress=options.progress))
+
+
+def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
+    """Return sums divided by counts, where the core does not divide: under a mask, and in integers."""
+    if operand.view is not None and operand.dtype.kind in "biu" and operand.dtype.itemsize < loop.itemsize:
+        kernel = "sum"  # exact in 64 bits, so that no cast is needed
+    else:
+        kernel, operand = _kernel_for("sum", operand, loop)
+    total = run(kernel, operand, axes, mask, progress=progress).astype(loop, copy=False)
+    if mask is None:
+        count = np.asarray(rules.reduced_count(operand.shape, axes))
+    else:
+        count = run("count_nonzero", mask, axes)
+    if 0 in count:
+        _warn_of_empty_slices()
+    with np.errstate(all="ignore"):
+        if target.is_integral:  # NumPy's sums go into `out`, and lose their fractions, before it divides
+            total = total.astype(target.out.dtype)
+            target.dtype = target.out.dtype
+        return np.true_divide(total, count).astype(target.dtype)
+
+
+def _warn_of_empty_slices() -> None:
+    warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+
+
+def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
+    """Reduce by the dot product of two vectors."""
+    if options.record is not None:
+        raise ValueError(f"variant: {options.record.name} does not cover dot; 'auto' does")
+    left = intake(a, options.device, options.stream)
+    right = intake(b, text(left.kind, left.index), name="b")
+    there = (left.view is None, left.kind, left.index)
+    if (right.view is None, right.kind, right.index) != there:
+        raise TypeError("b: must lie where a lies")
+    if left.shape != right.shape or len(left.shape) > 1:
+        raise ValueError(
+            f"dot: expected two vectors of one length, or two scalars, got shapes {left.shape} "
+            f"and {right.shape}"
+        )
+    dtype = dtypes.native(np.promote_types(left.dtype, right.dtype), "b")
+    target = Target(out, options, left, None, (), (), False)
+    target.reads.append(right)
+    if target.host_out is not None:
+        rules.require_dot_out(out, dtype)
+    target.set_dtype(dtype)
+    left, right = (_as_vector(operand.cast(dtype)) for operand in (left, right))
+    place = target.core_out(dtype)
+    return target.store(run("dot", left, (0,), right, out=place, progress=options.progress))
+
+
+def _as_vector(operand: Operand) -> Operand:
+    if operand.shape:
+        return operand
+    if operand.view is not None:
+        return operand.with_strides((1,), (operand.dtype.itemsize,))
+    return replace(operand, handle=operand.handle.reshape(1), shape=(1,))

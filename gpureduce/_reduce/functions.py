@@ -1,0 +1,80 @@
+"""All public reductions, and `reduce`, which finds one by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpureduce._reduce.arithmetic import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    dot,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
+from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "count_nonzero",
+    "dot",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "reduce",
+    "sum",
+]
+
+
+_BY_NAME = {
+    function.__name__: function
+    for function in (
+        sum, prod, min, max, mean, any, all, bitwise_and, bitwise_or, bitwise_xor,
+        argmin, argmax, count_nonzero,
+    )
+}  # fmt: skip
+
+
+def reduce(arr: ArrayLike, op: str, axis: int | tuple[int, ...] | None = None, **arguments: Any) -> Any:
+    """Reduce an array by the operator of the given name.
+
+    Parameters
+    ----------
+    arr : array_like or device array
+        What to reduce.
+    op : str
+        ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
+        ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"`` or ``"count_nonzero"``.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    **arguments
+        Those of the function of that name.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.reduce([3, 1, 2], "argmax", device="sim")
+    np.int64(0)
+    """
+    if not isinstance(op, str):
+        raise TypeError(f"op: expected str, got {type(op).__name__}")
+    if op not in _BY_NAME:
+        raise ValueError(f"op: unknown operator {op!r}; expected one of {', '.join(_BY_NAME)}")
+    return _BY_NAME[op](arr, axis=axis, **arguments)

@@ -1,0 +1,120 @@
+"""Where a result goes: to the caller as it is, into an array of the host, or into one on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import empty
+from gpureduce._arrays.operand import Operand, device_view
+from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._reduce.options import Options
+from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, require_out, same_strides
+from gpureduce._rules.dtypes import name_of
+
+
+class Target:
+    """Takes the result of one call, which reduces `axes` of the shape `reduced`.
+
+    An ``out=`` that cannot take it is refused at once.
+    """
+
+    def __init__(
+        self,
+        out: Any,
+        options: Options,
+        operand: Operand,
+        axis: Any,
+        reduced: tuple[int, ...],
+        axes: tuple[int, ...],
+        keepdims: Any,
+    ) -> None:
+        self.out = out
+        self.kept = self.shape = kept_shape(reduced, axes)
+        if keepdims is not False and keeps_dims(keepdims):
+            self.shape = kept_shape(reduced, axes, True)
+        self.kind, self.index = operand.kind, operand.index
+        self.stream = options.stream
+        self.reads: list[Operand] = [operand]
+        self.view = None
+        self.host_out: np.ndarray | None = None  # `out`, where it is one of the host
+        self.hint: np.dtype | None = None  # its dtype, where elements can be cast to what it suggests
+        if out is None:
+            default = operand.view is not None and axis is not None
+            self.on_device = default if options.as_device is None else bool(options.as_device)
+        else:
+            self._take_out(out, options.as_device)
+
+    def _take_out(self, out: Any, as_device: bool | None) -> None:
+        self.view = device_view(out, text(self.kind, self.index))
+        self.on_device = self.view is not None
+        if as_device is not None and bool(as_device) != self.on_device:
+            raise ValueError(f"as_device: {as_device} contradicts the place of out=")
+        if self.view is None:
+            require_out(out, self.shape)
+            self.host_out = out
+            self.hint = out.dtype if self.reads[0].view is None else None
+        elif self.view.shape != self.shape:
+            raise ValueError(f"out: shape {self.view.shape} is not that of the result, {self.shape}")
+        elif self.view.read_only:
+            raise ValueError("out: the array is read-only")
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether the result goes into an ``out=`` of the host that holds no fractions."""
+        return self.host_out is not None and self.host_out.dtype.kind in "biu"
+
+    def set_dtype(self, dtype: np.dtype) -> None:
+        """Say in which dtype the result comes; only an ``out=`` of the host is cast to."""
+        self.dtype = dtype
+        if not self.on_device:
+            return
+        if self.out is None:
+            self.out = self.view = empty(self.shape, dtype, self.kind, self.index)
+            return
+        if self.view.dtype != dtype:
+            raise TypeError(f"out: an array on a device must have the result's dtype, {dtype}")
+        packed = c_strides(self.shape, dtype.itemsize)
+        if not same_strides(self.shape, self.view.strides, packed):
+            raise ValueError("out: an array on a device must be C-contiguous")
+
+    def core_out(self, dtype: np.dtype) -> tuple | None:
+        """Return what the core may write a result of `dtype` into, if it may."""
+        if not self.on_device or dtype != self.dtype:
+            return None
+        return (self.view.pointer, self.kept, c_strides(self.kept, dtype.itemsize), name_of(dtype))
+
+    def _let_others_follow(self) -> None:
+        """Wait for our work where others' next use of the memory would not come after it by itself.
+
+        A result on the device is returned while kernels run: the caller may change or free inputs then, and
+        read `out`.
+        """
+        follow = self.stream in (None, 0, LEGACY_STREAM)
+        for view in [self.view, *[operand.view for operand in self.reads]]:
+            follow = follow and (view is None or view.follows_us())
+        if not follow:
+            _core.stream_wait(self.kind, self.index, LEGACY_STREAM)
+
+    def take(self, result: np.generic) -> Any:
+        """Return the result of a whole array, in the dtype that it has."""
+        if self.out is None and not self.shape and not self.on_device:
+            return result
+        self.set_dtype(result.dtype)
+        return self.store(np.asarray(result))
+
+    def store(self, result: np.ndarray | None) -> Any:
+        """Return the result; None means that the core wrote it already."""
+        if result is not None:
+            result = result.astype(self.dtype, copy=False).reshape(self.shape)
+        if self.on_device:
+            if result is not None and result.size:
+                _core.device_write(self.kind, self.index, self.view.pointer, result)
+            self._let_others_follow()
+            return self.out
+        if self.out is None:
+            return result[()]
+        np.copyto(self.out, result, casting="unsafe")
+        return self.out

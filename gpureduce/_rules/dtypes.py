@@ -1,0 +1,120 @@
+"""Dtypes: which are taken, and which a result has.
+
+The rows of the core's `dtypes.def` say both. NumPy is asked for the dtypes of its own loops
+(`numpy.ufunc.resolve_dtypes`), so that they are those of the NumPy installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpureduce import _core
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+
+class Row(NamedTuple):
+    """A row of `dtypes.def`; `code` and `bits` are DLPack's."""
+
+    name: str
+    numpy_name: str
+    item_bytes: int
+    kind: str
+    sum: str
+    mean: str
+    scope: str
+    code: int
+    bits: int
+
+
+_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6  # DLPack's codes
+_ORDER = {_BOOL: 0, _INT: 1, _UINT: 2, _FLOAT: 3, _BFLOAT: 3, _COMPLEX: 4}
+# As messages list them: by kind, then by size.
+ROWS = tuple(sorted((Row(*row) for row in _core.dtypes()), key=lambda row: (_ORDER[row.code], row.bits)))
+SUPPORTED = tuple(row.numpy_name for row in ROWS)
+
+UFUNCS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+}
+
+BOOL = np.dtype(bool)
+_INT64 = np.dtype(np.int64)
+
+# NumPy puts a dtype's name together each time, in 1.5 us. bfloat16 is there once ml_dtypes is imported; its
+# sums and means are of its own dtype. No functools.cache: another thread might fork while its lock is held.
+_OWN = [row for row in ROWS if row.code != _BFLOAT]
+_NAMES = {np.dtype(row.numpy_name): row.numpy_name for row in _OWN}
+_NATIVE = {dtype: dtype for dtype in _NAMES}
+_SUMS = {np.dtype(row.numpy_name): np.dtype(row.sum) for row in _OWN}
+_MEANS = {np.dtype(row.numpy_name): np.dtype(row.mean) for row in _OWN}
+_GROWN = {"sum": _SUMS, "prod": _SUMS, "mean": _MEANS}
+_FIXED = {"any": BOOL, "all": BOOL, "argmin": _INT64, "argmax": _INT64, "count_nonzero": _INT64}
+
+
+def name_of(dtype: np.dtype) -> str:
+    """Return NumPy's name of a dtype."""
+    return _NAMES.get(dtype) or dtype.name
+
+
+def named(name: str) -> np.dtype:
+    """Return the dtype of a name in `SUPPORTED`."""
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeError("bfloat16 arrays need the package ml_dtypes") from None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def is_supported(dtype: np.dtype) -> bool:
+    """Return whether kernels know elements of the dtype, byte order aside."""
+    return dtype in _NATIVE or dtype.name in SUPPORTED
+
+
+def require_supported(dtype: np.dtype, name: str) -> None:
+    """Raise TypeError, naming what is supported, unless the kernels know the dtype."""
+    if dtype in _NATIVE:
+        return
+    if not is_supported(dtype) or (dtype.name == "bfloat16" and not dtype.isnative):
+        raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")
+
+
+def native(dtype: np.dtype, name: str) -> np.dtype:
+    """Return the dtype in native byte order, and int64 for `long` and `long long`; TypeError for others."""
+    found = _NATIVE.get(dtype)
+    if found is not None:
+        return found
+    require_supported(dtype, name)
+    return dtype if dtype.name == "bfloat16" else np.dtype(dtype.name)
+
+
+def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which the core gives the result of `op` on elements of `dtype`."""
+    if op in _FIXED:
+        return _FIXED[op]
+    return _GROWN[op].get(dtype, dtype) if op in _GROWN else dtype
+
+
+def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike, out: np.dtype | None) -> np.dtype:
+    """Return the dtype in which NumPy accumulates, which is also that of the result.
+
+    As NumPy, an array given as ``out=`` takes part in the choice when ``dtype=`` does not make it.
+    """
+    first, second = out, source
+    if dtype is not None:
+        first = second = np.dtype(dtype)
+        if not first.isnative:
+            raise TypeError(f"dtype: {first} selects a byte order; only native ones are taken")
+        require_supported(first, "dtype")
+    resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
+    return native(resolved, "out")

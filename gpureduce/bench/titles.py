@@ -1,0 +1,13 @@
+"""What variants and the default are called in tables and charts."""
+
+from __future__ import annotations
+
+from gpureduce._device.variants import AUTO, variants
+
+AUTO_TITLE = "The default: by length and dtype"
+AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what rounding loses is carried along"
+
+
+def titles() -> dict[str, str]:
+    """Return the title of each variant, and of the default, by name, in the order of tables."""
+    return {**{record.name: record.title for record in variants()}, AUTO: AUTO_TITLE}
