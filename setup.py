@@ -1,13 +1,14 @@
 """The C extension and the kernels. Everything else is in pyproject.toml.
 
 Switches in the environment (=1): GPUREDUCE_DEBUG, GPUREDUCE_SANITIZE, GPUREDUCE_TSAN, GPUREDUCE_COVERAGE,
-GPUREDUCE_FUZZ, GPUREDUCE_WERROR, GPUREDUCE_CUB (in build_support/kernels.py).
+GPUREDUCE_FUZZ, GPUREDUCE_WERROR, GPUREDUCE_CUB (in build_support/kernels.py). Another, of several values:
+GPUREDUCE_CUDA_ARCHITECTURES (in build_support/architectures.py).
 """
 
+import logging
 import os
 import sys
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "build_support"))
 from kernels import build_kernels
+from progress import side_by_side
 
 # Each switch: compiler flags, linker flags. They follow Python's own flags and the ones below, and win.
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
@@ -45,16 +47,25 @@ class BuildExt(build_ext):
     """Compile the C files side by side."""
 
     def build_extensions(self):
-        """Hand the compiler one file a thread."""
+        """Hand the compiler one file a thread, with a short line for each in place of its long command."""
         compile_in_turn = self.compiler.compile
 
         def compile_side_by_side(sources, **options):
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                objects = pool.map(lambda source: compile_in_turn([source], **options), sources)
-                return [path for paths in objects for path in paths]
+            print(*self.compiler.compiler_so, *options["extra_postargs"], flush=True)
+            logging.disable(logging.INFO)
+            try:
+                objects = side_by_side(lambda source: compile_in_turn([source], **options), sources, _effort)
+            finally:
+                logging.disable(logging.NOTSET)
+            return [path for source in sources for path in objects[source]]
 
         self.compiler.compile = compile_side_by_side
         super().build_extensions()
+
+
+def _effort(source):
+    """Return how many seconds a C file takes, roughly: of instructions it makes code for several CPUs."""
+    return 4 if "/exec_" in source else 1
 
 
 class BuildKernels(Command):

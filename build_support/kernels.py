@@ -1,6 +1,7 @@
 """Compile cuda_kernels/*/*.cu to the PTX and fatbin files that the package carries.
 
 The fatbin is assembled from the very PTX that is shipped and simulated, so both backends run the same code.
+It holds that PTX and machine code for what architectures.py returns, which may be nothing.
 The library of cuda_kernels/reduce/cub is built only where GPUREDUCE_CUB asks for it: =1 for the architectures
 of the kernels, or =90,100 and the like for those compute capabilities.
 """
@@ -10,10 +11,12 @@ import os
 import re
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
+from architectures import SWITCH, architectures
 from find_nvcc import find_nvcc, nvcc_version
+from progress import side_by_side
 from setuptools.errors import CompileError
 
 # The rungs carry source lines; the many general kernels do not, they would be ten times as large.
@@ -25,10 +28,6 @@ PTX_FLAGS = [
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
 FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
-# Code for one architecture of each generation; later ones compile the PTX when it is loaded.
-ARCHITECTURES = [
-    int(name) for name in (os.environ.get("GPUREDUCE_CUDA_ARCHITECTURES") or "75,80,90,100,120").split(",")
-]
 # What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,
 # with and without the instructions of compute capability 9.0.
 FLAT = {"": 90, "_75": 75}
@@ -46,6 +45,17 @@ CUB_FLAGS = [
 ]
 
 
+class Kernel(NamedTuple):
+    """A file to compile: what becomes of one source."""
+
+    source: Path
+    suffix: str
+    target: int
+
+    def __str__(self) -> str:
+        return f"{self.source.stem}{self.suffix}"
+
+
 def build_kernels(destination: Path) -> None:
     """Fill the folder `destination`: <stem>.ptx, <stem>.fatbin and src/, the sources for gpureduce.source().
 
@@ -55,21 +65,28 @@ def build_kernels(destination: Path) -> None:
     sources = sorted(path for path in Path("cuda_kernels").rglob("*.cu") if path != CUB_SOURCE)
     headers = sorted(Path("cuda_kernels/include").glob("*.cuh"))
     nvcc = find_nvcc()
-    print(f"compiling {len(sources)} kernel files with {nvcc}", flush=True)
-    common = [nvcc_version(nvcc)]
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [(path, *job) for path in sources for job in _builds(path).items()]
-        built = list(pool.map(lambda job: _compile(nvcc, *job, common), jobs))
+    numbers = architectures(os.environ.get(SWITCH, ""), nvcc)
+    version = nvcc_version(nvcc)
+    built = {
+        kernel: _targets(kernel, version, numbers)
+        for source in sources
+        for kernel in (Kernel(source, *build) for build in _builds(source).items())
+    }
+    missing = [kernel for kernel, (_, fatbin) in built.items() if not fatbin.exists()]
+    print(f"{len(built)} kernel files, {len(missing)} to compile with {nvcc}", flush=True)
+    Path("build/kernels").mkdir(parents=True, exist_ok=True)
+    side_by_side(lambda kernel: _compile(nvcc, kernel, numbers, *built[kernel]), missing, _effort)
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
     # What the headers include from elsewhere: some kernels are compiled at run time.
     shared = [Path("csrc/base/dtypes.def"), *Path("csrc").rglob("params.h")]
     wanted |= {f"src/include/{path.relative_to('csrc')}": path for path in shared}
     if (asked := os.environ.get("GPUREDUCE_CUB", "0")) not in ("", "0"):
-        wanted[CUB_LIBRARY] = _build_cub(nvcc, ",".join(map(str, ARCHITECTURES)) if asked == "1" else asked)
-    for (source, name, _), base in zip(jobs, built, strict=True):
-        wanted |= {f"{source.stem}{name}{suffix}": Path(f"{base}{suffix}") for suffix in (".ptx", ".fatbin")}
+        wanted[CUB_LIBRARY] = _build_cub(
+            nvcc, numbers if asked == "1" else architectures(asked, nvcc, "GPUREDUCE_CUB")
+        )
+    for kernel, (ptx, fatbin) in built.items():
+        wanted |= {f"{kernel}.ptx": ptx, f"{kernel}.fatbin": fatbin}
     for name, path in wanted.items():
         _copy(path, destination / name)
     for path in destination.rglob("*"):
@@ -82,38 +99,62 @@ def _builds(source: Path) -> dict[str, int]:
     """Return what a file is built as: a suffix of its name for each PTX target."""
     if source.parent.name == "flat":
         return FLAT
-    table = LADDERS[source.relative_to("cuda_kernels").parts[0]]
-    return {"": int(dict(ROW.findall(table.read_text("utf-8"))).get(source.stem, "75"))}
+    ladder = source.relative_to("cuda_kernels").parts[0]
+    rows = dict(ROW.findall(Path("csrc", ladder, "rungs.def").read_text("utf-8")))
+    return {"": int(rows.get(source.stem, "75"))}
 
 
-def _compile(nvcc: str, source: Path, name: str, target: int, common: list[str]) -> str:
-    """Compile one file unless that is done already; return the path of the results less their suffix."""
-    above = min([other for other in _builds(source).values() if other > target], default=1000)
-    codes = [f"sm_{number}" for number in ARCHITECTURES if target <= number < above] + [f"compute_{target}"]
-    ptx_flags = [*PTX_FLAGS, f"-arch=compute_{target}"]
-    fatbin_flags = [*FATBIN_FLAGS, "-gencode", f"arch=compute_{target},code=[{','.join(codes)}]"]
-    base = _base(source, [*common, *ptx_flags, *fatbin_flags], name)
-    if not os.path.exists(f"{base}.fatbin"):
-        os.makedirs("build/kernels", exist_ok=True)
-        part = f"{base}.{os.getpid()}"
-        lines = LINES if source.parent.name in LADDERS else []
-        _run([nvcc, *ptx_flags, *lines, str(source), "-o", f"{part}.ptx"])
-        ptx = Path(f"{part}.ptx")
-        ptx.write_bytes(_without_machine_paths(ptx.read_bytes()))
-        _run([nvcc, *fatbin_flags, *lines, str(ptx), "-o", f"{part}.fatbin"])
-        for suffix in (".ptx", ".fatbin"):
-            os.replace(f"{part}{suffix}", f"{base}{suffix}")
-    return base
+def _effort(kernel: Kernel) -> float:
+    """Return how many seconds the PTX of a file takes, roughly."""
+    if "#include <cub/" in kernel.source.read_text("utf-8"):
+        return 9
+    return {"general": 6, "flat": 3}.get(kernel.source.parent.name, 1)
 
 
-def _build_cub(nvcc: str, architectures: str) -> Path:
+def _is_rung(source: Path) -> bool:
+    """Return whether a file stands in the folder of its ladder itself."""
+    return len(source.relative_to("cuda_kernels").parts) == 2
+
+
+def _ptx_flags(kernel: Kernel) -> list[str]:
+    return [*PTX_FLAGS, f"-arch=compute_{kernel.target}", *(LINES if _is_rung(kernel.source) else [])]
+
+
+def _fatbin_flags(kernel: Kernel, numbers: list[int]) -> list[str]:
+    target = kernel.target
+    above = min([other for other in _builds(kernel.source).values() if other > target], default=1000)
+    codes = [f"sm_{number}" for number in numbers if target <= number < above] + [f"compute_{target}"]
+    lines = LINES if _is_rung(kernel.source) else []
+    return [*FATBIN_FLAGS, "-gencode", f"arch=compute_{target},code=[{','.join(codes)}]", *lines]
+
+
+def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path]:
+    """Return the paths of the PTX and of the fatbin, which tell all that goes into them."""
+    ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], kernel.suffix)
+    digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers)).encode()).hexdigest()[:8]
+    return Path(f"{ptx}.ptx"), Path(f"{ptx}-{digest}.fatbin")
+
+
+def _compile(nvcc: str, kernel: Kernel, numbers: list[int], ptx: Path, fatbin: Path) -> None:
+    """Compile one file, of which the PTX may be there already."""
+    part = ptx.with_name(f"{ptx.stem}.{os.getpid()}")
+    if not ptx.exists():
+        text = Path(f"{part}.ptx")
+        _run([nvcc, *_ptx_flags(kernel), str(kernel.source), "-o", str(text)])
+        text.write_bytes(_without_machine_paths(text.read_bytes()))
+        os.replace(text, ptx)
+    _run([nvcc, *_fatbin_flags(kernel, numbers), str(ptx), "-o", f"{part}.fatbin"])
+    os.replace(f"{part}.fatbin", fatbin)
+
+
+def _build_cub(nvcc: str, numbers: list[int]) -> Path:
     """Compile CUB's host and device code for these compute capabilities, and PTX for later devices."""
-    names = [name.strip() for name in architectures.split(",")]
-    flags = [flag for name in names for flag in ("-gencode", f"arch=compute_{name},code=sm_{name}")]
-    flags += ["-gencode", f"arch=compute_{names[-1]},code=compute_{names[-1]}"]
+    latest = max(numbers, default=75)
+    flags = [flag for number in numbers for flag in ("-gencode", f"arch=compute_{number},code=sm_{number}")]
+    flags += ["-gencode", f"arch=compute_{latest},code=compute_{latest}"]
     library = Path(_base(CUB_SOURCE, [nvcc_version(nvcc), *CUB_FLAGS, *flags]) + ".so")
     if not library.exists():
-        print(f"compiling {CUB_LIBRARY} for {architectures}", flush=True)
+        print(f"compiling {CUB_LIBRARY} for {numbers or 'any GPU'}", flush=True)
         library.parent.mkdir(parents=True, exist_ok=True)
         # NVIDIA's wheels keep libraries where nvcc does not look for them.
         folder = Path(nvcc).resolve().parent.parent / "lib"

@@ -3,7 +3,8 @@
 #   tests/build/matrix.sh [python ...]       (default: every python3.10 to python3.13 on the PATH)
 # From the source distribution, with the oldest and the newest NumPy for each Python; editable, in a folder with
 # spaces and letters beyond ASCII; twice at once in one tree; with compilers that are not there, too old or
-# broken; and as a wheel that auditwheel finds portable. Kernels are compiled once, for one architecture.
+# broken; and as a wheel that auditwheel finds portable, with machine code for all architectures. For the others
+# kernels are compiled once, for one architecture.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export GPUREDUCE_CUDA_ARCHITECTURES=${GPUREDUCE_CUDA_ARCHITECTURES:-90} PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -55,7 +56,7 @@ say "source distribution"
 mkdir "$work/tree"
 tar -xzf "$work"/gpureduce-*.tar.gz -C "$work/tree" --strip-components=1
 mkdir -p "$work/tree/build"
-if [[ -d build/kernels ]]; then cp -r build/kernels "$work/tree/build/"; fi # what is compiled already
+if [[ -d build/kernels ]]; then cp -rL build/kernels "$work/tree/build/"; fi # what is compiled already
 tree=$work/tree
 
 for python in "${pythons[@]}"; do
@@ -100,10 +101,26 @@ fails_with "no program" env NVCC="$work/nowhere" "$work/one/bin/pip" install --f
 fails_with "11.8" env NVCC="$work/old" "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
 fails_with "does not run" env NVCC=/bin/false "$work/one/bin/pip" install --force-reinstall --no-deps "$tree"
 
-say "a wheel"
-"$work/one/bin/pip" wheel -q --no-deps -w "$work/wheel" "$tree"
+say "a wheel for all GPUs"
+GPUREDUCE_CUDA_ARCHITECTURES=all "$work/one/bin/pip" wheel -q --no-deps -w "$work/wheel" "$tree"
 PATH="$work/tools/bin:$PATH" "$work/tools/bin/auditwheel" show "$work"/wheel/*.whl | tee "$work/audit"
 grep -q manylinux "$work/audit"
+# Behind the head of a fatbin, each entry has its kind (2: machine code), the size of its head and of what follows.
+"$newest" - "$work"/wheel/*.whl <<'PYTHON'
+import struct
+import sys
+import zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+expected = {"v8_vector_load": [75, 80, 90, 100, 120], "flat_sum": [90, 100, 120], "flat_sum_75": [75, 80]}
+for name, numbers in expected.items():
+    data, at, found = wheel.read(f"gpureduce/kernels/{name}.fatbin"), 16, []
+    while at < len(data):
+        kind, _, head, size = struct.unpack_from("<HHIQ", data, at)
+        found += [struct.unpack_from("<I", data, at + 28)[0]] if kind == 2 else []
+        at += head + size
+    assert sorted(found) == numbers, (name, found)
+print("machine code:", expected)
+PYTHON
 rm -rf "$work/venv"
 "$newest" -m venv "$work/venv"
 "$work/venv/bin/pip" install -q "$work"/wheel/*.whl
