@@ -87,26 +87,25 @@ typedef enum ptx_rounding {
 /* How the address operand of a memory instruction is kept. */
 typedef enum ptx_address { PTX_ADDRESS_UNIFORM, PTX_ADDRESS_32, PTX_ADDRESS_64 } ptx_address;
 
-typedef struct ptx_warp ptx_warp;
-typedef struct ptx_instr ptx_instr;
-
-/* Executes one instruction for the lanes of `mask`, which is never empty. */
-typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mask);
-
-/* A row of opcodes.def. */
-typedef struct ptx_opcode {
-    const char *pattern;
-    const char *signature;
-    ptx_handler *run;
-    ptx_kind kind;
-    bool collective; /* needs its lanes together: barriers, shuffles, votes */
+/* What an instruction is: a row of opcodes.def. */
+typedef enum ptx_opcode {
+#define OP(pattern, signature, name) PTX_OP_##name,
+#define COLLECTIVE(pattern, signature, name) PTX_OP_##name,
+#define CONTROL(pattern, signature, name, kind) PTX_OP_##name,
+#define ALSO(pattern, signature, name)
+#include "opcodes.def"
+#undef OP
+#undef COLLECTIVE
+#undef CONTROL
+#undef ALSO
+    PTX_OPCODE_COUNT
 } ptx_opcode;
 
 /* One decoded instruction. A register or constant operand is the byte offset of its lanes in the register
    file of a warp; a predicate is an index. Branches: op[0] is the target, op[1] where the lanes meet again.
  */
-struct ptx_instr {
-    ptx_handler *run;
+typedef struct ptx_instr {
+    uint16_t opcode;
     uint32_t op[PTX_OPERANDS];
     uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
     int64_t imm;                /* address offset or immediate operand */
@@ -122,7 +121,7 @@ struct ptx_instr {
     bool aligned : 1; /* a barrier that a warp's threads come to together */
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
-};
+} ptx_instr;
 
 /* Where an instruction came from. */
 typedef struct ptx_source {
@@ -232,8 +231,5 @@ struct ptx_module {
     ptx_location *locations;
     size_t location_count, location_capacity;
 };
-
-/* Makes room for one more element; false when memory ran out. */
-bool ptx_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_bytes);
 
 #endif

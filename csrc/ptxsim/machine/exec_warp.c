@@ -1,5 +1,6 @@
 /* Instructions in which lanes of a warp work together. The mask of a handler is the lanes that are here. */
 #include "machine/exec.h"
+#include "machine/fault.h"
 
 /* Each lane must be in its own membermask, and every live lane that a membermask names must be here. */
 static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {

@@ -1,9 +1,13 @@
 /* From a parsed statement to a ptx_instr: finds the row of opcodes.def that fits the operands. */
+#include "text/decode.h"
+
 #include <string.h>
 
+#include "reserve.h"
+#include "text/cursor.h"
 #include "text/operand.h"
 
-static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode *opcode) {
+static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
     const ptx_statement *s = d->statement;
     bool memory = strchr(opcode->signature, 'm') != NULL;
     for (const char *letter = opcode->signature; *letter;) {
@@ -70,7 +74,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     if (!ptx_take_guard(&first))
         return false;
     ptx_decoding closest = first;
-    const ptx_opcode *row = NULL;
+    const ptx_opcode_row *row = NULL;
     bool any = false;
     while ((row = ptx_opcode_find(&p->opcodes, name->start, name->length, row))) {
         ptx_decoding d = first;
@@ -78,9 +82,10 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
         if (fits == PTX_FAILED)
             return false;
         if (fits == PTX_FITS) {
-            d.in.run = row->run;
-            d.in.kind = (uint8_t)row->kind;
-            d.in.collective = row->collective;
+            const ptx_opcode_traits traits = ptx_opcode_traits_of(row->opcode);
+            d.in.opcode = (uint16_t)row->opcode;
+            d.in.kind = (uint8_t)traits.kind;
+            d.in.collective = traits.collective;
             note_global_access(p->kernel, name, &d.parts);
             return append(p, &d.in, name);
         }

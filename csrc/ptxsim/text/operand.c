@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reserve.h"
+#include "text/cursor.h"
+#include "text/variable.h"
+
 enum { MAX_REGISTER_BYTES = 4 << 20 };
 
 ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason) {

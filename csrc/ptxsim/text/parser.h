@@ -1,4 +1,4 @@
-/* The parser's state, shared by the grammar (parser.c, statement.c) and operand decoding (decode.c). */
+/* The parser's state, which the files of the grammar and of decoding share. */
 #ifndef PTXSIM_PARSER_H
 #define PTXSIM_PARSER_H
 
@@ -103,34 +103,5 @@ typedef struct ptx_parser {
     uint32_t sink32, sink64; /* slot + 1 for the results that `_` throws away */
     uint32_t location;       /* index + 1, 0 for none */
 } ptx_parser;
-
-/* Both return false, so that `return ptx_syntax(...)` reads well; only the first error is kept. */
-bool ptx_syntax(ptx_parser *p, const ptx_token *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool ptx_unsupported(ptx_parser *p, const ptx_token *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool ptx_out_of_memory(ptx_parser *p);
-
-/* parser.c: tokens */
-void ptx_advance(ptx_parser *p);
-bool ptx_at(const ptx_parser *p, const char *text);
-bool ptx_accept(ptx_parser *p, const char *text);
-bool ptx_expect(ptx_parser *p, const char *text, const char *where);
-bool ptx_parse_count(ptx_parser *p, uint64_t limit, uint64_t *value, const char *what);
-bool ptx_skip_to_semicolon(ptx_parser *p);
-bool ptx_skip_line(ptx_parser *p);
-bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
-/* Gives a shared variable its offset in the kernel at hand. */
-bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
-
-/* location.c */
-bool ptx_parse_file(ptx_parser *p);
-bool ptx_parse_location(ptx_parser *p);
-
-/* statement.c: a kernel's body, from `{` to its `}` */
-bool ptx_parse_body(ptx_parser *p);
-
-/* decode.c */
-bool ptx_decode(ptx_parser *p, const ptx_statement *statement);
 
 #endif

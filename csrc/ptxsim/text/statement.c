@@ -1,8 +1,14 @@
 /* The statements of a kernel's body. */
+#include "text/statement.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/parser.h"
+#include "reserve.h"
+#include "text/cursor.h"
+#include "text/decode.h"
+#include "text/location.h"
+#include "text/variable.h"
 
 /* ---- .reg ---- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "diagnostic.h"
-#include "machine/executor.h"
+#include "machine/lanes.h"
 #include "watch/race_order.h"
 
 /* A clock that passes this is set back at the next block. */
@@ -57,13 +57,6 @@ static unsigned thread_of(const ptx_checking *c, const touch *t) {
     return c->first + t->warp->index * PTX_LANES + t->lane;
 }
 
-ptx_checking *ptx_checking_of(const ptx_block *block) {
-    for (unsigned i = 0; i < block->observer_count; i++)
-        if (block->observers[i].hooks == &hooks)
-            return block->observers[i].state;
-    return NULL;
-}
-
 static inline bool ordered(const ptx_checking *c, const touch *t, unsigned thread, uint32_t time) {
     return ptx_ordered(c, t->warp->index, t->lane, thread, time);
 }
@@ -72,9 +65,8 @@ static inline bool ordered(const ptx_checking *c, const touch *t, unsigned threa
 
 /* The linear number of the block that a thread of the cluster belongs to; copies are those of who began them.
  */
-static uint64_t block_of(const ptx_checking *c, const touch *t, unsigned thread) {
-    const ptx_block *block = t->warp->block->cluster->blocks[thread / c->threads];
-    return ptx_checking_of(block)->block;
+static uint64_t block_of(const ptx_checking *c, unsigned thread) {
+    return c->cluster->blocks[thread / c->threads]->block;
 }
 
 static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
@@ -85,7 +77,7 @@ static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t 
                            .second_pc = t->pc,
                            .first_thread = first % c->threads,
                            .second_thread = t->warp->index * PTX_LANES + t->lane,
-                           .first_block = block_of(c, t, first),
+                           .first_block = block_of(c, first),
                            .second_block = c->block,
                            .block = t->owner->block,
                            .address = t->address,
@@ -216,7 +208,7 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
             uint64_t rank = address / PTX_SHARED_PART - 1;
             if (rank >= warp->worker->run->cluster_blocks)
                 continue;
-            t.owner = ptx_checking_of(warp->block->cluster->blocks[rank]);
+            t.owner = c->cluster->blocks[rank];
             address %= PTX_SHARED_PART;
         }
         touch_bytes(c, &t, address, access->bytes);
@@ -231,12 +223,12 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
     t.writer = thread_of(c, &t);
     if (copy->from.block) {
         t.effect = PTX_EFFECT_LOAD;
-        t.owner = ptx_checking_of(copy->from.block);
+        t.owner = c->cluster->blocks[copy->from.block->rank];
         touch_bytes(c, &t, copy->from.offset, copy->bytes);
     }
     if (copy->to.block) {
         t.effect = PTX_EFFECT_STORE;
-        t.owner = ptx_checking_of(copy->to.block);
+        t.owner = c->cluster->blocks[copy->to.block->rank];
         t.writer = ptx_order_copy(c, copy->barrier, t.writer);
         touch_bytes(c, &t, copy->to.offset, copy->bytes);
     }
@@ -341,7 +333,7 @@ static unsigned unit_of(const ptx_kernel *kernel) {
 
 static bool has_mbarriers(const ptx_kernel *kernel) {
     for (size_t pc = 0; pc < kernel->count; pc++)
-        if (kernel->code[pc].run == ptx_op_mbarrier_init)
+        if (kernel->code[pc].opcode == PTX_OP_mbarrier_init)
             return true;
     return false;
 }
@@ -385,12 +377,30 @@ static void reset(ptx_checking *c) {
     ptx_order_reset(c);
 }
 
+static ptx_checking *checking_of(const ptx_block *block) {
+    for (unsigned i = 0; i < block->observer_count; i++)
+        if (block->observers[i].hooks == &hooks)
+            return block->observers[i].state;
+    return NULL;
+}
+
+/* The blocks of a cluster begin in order of their ranks: the first one finds the others' states. */
+static void meet_cluster(ptx_checking *leader, const ptx_block *block) {
+    const bool late = leader->own.now > LATEST;
+    for (unsigned b = 0; b < block->worker->run->cluster_blocks; b++) {
+        ptx_checking *other = checking_of(block->cluster->blocks[b]);
+        leader->own.blocks[b] = other;
+        other->cluster = &leader->own;
+        if (late)
+            reset(other);
+    }
+}
+
 static void block_begin(void *state, const ptx_block *block) {
     ptx_checking *c = state;
     const ptx_worker *worker = block->worker;
-    if (block->rank == 0 && c->own.now > LATEST)
-        for (unsigned b = 0; b < worker->run->cluster_blocks; b++)
-            reset(ptx_checking_of(block->cluster->blocks[b]));
+    if (block->rank == 0)
+        meet_cluster(c, block);
     ptx_order_begin(c, block);
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
     c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);

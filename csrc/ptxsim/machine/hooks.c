@@ -1,7 +1,7 @@
-#include "watch/hooks.h"
+#include "machine/hooks.h"
 
 #include "diagnostic.h"
-#include "machine/executor.h"
+#include "machine/lanes.h"
 
 /* Calls one hook of every observer that has it. */
 #define TELL(block, hook, ...)                                                                               \
