@@ -6,8 +6,6 @@
 
 enum {
     PTX_LANES = 32,
-    PTX_OPERANDS = 6,
-    PTX_ADDRESS_OPERAND = 5, /* where every memory instruction keeps its address */
     PTX_MAX_SHARED = 232448, /* 227 KiB, the most one block may have on current devices */
     PTX_MAX_CLUSTER = 16,    /* blocks; more than 8 are not portable */
 };
@@ -103,18 +101,19 @@ typedef enum ptx_opcode {
 
 /* One decoded instruction. A register or constant operand is the byte offset of its lanes in the register
    file of a warp; a predicate is an index. Branches: op[0] is the target, op[1] where the lanes meet again.
- */
+   Behind the operands come the bits that say which of them are 64-bit slots; see ptx_is_wide. */
 typedef struct ptx_instr {
-    uint16_t opcode;
-    uint32_t op[PTX_OPERANDS];
-    uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
+    uint32_t *op;
     int64_t imm;                /* address offset or immediate operand */
+    uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
+    uint32_t base; /* an operand beside the list: the address of a memory instruction, without `imm` */
+    uint32_t operand_count;
+    uint16_t opcode;
     uint8_t kind, space, address;
     uint8_t vector; /* elements of a vector access, else 1 */
     uint8_t combine, rounding;
     uint8_t effect;
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
-    uint8_t wide;         /* bit k: operand k is a 64-bit slot */
     bool flip : 1;        /* the source predicate is negated */
     bool ftz : 1, sat : 1;
     bool strong : 1;  /* volatile, relaxed or acquire: memory that other threads may write meanwhile */
@@ -122,6 +121,17 @@ typedef struct ptx_instr {
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
 } ptx_instr;
+
+static inline bool ptx_is_wide(const ptx_instr *in, unsigned operand) {
+    return in->op[in->operand_count + operand / 32] >> operand % 32 & 1;
+}
+
+/* Operand lists, many in one piece of memory that never moves. */
+typedef struct ptx_operands {
+    struct ptx_operands *next;
+    size_t count, capacity;
+    uint32_t words[];
+} ptx_operands;
 
 /* Where an instruction came from. */
 typedef struct ptx_source {
@@ -193,6 +203,7 @@ struct ptx_kernel {
     char *name;
     ptx_instr *code;
     ptx_source *source;
+    ptx_operands *operands;
     size_t count, code_capacity, source_capacity;
     ptx_constant *constants;
     size_t constant_count, constant_capacity;

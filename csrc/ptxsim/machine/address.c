@@ -123,7 +123,7 @@ static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, u
 ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size, ptx_places *at) {
     at->packed = at->same = false;
     if (in->address == PTX_ADDRESS_UNIFORM) {
-        const ptx_u64 *a = ptx_lanes(w, in, PTX_ADDRESS_OPERAND);
+        const ptx_u64 *a = ptx_base_lanes(w, in);
         at->same = true;
         return ptx_locate(w, in, (unsigned)__builtin_ctz(mask), in->space, a[0], size, size, &at->lane[0]);
     }

@@ -8,7 +8,7 @@
 /* ---- operands ---- */
 
 static u64 main_address(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
-    const void *base = ptx_lanes(w, in, PTX_ADDRESS_OPERAND);
+    const void *base = ptx_base_lanes(w, in);
     if (in->address == PTX_ADDRESS_32)
         return (u32)(((const ptx_u32 *)base)[lane] + (u32)in->imm);
     return ((const ptx_u64 *)base)[lane] + (u64)in->imm;
@@ -17,7 +17,7 @@ static u64 main_address(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
 /* An address that is written as base and offset, an operand each. */
 static u64 further_address(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
     u64 offset = ((const ptx_u64 *)ptx_lanes(w, in, operand + 1))[lane];
-    if (in->wide >> operand & 1)
+    if (ptx_is_wide(in, operand))
         return ((const ptx_u64 *)ptx_lanes(w, in, operand))[lane] + offset;
     return (u32)(((const ptx_u32 *)ptx_lanes(w, in, operand))[lane] + (u32)offset);
 }

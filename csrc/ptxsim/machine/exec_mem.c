@@ -36,23 +36,26 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
         return (T)value;                                                                                     \
     }                                                                                                        \
     PTX_CLONES static void load_packed_##name(const ptx_warp *w, const ptx_instr *in, const uint8_t *from) { \
-        ptx_##T *d0 = ptx_lanes(w, in, 0), *d1 = ptx_lanes(w, in, 1);                                        \
-        ptx_##T *d2 = ptx_lanes(w, in, 2), *d3 = ptx_lanes(w, in, 3);                                        \
         const size_t size = sizeof(M);                                                                       \
+        ptx_##T *d0 = ptx_lanes(w, in, 0);                                                                   \
         if (in->vector == 1) {                                                                               \
             PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d0[i] = load_##name(from + i * size);         \
-        } else if (in->vector == 2) {                                                                        \
+            return;                                                                                          \
+        }                                                                                                    \
+        ptx_##T *d1 = ptx_lanes(w, in, 1);                                                                   \
+        if (in->vector == 2) {                                                                               \
             PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                             \
                 d0[i] = load_##name(from + 2 * i * size);                                                    \
                 d1[i] = load_##name(from + 2 * i * size + size);                                             \
             }                                                                                                \
-        } else {                                                                                             \
-            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                             \
-                d0[i] = load_##name(from + 4 * i * size);                                                    \
-                d1[i] = load_##name(from + 4 * i * size + size);                                             \
-                d2[i] = load_##name(from + 4 * i * size + 2 * size);                                         \
-                d3[i] = load_##name(from + 4 * i * size + 3 * size);                                         \
-            }                                                                                                \
+            return;                                                                                          \
+        }                                                                                                    \
+        ptx_##T *d2 = ptx_lanes(w, in, 2), *d3 = ptx_lanes(w, in, 3);                                        \
+        PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                                 \
+            d0[i] = load_##name(from + 4 * i * size);                                                        \
+            d1[i] = load_##name(from + 4 * i * size + size);                                                 \
+            d2[i] = load_##name(from + 4 * i * size + 2 * size);                                             \
+            d3[i] = load_##name(from + 4 * i * size + 3 * size);                                             \
         }                                                                                                    \
     }                                                                                                        \
     PTX_HANDLER(ld_##name) {                                                                                 \
@@ -147,7 +150,7 @@ STORE(b32_wide, uint32_t, u64)
             return status;                                                                                   \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_##T *b = ptx_lanes(w, in, first);                                                          \
-        const ptx_##T *c = ptx_lanes(w, in, (first) + 1);                                                    \
+        const ptx_##T *c = in->operand_count > (first) + 1 ? ptx_lanes(w, in, (first) + 1) : b;              \
         u64 seen = 0;                                                                                        \
         bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \

@@ -40,12 +40,26 @@ typedef int64_t s64;
 typedef float f32;
 typedef double f64;
 
+/* An entry of the operand list; a handler that reads behind its end would find another instruction's. */
+static inline uint32_t ptx_operand_at(const ptx_instr *in, unsigned operand) {
+#ifdef __SANITIZE_ADDRESS__
+    if (operand >= in->operand_count)
+        __builtin_trap();
+#endif
+    return in->op[operand];
+}
+
 static inline void *ptx_lanes(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
-    return __builtin_assume_aligned(warp->registers + in->op[operand], 64);
+    return __builtin_assume_aligned(warp->registers + ptx_operand_at(in, operand), 64);
+}
+
+/* The lanes of a memory instruction's address. */
+static inline const void *ptx_base_lanes(const ptx_warp *warp, const ptx_instr *in) {
+    return __builtin_assume_aligned(warp->registers + in->base, 64);
 }
 
 static inline uint32_t *ptx_predicate(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
-    return &warp->predicates[in->op[operand]];
+    return &warp->predicates[ptx_operand_at(in, operand)];
 }
 
 static inline void ptx_set_predicate(ptx_warp *warp, const ptx_instr *in, unsigned operand, uint32_t mask,

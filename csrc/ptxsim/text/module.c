@@ -87,6 +87,11 @@ static void free_kernel(ptx_kernel *kernel) {
     free(kernel->name);
     free(kernel->code);
     free(kernel->source);
+    while (kernel->operands) {
+        ptx_operands *next = kernel->operands->next;
+        free(kernel->operands);
+        kernel->operands = next;
+    }
     free(kernel->constants);
     free(kernel->params);
     free(kernel);
@@ -214,6 +219,9 @@ static void free_parser(ptx_parser *p) {
     free(p->labels);
     free(p->fixups);
     free(p->scope_parents);
+    free(p->operands);
+    free(p->elements);
+    free(p->slots);
 }
 
 ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error) {

@@ -6,8 +6,6 @@
 #include "text/lexer.h"
 #include "text/opcodes.h"
 
-enum { PTX_MAX_ELEMENTS = 8, PTX_MAX_PARSED = 8 };
-
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NAME,    /* register, special register, variable or label */
     PTX_OPERAND_INTEGER, /* value */
@@ -32,17 +30,20 @@ typedef struct ptx_operand {
     bool absolute;
     bool has_second; /* p|q */
     ptx_token second;
-    unsigned element_count;
-    ptx_element elements[PTX_MAX_ELEMENTS];
+    uint32_t first_element, element_count; /* of a vector, in the parser's list */
 } ptx_operand;
 
 typedef struct ptx_statement {
     ptx_token opcode;
     bool guarded, guard_negated;
     ptx_token guard;
-    unsigned operand_count;
-    ptx_operand operands[PTX_MAX_PARSED];
 } ptx_statement;
+
+/* An entry of an instruction's operand list, and whether it is a 64-bit slot. */
+typedef struct ptx_slot {
+    uint32_t op;
+    bool wide;
+} ptx_slot;
 
 /* A .reg declaration: one name, or `prefix<count>` for prefix0 ... Its registers get a slot at first use. */
 typedef struct ptx_registers {
@@ -76,7 +77,7 @@ typedef struct ptx_label {
 typedef struct ptx_fixup {
     ptx_token label;
     uint32_t scope;
-    uint32_t pc;
+    uint32_t pc, operand;
 } ptx_fixup;
 
 typedef struct ptx_parser {
@@ -102,6 +103,14 @@ typedef struct ptx_parser {
     uint32_t scope;
     uint32_t sink32, sink64; /* slot + 1 for the results that `_` throws away */
     uint32_t location;       /* index + 1, 0 for none */
+
+    /* the statement at hand */
+    ptx_operand *operands;
+    size_t operand_count, operand_capacity;
+    ptx_element *elements;
+    size_t element_count, element_capacity;
+    ptx_slot *slots; /* of the instruction that it is decoded to */
+    size_t slot_capacity;
 } ptx_parser;
 
 #endif

@@ -89,7 +89,7 @@ static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t 
 static const uint8_t *stored_value(const touch *t, unsigned lane) {
     uint64_t offset = t->address - t->access->address[lane];
     unsigned bytes = ptx_type_bytes(t->in->type), element = (unsigned)(offset / bytes);
-    unsigned slot = t->in->wide >> element & 1 ? 8 : 4;
+    unsigned slot = ptx_is_wide(t->in, element) ? 8 : 4;
     return (const uint8_t *)ptx_lanes(t->warp, t->in, element) + lane * slot + offset % bytes;
 }
 
