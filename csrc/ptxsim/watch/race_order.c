@@ -167,12 +167,18 @@ static void share_learnt(ptx_checking *c, uint32_t mask) {
         take_later(row_of(c, c->learnt, (unsigned)__builtin_ctz(left)), first, row_length(c));
 }
 
+/* A barrier of all waits for the warps that have exited, too; one that counts does not. */
+static bool orders_all(const ptx_block *block, uint32_t mask) {
+    unsigned warps = (unsigned)__builtin_popcount(mask);
+    bool counts = block->warps[__builtin_ctz(mask)].expected != 0;
+    return warps == (counts ? block->worker->warp_count : block->live_warps);
+}
+
 void ptx_order_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
     uint32_t now = ++c->cluster->now;
-    unsigned warps = 0;
-    for (uint32_t left = mask; left; left &= left - 1, warps++)
+    for (uint32_t left = mask; left; left &= left - 1)
         c->warp_time[__builtin_ctz(left)] = now;
-    if (warps == block->live_warps)
+    if (orders_all(block, mask))
         c->block_time = now;
     else
         share(c->warp_knows, mask, now);

@@ -31,6 +31,8 @@ typedef struct ptx_race_cluster {
 struct ptx_checking {
     const ptx_instr *code;
     struct cell *cells;
+    struct crowd *crowds;
+    size_t crowd_count, crowd_capacity;
     size_t shared_bytes;
     unsigned unit;      /* bytes of a cell */
     unsigned threads;   /* of a block, whole warps */

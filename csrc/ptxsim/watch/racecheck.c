@@ -26,11 +26,18 @@ typedef struct writer {
 } writer;
 
 /* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
-   all blocks. Two warps of readers are enough: of a third, one of them raced with the same writer. */
+   all blocks. The two warps that have read it last are here, others that still matter in a crowd. */
 typedef struct cell {
     writer write, atomic;
     readers read[2];
+    uint32_t crowd; /* 0: none, else one more than its index */
 } cell;
+
+/* Further warps that have read a word, each once. */
+typedef struct crowd {
+    readers *items;
+    size_t count, capacity;
+} crowd;
 
 struct ptx_racecheck {
     ptx_observer base; /* first, so that a ptx_observer is one of these */
@@ -43,8 +50,8 @@ static const ptx_hooks hooks;
 /* One lane's access of one cell. */
 typedef struct touch {
     const ptx_instr *in;
-    const ptx_access *access;  /* NULL of a copy by the hardware */
-    const ptx_checking *owner; /* of the memory; its block may be another one of the cluster */
+    const ptx_access *access; /* NULL of a copy by the hardware */
+    ptx_checking *owner;      /* of the memory; its block may be another one of the cluster */
     const ptx_warp *warp;
     uint32_t pc;
     ptx_effect effect;
@@ -116,9 +123,14 @@ static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
         report(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread);
 }
 
+/* Whether a barrier of all warps of the block came in between. */
+static inline bool long_past(const ptx_checking *c, const readers *r) {
+    return r->time < c->begin || (r->time < c->block_time && r->warp * PTX_LANES - c->first < c->threads);
+}
+
 static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
     unsigned first = r->warp * PTX_LANES;
-    if (!r->lanes || (r->time < c->block_time && first - c->first < c->threads))
+    if (!r->lanes || long_past(c, r))
         return;
     uint32_t lanes = r->lanes;
     if (first == c->first + t->warp->index * PTX_LANES)
@@ -129,16 +141,56 @@ static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
         report(c, t, PTX_HAZARD_READ_WRITE, r->pc, first + (unsigned)__builtin_ctz(lanes));
 }
 
+static void check_crowd(ptx_checking *c, const touch *t, const cell *at) {
+    const crowd *all = &t->owner->crowds[at->crowd - 1];
+    for (size_t i = 0; i < all->count; i++)
+        check_readers(c, t, &all->items[i]);
+}
+
+/* The cell's crowd, less the readers that no write can race with any more; NULL when memory ran out. */
+static crowd *crowd_of(const ptx_checking *c, ptx_checking *owner, cell *at) {
+    if (!at->crowd) {
+        if (!ptx_reserve(&owner->crowds, &owner->crowd_capacity, owner->crowd_count, sizeof *owner->crowds))
+            return NULL;
+        owner->crowds[owner->crowd_count] = (crowd){0};
+        at->crowd = (uint32_t)++owner->crowd_count;
+    }
+    crowd *all = &owner->crowds[at->crowd - 1];
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (!long_past(c, &all->items[i]))
+            all->items[kept++] = all->items[i];
+    all->count = kept;
+    return ptx_reserve(&all->items, &all->capacity, all->count, sizeof *all->items) ? all : NULL;
+}
+
+/* `one` gives up its place in the cell to a warp, and what the crowd knows of that is returned. */
+static readers change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one,
+                             unsigned warp) {
+    readers found = {.warp = warp};
+    if (!one->lanes || (!at->crowd && long_past(c, one)))
+        return found;
+    crowd *all = crowd_of(c, t->owner, at);
+    if (!all)
+        return found; /* better a race less than one that is none */
+    size_t i = 0;
+    while (i < all->count && all->items[i].warp != warp)
+        i++;
+    if (i < all->count)
+        found = all->items[i];
+    else
+        all->count++;
+    all->items[i] = *one;
+    return found;
+}
+
 /* Of the lanes that have read before, those stay whose reads this one does not follow. */
 static void note_read(const ptx_checking *c, const touch *t, cell *at) {
     unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
     readers *mine = &at->read[0];
     if (mine->warp != numbered || !mine->lanes) {
         readers before = *mine, *second = &at->read[1];
-        if (second->warp == numbered)
-            *mine = *second;
-        else
-            *mine = (readers){.warp = numbered};
+        *mine = second->warp == numbered ? *second : change_places(c, t, at, second, numbered);
         if (before.lanes)
             *second = before;
     }
@@ -174,6 +226,8 @@ static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
     }
     check_readers(c, t, &at->read[0]);
     check_readers(c, t, &at->read[1]);
+    if (at->crowd)
+        check_crowd(c, t, at);
     if (effect == PTX_EFFECT_STORE)
         note_write(c, t, &at->write, false);
     else
@@ -181,7 +235,7 @@ static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
 }
 
 static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
-    const ptx_checking *owner = t->owner;
+    ptx_checking *owner = t->owner;
     if (address > owner->shared_bytes || bytes > owner->shared_bytes - address || address % owner->unit)
         return; /* the executor will say so */
     for (t->address = address; t->address < address + bytes; t->address += owner->unit)
@@ -338,8 +392,16 @@ static bool has_mbarriers(const ptx_kernel *kernel) {
     return false;
 }
 
+static void forget_crowds(ptx_checking *c) {
+    for (size_t i = 0; i < c->crowd_count; i++)
+        free(c->crowds[i].items);
+    c->crowd_count = 0;
+}
+
 static void release(ptx_checking *c) {
     ptx_order_close(c);
+    forget_crowds(c);
+    free(c->crowds);
     free(c->cells);
     free(c);
 }
@@ -374,6 +436,7 @@ static void detach(ptx_observer *self, void *state) {
 /* All times are forgotten. */
 static void reset(ptx_checking *c) {
     memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof(cell));
+    forget_crowds(c);
     ptx_order_reset(c);
 }
 
