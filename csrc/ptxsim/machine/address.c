@@ -66,20 +66,31 @@ static inline bool inside(const ptx_window *window, u64 address, u64 size) {
     return size <= window->bytes && offset <= window->bytes - size;
 }
 
-/* The window that holds an address, NULL if none does. */
-static const ptx_window *find_window(ptx_warp *w, unsigned space, u64 address, u64 size) {
+/* Where an instruction's accesses are looked for first. Each has its own place, more or less, for the
+   allocation that it found last: a product reads two matrices by turns. */
+static ptx_window *first_window(ptx_warp *w, const ptx_instr *in, unsigned space) {
     ptx_worker *worker = w->worker;
-    const ptx_window *window = space == PTX_SPACE_SHARED  ? &w->block->shared
-                               : space == PTX_SPACE_PARAM ? &worker->params
-                                                          : &worker->recent;
+    return space == PTX_SPACE_SHARED  ? &w->block->shared
+           : space == PTX_SPACE_PARAM ? &worker->params
+                                      : &worker->recent[(size_t)(in - worker->kernel->code) % PTX_RECENT];
+}
+
+/* Makes a recent window the allocation that holds the address; false if none does. */
+static bool renew(const ptx_worker *worker, ptx_window *window, u64 address) {
+    const ptx_allocation *found = ptx_view_find(worker->view, address);
+    if (found)
+        *window = (ptx_window){.address = found->address, .bytes = found->bytes, .host = found->host};
+    return found != NULL;
+}
+
+/* The window that holds an address, NULL if none does. */
+static const ptx_window *find_window(ptx_warp *w, const ptx_instr *in, unsigned space, u64 address,
+                                     u64 size) {
+    ptx_window *window = first_window(w, in, space);
     if (inside(window, address, size))
         return window;
-    if (window != &worker->recent)
+    if (space == PTX_SPACE_SHARED || space == PTX_SPACE_PARAM || !renew(w->worker, window, address))
         return NULL;
-    const ptx_allocation *found = ptx_view_find(worker->view, address);
-    if (!found)
-        return NULL;
-    worker->recent = (ptx_window){.address = found->address, .bytes = found->bytes, .host = found->host};
     return inside(window, address, size) ? window : NULL;
 }
 
@@ -103,39 +114,122 @@ ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned 
         *place = find_in_cluster(w, &t);
         return *place ? PTX_OK : outside(w, in, &t);
     }
-    const ptx_window *window = find_window(w, space, address, size);
+    const ptx_window *window = find_window(w, in, space, address, size);
     if (!window)
         return outside(w, in, &t);
     *place = window->host + (address - window->address);
     return PTX_OK;
 }
 
+static inline u64 address_of(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    const void *lanes = ptx_base_lanes(w, in);
+    return in->address == PTX_ADDRESS_64 ? ((const ptx_u64 *)lanes)[lane] + (u64)in->imm
+                                         : ((const ptx_u32 *)lanes)[lane] + (u32)in->imm;
+}
+
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
-                              const u64 address[PTX_LANES], ptx_places *at) {
+                              ptx_places *at) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = ptx_locate(w, in, i, in->space, address[i], size, size, &at->lane[i]);
+        status = ptx_locate(w, in, i, in->space, address_of(w, in, i), size, size, &at->lane[i]);
     }
     return status;
 }
 
+/* Fewer lanes are quicker one by one. */
+enum { LEAST_TOGETHER = 5 };
+
+/* 32 bytes of offsets. Written as vectors, for GCC 12 makes three times as many instructions of loops. */
+typedef u32 part_32 __attribute__((vector_size(32)));
+typedef u64 part_64 __attribute__((vector_size(32)));
+#define COUNT_32                                                                                             \
+    { 0, 1, 2, 3, 4, 5, 6, 7 }
+#define COUNT_64                                                                                             \
+    { 0, 1, 2, 3 }
+
+static inline bool any(const part_64 *part) {
+    return ((*part)[0] | (*part)[1] | (*part)[2] | (*part)[3]) != 0;
+}
+
+/* Places all lanes at once where none is outside the window or not aligned, else returns false: a look at
+   each lane took 83 % of the time of a matrix product. An offset is too high if it, or its distance from the
+   last one there is room at, has the highest bit; lanes that are not active take the place of one that is. */
+#define PLACE(bits)                                                                                          \
+    PTX_CLONES static bool place_##bits(const ptx_window *window, const ptx_u##bits *address, u##bits shift, \
+                                        uint32_t mask, u##bits size, ptx_places *at) {                       \
+        enum { LENGTH = 256 / bits };                                                                        \
+        u##bits offset[PTX_LANES], head = 0, last = (u##bits)window->bytes - size;                           \
+        u##bits first = address[__builtin_ctz(mask)] + shift;                                                \
+        const part_##bits count = COUNT_##bits, ramp = count * size, bit = (u##bits)1 << count;              \
+        part_##bits wrong = {0}, apart = {0}, uneven = {0};                                                  \
+        const bool all = mask == PTX_ALL_LANES;                                                              \
+        for (unsigned i = 0; i < PTX_LANES; i += LENGTH) {                                                   \
+            part_##bits here;                                                                                \
+            memcpy(&here, address + i, sizeof here);                                                         \
+            here += shift;                                                                                   \
+            if (!all) {                                                                                      \
+                part_##bits active = (part_##bits)((bit & (u##bits)(mask >> i)) != 0);                       \
+                here = (here & active) | (first & ~active);                                                  \
+            }                                                                                                \
+            memcpy(offset + i, &here, sizeof here);                                                          \
+            head = i % PTX_ROW ? head : here[0];                                                             \
+            part_##bits step = here - head;                                                                  \
+            wrong |= ((here | (last - here)) >> (bits - 1)) | (here & (size - 1));                           \
+            apart |= step;                                                                                   \
+            uneven |= step - ramp - i % PTX_ROW * size;                                                      \
+        }                                                                                                    \
+        const part_64 bad = (part_64)wrong, spread = (part_64)apart, gaps = (part_64)uneven;                 \
+        if (any(&bad))                                                                                       \
+            return false;                                                                                    \
+        const bool rows_apart = any(&spread);                                                                \
+        at->same_rows = all && !rows_apart;                                                                  \
+        at->packed_rows = all && !any(&gaps);                                                                \
+        at->same = !rows_apart;                                                                              \
+        at->packed = at->packed_rows;                                                                        \
+        for (unsigned row = PTX_ROW; row < PTX_LANES; row += PTX_ROW) {                                      \
+            at->same = at->same && offset[row] == offset[0];                                                 \
+            at->packed = at->packed && offset[row] - offset[0] == row * size;                                \
+        }                                                                                                    \
+        if (at->same || at->packed)                                                                          \
+            at->lane[0] = window->host + offset[0];                                                          \
+        else                                                                                                 \
+            for (unsigned i = 0; i < PTX_LANES; i++)                                                         \
+                at->lane[i] = window->host + offset[i];                                                      \
+        return true;                                                                                         \
+    }
+
+PLACE(32)
+PLACE(64)
+
+static bool place(const ptx_warp *w, const ptx_instr *in, const ptx_window *window, uint32_t mask,
+                  unsigned size, ptx_places *at) {
+    const void *address = ptx_base_lanes(w, in);
+    u64 shift = (u64)in->imm - window->address;
+    bool wide = in->address == PTX_ADDRESS_64;
+    if (window->bytes < size || window->bytes > (wide ? INT64_MAX : INT32_MAX))
+        return false;
+    return wide ? place_64(window, address, shift, mask, size, at)
+                : place_32(window, address, (u32)shift, mask, size, at);
+}
+
 ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size, ptx_places *at) {
-    at->packed = at->same = false;
+    at->packed = at->same = at->packed_rows = at->same_rows = false;
+    unsigned first = (unsigned)__builtin_ctz(mask);
     if (in->address == PTX_ADDRESS_UNIFORM) {
         const ptx_u64 *a = ptx_base_lanes(w, in);
         at->same = true;
-        return ptx_locate(w, in, (unsigned)__builtin_ctz(mask), in->space, a[0], size, size, &at->lane[0]);
+        return ptx_locate(w, in, first, in->space, a[0], size, size, &at->lane[0]);
     }
-    u64 address[PTX_LANES];
-    bool follows = ptx_read_addresses(w, in, size, address);
-    bool spread = in->space == PTX_SPACE_GENERIC || in->space == PTX_SPACE_CLUSTER;
-    if (!follows || mask != PTX_ALL_LANES || spread || (address[0] & (size - 1)))
-        return locate_each(w, in, mask, size, address, at);
-    const ptx_window *window = find_window(w, in->space, address[0], (u64)size * PTX_LANES);
-    if (!window)
-        return locate_each(w, in, mask, size, address, at);
-    at->packed = true;
-    at->lane[0] = window->host + (address[0] - window->address);
-    return PTX_OK;
+    ptx_window *window = first_window(w, in, in->space);
+    bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
+    bool together = __builtin_popcount(mask) >= LEAST_TOGETHER && in->space != PTX_SPACE_CLUSTER &&
+                    (!global || in->address == PTX_ADDRESS_64);
+    if (together && place(w, in, window, mask, size, at))
+        return PTX_OK;
+    u64 address = address_of(w, in, first);
+    if (together && global && !inside(window, address, size) && renew(w->worker, window, address) &&
+        place(w, in, window, mask, size, at))
+        return PTX_OK;
+    return locate_each(w, in, mask, size, at);
 }

@@ -4,10 +4,15 @@
 
 #include "machine/lanes.h"
 
+/* Lanes in rows of so many: tiles of 8, 16 or 32 columns have one pattern in each row. */
+enum { PTX_ROW = 8 };
+
 /* Where the active lanes' accesses are on the host. */
 typedef struct ptx_places {
     bool packed;              /* all lanes are active and each follows the one before */
     bool same;                /* one address for every lane */
+    bool packed_rows;         /* all lanes are active, and in each row each follows the one before */
+    bool same_rows;           /* all lanes are active, and each row has one address */
     uint8_t *lane[PTX_LANES]; /* lane[0] alone when packed or same */
 } ptx_places;
 

@@ -35,7 +35,7 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
         memcpy(&value, from, sizeof value);                                                                  \
         return (T)value;                                                                                     \
     }                                                                                                        \
-    PTX_CLONES static void load_packed_##name(const ptx_warp *w, const ptx_instr *in, const uint8_t *from) { \
+    static inline void load_packed_##name(const ptx_warp *w, const ptx_instr *in, const uint8_t *from) {     \
         const size_t size = sizeof(M);                                                                       \
         ptx_##T *d0 = ptx_lanes(w, in, 0);                                                                   \
         if (in->vector == 1) {                                                                               \
@@ -58,26 +58,43 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
             d3[i] = load_##name(from + 4 * i * size + 3 * size);                                             \
         }                                                                                                    \
     }                                                                                                        \
-    PTX_HANDLER(ld_##name) {                                                                                 \
+    /* One element of a vector, from places that are not packed. */                                          \
+    static inline void load_lanes_##name(ptx_##T *d, uint32_t mask, const ptx_places *at, size_t offset) {   \
+        if (at->same) {                                                                                      \
+            T value = load_##name(at->lane[0] + offset);                                                     \
+            PTX_STORE_LANES(T, d, value)                                                                     \
+        } else if (at->same_rows) {                                                                          \
+            for (unsigned row = 0; row < PTX_LANES; row += PTX_ROW) {                                        \
+                T value = load_##name(at->lane[row] + offset);                                               \
+                for (unsigned i = 0; i < PTX_ROW; i++)                                                       \
+                    d[row + i] = value;                                                                      \
+            }                                                                                                \
+        } else if (mask == PTX_ALL_LANES) {                                                                  \
+            for (unsigned i = 0; i < PTX_LANES; i++)                                                         \
+                d[i] = load_##name(at->lane[i] + offset);                                                    \
+        } else {                                                                                             \
+            PTX_STORE_EACH_LANE(T, d, load_##name(at->lane[i] + offset))                                     \
+        }                                                                                                    \
+    }                                                                                                        \
+    static inline void load_rows_##name(ptx_##T *d, const ptx_places *at) {                                  \
+        for (unsigned row = 0; row < PTX_LANES; row += PTX_ROW) {                                            \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_ROW; i++) d[row + i] =                                    \
+                load_##name(at->lane[row] + i * sizeof(M));                                                  \
+        }                                                                                                    \
+    }                                                                                                        \
+    PTX_CLONES PTX_HANDLER(ld_##name) {                                                                      \
         ptx_places at;                                                                                       \
         unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
         ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
-        if (at.packed) {                                                                                     \
+        if (at.packed)                                                                                       \
             load_packed_##name(w, in, at.lane[0]);                                                           \
-            return in->strong ? watch(w, in, mask, &at, size) : PTX_OK;                                      \
-        }                                                                                                    \
-        for (unsigned e = 0; e < in->vector; e++) {                                                          \
-            ptx_##T *d = ptx_lanes(w, in, e);                                                                \
-            const size_t offset = e * sizeof(M);                                                             \
-            if (at.same) {                                                                                   \
-                T value = load_##name(at.lane[0] + offset);                                                  \
-                PTX_STORE_LANES(T, d, value)                                                                 \
-            } else {                                                                                         \
-                PTX_STORE_EACH_LANE(T, d, load_##name(at.lane[i] + offset))                                  \
-            }                                                                                                \
-        }                                                                                                    \
+        else if (at.packed_rows && in->vector == 1)                                                          \
+            load_rows_##name(ptx_lanes(w, in, 0), &at);                                                      \
+        else                                                                                                 \
+            for (unsigned e = 0; e < in->vector; e++)                                                        \
+                load_lanes_##name(ptx_lanes(w, in, e), mask, &at, e * sizeof(M));                            \
         return in->strong ? watch(w, in, mask, &at, size) : PTX_OK;                                          \
     }
 
@@ -103,7 +120,7 @@ LOAD(s32_wide, int32_t, u64)
         M low = (M)value;                                                                                    \
         memcpy(to, &low, sizeof low);                                                                        \
     }                                                                                                        \
-    PTX_HANDLER(st_##name) {                                                                                 \
+    PTX_CLONES PTX_HANDLER(st_##name) {                                                                      \
         ptx_places at;                                                                                       \
         unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
         ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \

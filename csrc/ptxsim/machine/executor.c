@@ -329,7 +329,8 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
     uint32_t left = PTX_QUANTUM;
     warp->stalled = warp->moved = false;
     while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
-        /* the straight stretch up to the next control instruction or meeting point */
+        /* the stretch up to the next control instruction, but for branches that all take or none, or meeting
+           point */
         uint32_t pc = warp->pc, meeting = warp->meeting, active = warp->active;
         const ptx_instr *in = &code[pc];
         uint32_t mask = 0;
@@ -339,6 +340,11 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
             mask = active & (predicates[in->guard] ^ in->guard_flip);
             if (observed)
                 ptx_hooks_issue(warp, in, mask);
+            if (in->kind == PTX_BRANCH && (mask == active || mask == 0)) {
+                pc = mask ? in->op[0] : pc + 1;
+                in = &code[pc];
+                continue;
+            }
             at_control = in->kind != PTX_RUN;
             if (at_control || (mask && (status = ptx_handlers[in->opcode](warp, in, mask)) != PTX_OK))
                 break;

@@ -33,7 +33,14 @@ typedef struct ptx_poll {
 } ptx_poll;
 
 /* Each level of divergence splits the active lanes, so 31 levels of two entries are the most there can be. */
-enum { PTX_STACK = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16, PTX_POLLS = 4, PTX_OBSERVERS = 4 };
+enum {
+    PTX_STACK = 64,
+    PTX_MAX_WARPS = 32,
+    PTX_BARRIERS = 16,
+    PTX_POLLS = 4,
+    PTX_OBSERVERS = 4,
+    PTX_RECENT = 16
+};
 
 typedef enum ptx_warp_state {
     PTX_WARP_READY,
@@ -119,7 +126,7 @@ struct ptx_cluster {
 struct ptx_worker {
     ptx_run *run;
     const ptx_kernel *kernel;
-    ptx_window params, recent; /* `recent` is the allocation last accessed */
+    ptx_window params, recent[PTX_RECENT]; /* `recent` are allocations accessed of late */
     const ptx_view *view;
     unsigned warp_count; /* of a block */
     ptx_cluster *running, *idle;

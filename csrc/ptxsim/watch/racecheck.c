@@ -4,6 +4,7 @@
 
 #include "diagnostic.h"
 #include "machine/lanes.h"
+#include "reserve.h"
 #include "watch/race_order.h"
 
 /* A clock that passes this is set back at the next block. */
