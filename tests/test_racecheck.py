@@ -158,6 +158,54 @@ def test_racecheck_agrees_on_the_rungs():
     assert {f"v{i}" for i in range(9)} <= rows.keys() and "v4_published" in rows
 
 
+# Readers that the writer has not met
+
+READERS = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<8>;
+.shared .align 4 .b32 x;
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+shr.u32 %r2, %r1, 5;
+setp.eq.u32 %p1, %r1, 96;
+@%p1 st.shared.u32 [x], 5;
+bar.sync 0;
+setp.lt.u32 %p2, %r2, {readers};
+@%p2 ld.shared.u32 %r3, [x];
+setp.eq.u32 %p3, %r2, 0;
+@%p3 bra DONE;
+bar.sync 1{count};
+@%p1 st.shared.u32 [x], 6;
+DONE:
+{after}
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd1, %rd1, %rd2;
+st.global.u32 [%rd1], %r1;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize("readers", [1, 2, 3])
+@pytest.mark.parametrize("after", ["", "bar.sync 0;"])
+def test_a_reader_that_misses_the_barrier_is_found(readers, after):
+    """Warp 0 is not at the barrier of the others, whether it has left by then or not, and they read, too."""
+    ptx = READERS.replace("{readers}", str(readers)).replace("{count}", ", 96").replace("{after}", after)
+    out = np.zeros(128, np.uint32)
+    (race,) = gpureduce.simulate(ptx, "k", 1, 128, [out]).races
+    assert (race.kind, race.first.thread, race.second.thread) == ("read-write", 0, 96)
+    assert out.tolist() == list(range(128))
+
+
+def test_a_barrier_of_all_waits_for_those_who_have_left():
+    ptx = READERS.replace("{readers}", "3").replace("{count}", "").replace("{after}", "")
+    assert gpureduce.simulate(ptx, "k", 1, 128, [np.zeros(128, np.uint32)]).races == ()
+
+
 # Clusters, mbarriers and bulk copies
 
 

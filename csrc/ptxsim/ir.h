@@ -6,8 +6,6 @@
 
 enum {
     PTX_LANES = 32,
-    PTX_OPERANDS = 6,
-    PTX_ADDRESS_OPERAND = 5, /* where every memory instruction keeps its address */
     PTX_MAX_CLUSTER = 16,    /* blocks; more than 8 are not portable */
 };
 
@@ -86,42 +84,53 @@ typedef enum ptx_rounding {
 /* How the address operand of a memory instruction is kept. */
 typedef enum ptx_address { PTX_ADDRESS_UNIFORM, PTX_ADDRESS_32, PTX_ADDRESS_64 } ptx_address;
 
-typedef struct ptx_warp ptx_warp;
-typedef struct ptx_instr ptx_instr;
-
-/* Executes one instruction for the lanes of `mask`, which is never empty. */
-typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mask);
-
-/* A row of opcodes.def. */
-typedef struct ptx_opcode {
-    const char *pattern;
-    const char *signature;
-    ptx_handler *run;
-    ptx_kind kind;
-    bool collective; /* needs its lanes together: barriers, shuffles, votes */
+/* What an instruction is: a row of opcodes.def. */
+typedef enum ptx_opcode {
+#define OP(pattern, signature, name) PTX_OP_##name,
+#define COLLECTIVE(pattern, signature, name) PTX_OP_##name,
+#define CONTROL(pattern, signature, name, kind) PTX_OP_##name,
+#define ALSO(pattern, signature, name)
+#include "opcodes.def"
+#undef OP
+#undef COLLECTIVE
+#undef CONTROL
+#undef ALSO
+    PTX_OPCODE_COUNT
 } ptx_opcode;
 
 /* One decoded instruction. A register or constant operand is the byte offset of its lanes in the register
    file of a warp; a predicate is an index. Branches: op[0] is the target, op[1] where the lanes meet again.
- */
-struct ptx_instr {
-    ptx_handler *run;
-    uint32_t op[PTX_OPERANDS];
-    uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
+   Behind the operands come the bits that say which of them are 64-bit slots; see ptx_is_wide. */
+typedef struct ptx_instr {
+    uint32_t *op;
     int64_t imm;                /* address offset or immediate operand */
+    uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
+    uint32_t base; /* an operand beside the list: the address of a memory instruction, without `imm` */
+    uint32_t operand_count;
+    uint16_t opcode;
     uint8_t kind, space, address;
     uint8_t vector; /* elements of a vector access, else 1 */
     uint8_t combine, rounding;
     uint8_t effect;
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
-    uint8_t wide;         /* bit k: operand k is a 64-bit slot */
     bool flip : 1;        /* the source predicate is negated */
     bool ftz : 1, sat : 1;
     bool strong : 1;  /* volatile, relaxed or acquire: memory that other threads may write meanwhile */
     bool aligned : 1; /* a barrier that a warp's threads come to together */
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
-};
+} ptx_instr;
+
+static inline bool ptx_is_wide(const ptx_instr *in, unsigned operand) {
+    return in->op[in->operand_count + operand / 32] >> operand % 32 & 1;
+}
+
+/* Operand lists, many in one piece of memory that never moves. */
+typedef struct ptx_operands {
+    struct ptx_operands *next;
+    size_t count, capacity;
+    uint32_t words[];
+} ptx_operands;
 
 /* Where an instruction came from. */
 typedef struct ptx_source {
@@ -193,6 +202,7 @@ struct ptx_kernel {
     char *name;
     ptx_instr *code;
     ptx_source *source;
+    ptx_operands *operands;
     size_t count, code_capacity, source_capacity;
     ptx_constant *constants;
     size_t constant_count, constant_capacity;
@@ -231,8 +241,5 @@ struct ptx_module {
     ptx_location *locations;
     size_t location_count, location_capacity;
 };
-
-/* Makes room for one more element; false when memory ran out. */
-bool ptx_reserve(void *array_pointer, size_t *capacity, size_t count, size_t element_bytes);
 
 #endif

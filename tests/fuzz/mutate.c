@@ -22,11 +22,12 @@ typedef struct row {
     const char *pattern, *signature;
 } row;
 
-#define OP(pattern, signature, handler) {pattern, signature},
-#define COLLECTIVE(pattern, signature, handler) {pattern, signature},
-#define CONTROL(pattern, signature, kind) {pattern, signature},
+#define OP(pattern, signature, name) {pattern, signature},
+#define COLLECTIVE(pattern, signature, name) {pattern, signature},
+#define CONTROL(pattern, signature, name, kind) {pattern, signature},
+#define ALSO(pattern, signature, name) {pattern, signature},
 static const row rows[] = {
-#include "text/opcodes.def"
+#include "opcodes.def"
 };
 
 static unsigned below(text *t, size_t limit) {

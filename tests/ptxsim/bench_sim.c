@@ -1,6 +1,6 @@
-/* Elements a second and nanoseconds a warp instruction of a sum kernel. Usage: bench_sim <file.ptx> <kernel>
-   <log2 of n> <grid, 0: one thread an element> <block> <shared bytes> <threads>, that again for each kernel.
- */
+/* Elements a second and nanoseconds a warp instruction of a kernel. Usage: bench_sim <file.ptx> <kernel>
+   <log2 of n> <grid, 0: one thread an element> <block> <shared bytes> <threads>, that again for each kernel;
+   in place of the grid p<blocks> for a product of two matrices of n x n elements. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -60,30 +60,32 @@ static double best_observed(sim *s, const char *name, unsigned grid, unsigned bl
     return best;
 }
 
-/* Half of the elements are 1, the others 2, so the sum is known and exact. */
+/* Half of the elements are 1, the others 2, so the sum is known and exact, of a product's elements too. */
 static void bench(char **arguments) {
     size_t n = (size_t)1 << atoi(arguments[2]);
-    unsigned block = (unsigned)atoi(arguments[4]), grid = (unsigned)atoi(arguments[3]);
+    bool product = arguments[3][0] == 'p';
+    unsigned block = (unsigned)atoi(arguments[4]), grid = (unsigned)atoi(arguments[3] + product);
     if (grid == 0)
         grid = (unsigned)(n / block);
-    float *in = malloc(n * sizeof *in), *out = malloc(grid * sizeof *out);
+    size_t elements = product ? 2 * n * n : n, results = product ? n * n : grid;
+    float *in = malloc(elements * sizeof *in), *out = malloc(results * sizeof *out);
     char *text = read_text(arguments[0]);
     if (!in || !out)
         exit(2);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < elements; i++)
         in[i] = i % 2 ? 2 : 1;
     sim s;
-    sim_open(&s, text, in, n * sizeof *in, grid * sizeof *out);
+    sim_open(&s, text, in, elements * sizeof *in, results * sizeof *out);
     s.config.dynamic_shared_bytes = (size_t)atol(arguments[5]);
     s.config.threads = (unsigned)atoi(arguments[6]);
     double sum = 0, best = best_of_five(&s, arguments[1], grid, block, n, out);
     uint64_t instructions = s.stats.warp_instructions;
     double observed = best_observed(&s, arguments[1], grid, block, n, out);
-    for (unsigned b = 0; b < grid; b++)
-        sum += out[b];
-    CHECK(sum == 1.5 * (double)n);
+    for (size_t i = 0; i < results; i++)
+        sum += out[i];
+    CHECK(sum == (product ? 1.5 * 1.5 * (double)n * (double)results : 1.5 * (double)n));
     printf("%-24s threads %s: %8.1f M elements/s, %5.2f ns a warp instruction, observed %.2fx\n",
-           arguments[1], arguments[6], (double)n / best / 1e6, best * 1e9 / (double)instructions,
+           arguments[1], arguments[6], (double)elements / best / 1e6, best * 1e9 / (double)instructions,
            observed / best);
     sim_close(&s);
     free(text);

@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "sim.h"
-#include "watch/hooks.h"
+#include "machine/hooks.h"
 
 /* Keeps what happened as text, a line an event, of one host thread. */
 typedef struct recorder {

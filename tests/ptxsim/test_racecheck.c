@@ -146,6 +146,50 @@ static void test_parts_of_a_block(void) {
     EXPECT(apart, 96, PTX_HAZARD_WRITE_READ);
 }
 
+/* A barrier that counts does not wait for who has left; one of all threads does. */
+static void test_those_who_left(void) {
+    static const char kernel[] =
+        "%sst.shared.u32 [%%r3], %%r31; bar.sync 0; setp.lt.u32 %%p1, %%r31, 32;\n"
+        "@%%p1 ld.shared.u32 %%r5, [s]; @%%p1 exit; %s; setp.eq.u32 %%p2, %%r31, 64;\n"
+        "@%%p2 st.shared.u32 [s], 1;";
+    char text[sizeof kernel + sizeof SLOTS + 100];
+    snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1, 64");
+    found f = EXPECT(text, 96, PTX_HAZARD_READ_WRITE);
+    CHECK_EQUAL(f.races[0].first_thread, 0);
+    CHECK_EQUAL(f.races[0].second_thread, 64);
+    CHECK_EQUAL(f.races[0].count, 3);
+    snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1");
+    expect_clean(text, 96);
+    /* nor does the one after it, which finds them known by nobody */
+    snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1, 64; bar.sync 2, 64");
+    EXPECT(text, 96, PTX_HAZARD_READ_WRITE);
+    snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1; bar.sync 2, 64");
+    expect_clean(text, 96);
+}
+
+/* Each of the warps that have read a word counts, whichever the writer has met: warp 7 writes after a barrier
+   with all but one of them, which reads for the second time then. */
+static void test_many_readers(void) {
+    static const char kernel[] =
+        "%sst.shared.u32 [%%r3], %%r31; bar.sync 0; shr.u32 %%r6, %%r31, 5;\n"
+        "setp.ne.u32 %%p1, %%r6, 7; setp.ne.u32 %%p2, %%r6, %u; setp.eq.u32 %%p3, %%r31, 224;\n"
+        "@%%p1 ld.shared.u32 %%r5, [s+8]; @%%p2 bar.sync 1, %u; @%%p3 st.shared.u32 [s+8], 1; bar.sync 0;\n"
+        "@%%p1 ld.shared.u32 %%r5, [s+8]; @%%p2 bar.sync 1, %u; @%%p3 st.shared.u32 [s+8], 2;";
+    char text[sizeof kernel + sizeof SLOTS + 100];
+    for (unsigned reader = 0; reader < 7; reader++) {
+        snprintf(text, sizeof text, kernel, SLOTS, reader, 224u, 224u);
+        found f = EXPECT(text, 256, PTX_HAZARD_READ_WRITE, PTX_HAZARD_READ_WRITE);
+        for (unsigned i = 0; i < 2; i++) {
+            CHECK_EQUAL(f.races[i].first_thread, 32 * reader);
+            CHECK_EQUAL(f.races[i].second_thread, 224);
+            CHECK_EQUAL(f.races[i].address, 8);
+            CHECK_EQUAL(f.races[i].count, 3);
+        }
+    }
+    snprintf(text, sizeof text, kernel, SLOTS, 8u, 256u, 256u);
+    expect_clean(text, 256);
+}
+
 static void test_uninitialised(void) {
     found f = EXPECT(SLOTS "setp.lt.u32 %p1, %r31, 20; @%p1 st.shared.u32 [%r3], %r31; bar.sync 0;\n"
                            "ld.shared.u32 %r5, [%r3];",
@@ -285,6 +329,8 @@ int main(void) {
     test_within_a_warp();
     test_parts_of_a_warp();
     test_parts_of_a_block();
+    test_those_who_left();
+    test_many_readers();
     test_uninitialised();
     test_atomics();
     test_writes_of_one_instruction();

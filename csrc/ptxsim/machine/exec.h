@@ -1,194 +1,22 @@
-/* What instruction handlers see of the executor, and the loops they are made of. */
+/* Instruction handlers, and the loops they are made of. */
 #ifndef PTXSIM_EXEC_H
 #define PTXSIM_EXEC_H
 
-#include <string.h>
+#include "machine/lanes.h"
 
-#include "ir.h"
-#include "machine/memory.h"
-#include "text/opcodes.h"
+/* Executes one instruction for the lanes of `mask`, which is never empty. */
+typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 
-/* Compiles a handler twice, for any x86-64 and for AVX2, where the linker can choose at load time. Sanitizers
-   start too late for the code that does the choosing. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&                 \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PTX_NO_CLONES)
-#define PTX_CLONES __attribute__((target_clones("avx2", "default")))
-#define PTX_CLONES_FMA __attribute__((target_clones("fma", "default")))
-#else
-#define PTX_CLONES
-#define PTX_CLONES_FMA
-#endif
-
-/* Operands of an instruction are the same slot or disjoint ones, so lanes never depend on each other. */
-#if defined(__clang__)
-#define PTX_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define PTX_IVDEP _Pragma("GCC ivdep")
-#endif
-
-/* Lanes of the register file; a slot holds any of them by turns. */
-typedef uint32_t ptx_u32 __attribute__((may_alias));
-typedef int32_t ptx_s32 __attribute__((may_alias));
-typedef uint64_t ptx_u64 __attribute__((may_alias));
-typedef int64_t ptx_s64 __attribute__((may_alias));
-typedef float ptx_f32 __attribute__((may_alias));
-typedef double ptx_f64 __attribute__((may_alias));
-
-typedef struct ptx_worker ptx_worker;
-typedef struct ptx_block ptx_block;
-typedef struct ptx_cluster ptx_cluster;
-
-/* What a handler returns when its warp should let others go on: the instruction is done. */
-#define PTX_PAUSED ((ptx_status)0x100)
-
-/* What a handler returns where lanes that it needs are elsewhere, before it is sure that they won't come. */
-#define PTX_APART ((ptx_status)0x101)
-
-/* Lanes that wait for others: they go on at `pc` until they reach `meeting`. */
-typedef struct ptx_stack_entry {
-    uint32_t pc, meeting, mask;
-    bool held; /* by an instruction that needs lanes that are elsewhere */
-} ptx_stack_entry;
-
-/* What an instruction that waits for others saw the last time. */
-typedef struct ptx_poll {
-    const ptx_instr *in;
-    uint32_t mask;
-    uint64_t seen;
-} ptx_poll;
-
-/* Each level of divergence splits the active lanes, so 31 levels of two entries are the most there can be. */
-enum { PTX_STACK = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16, PTX_POLLS = 4, PTX_OBSERVERS = 4 };
-
-typedef enum ptx_warp_state {
-    PTX_WARP_READY,
-    PTX_WARP_WAITING,    /* at a barrier of its block */
-    PTX_WARP_AT_CLUSTER, /* at the barrier of its cluster */
-    PTX_WARP_DONE
-} ptx_warp_state;
-
-struct ptx_warp {
-    uint8_t *registers;
-    uint32_t *predicates;
-    ptx_worker *worker;
-    ptx_block *block;
-    uint32_t pc, meeting, active;
-    uint32_t live; /* lanes that have not exited */
-    uint32_t index;
-    ptx_warp_state state;
-    uint32_t barrier; /* while waiting: which one, and for how many warps, 0 for all */
-    uint32_t expected;
-    uint32_t arrived; /* lanes that arrived at the cluster's barrier, which is not complete */
-    uint32_t passing; /* lanes that arrived at one that is, and have not waited for it yet */
-    ptx_poll polls[PTX_POLLS];
-    uint32_t next_poll;
-    bool moved;   /* in this turn it found something new */
-    bool stalled; /* its last turn ended because it found nothing new */
-    uint64_t digest;
-    bool alone; /* lanes that an instruction misses will not come */
-    uint32_t depth;
-    ptx_stack_entry stack[PTX_STACK];
-};
-
-/* A stretch of simulated memory and where its bytes are. */
-typedef struct ptx_window {
-    uint64_t address;
-    uint64_t bytes;
-    uint8_t *host;
-} ptx_window;
-
-/* An observer and its state for a block's place, which holds one block at a time; see hooks.h. */
-typedef struct ptx_attached {
-    const struct ptx_hooks *hooks;
-    void *state;
-} ptx_attached;
-
-/* A thread block under way. */
-struct ptx_block {
-    ptx_worker *worker;
-    ptx_cluster *cluster;
-    uint32_t rank; /* in its cluster */
-    uint32_t index[3];
-    ptx_window shared;
-    unsigned live_warps;
-    unsigned waiting[PTX_BARRIERS];
-    uint8_t *registers;
-    uint32_t *predicates;
-    unsigned observer_count;
-    ptx_attached observers[PTX_OBSERVERS];
-    ptx_warp warps[PTX_MAX_WARPS];
-};
-
-/* A bulk copy that has begun and will report to an mbarrier; the warp and the instruction that issued it. */
-typedef struct ptx_copy {
-    ptx_warp *warp;
-    const ptx_instr *in;
-    unsigned lane;
-    uint32_t bytes;
-    uint8_t *to, *barrier;
-    const uint8_t *from;
-} ptx_copy;
-
-/* Blocks that run at the same time; one alone where the kernel is launched without clusters. */
-struct ptx_cluster {
-    ptx_cluster *next;
-    uint64_t index;       /* in the order in which clusters begin */
-    unsigned live_blocks; /* blocks, and threads, that have not exited */
-    uint32_t live_threads, arrived_threads;
-    ptx_copy *copies;
-    size_t copy_count, copy_capacity;
-    ptx_block *blocks[PTX_MAX_CLUSTER];
-};
-
-/* One host thread's share of a launch: a cluster at a time, or several where they wait for each other. */
-struct ptx_worker {
-    struct ptx_run *run;
-    const ptx_kernel *kernel;
-    ptx_window params, recent; /* `recent` is the allocation last accessed */
-    const ptx_view *view;
-    unsigned warp_count; /* of a block */
-    ptx_cluster *running, *idle;
-    unsigned resident; /* blocks of the running clusters */
-    bool giving_up;    /* nothing can go on: the next one that waits in vain says so */
-    uint64_t steps;    /* not yet reported to the run */
-    bool caller;       /* this is the thread that called ptx_launch */
-    uint64_t polled;   /* when it last asked whether to stop, in nanoseconds */
-    ptx_error error;
-};
-
-/* To be called by an instruction that may be waiting for others, with a digest of what it found. When that is
-   what it found the last time, the warp gives up its turn. */
-ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen);
-
-/* Records an error at this instruction (lane -1 when it concerns the warp) and returns `status`. */
-ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,
-                     ...) __attribute__((format(printf, 5, 6)));
-
-/* The same for an access of `size` bytes outside every allocation; names the nearest one. */
-ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, uint64_t size);
-
-/* The host's place of `size` bytes at an address of a state space, checked. */
-ptx_status ptx_locate(ptx_warp *warp, const ptx_instr *in, unsigned lane, unsigned space, uint64_t address,
-                      uint64_t size, unsigned alignment, uint8_t **place);
-
-/* The addresses of all lanes of a memory instruction whose address is not uniform; true if they follow each
-   other at a distance of `size`. */
-bool ptx_read_addresses(const ptx_warp *warp, const ptx_instr *in, unsigned size,
-                        uint64_t address[PTX_LANES]);
-
-static inline void *ptx_lanes(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
-    return __builtin_assume_aligned(warp->registers + in->op[operand], 64);
-}
-
-static inline uint32_t *ptx_predicate(const ptx_warp *warp, const ptx_instr *in, unsigned operand) {
-    return &warp->predicates[in->op[operand]];
-}
-
-static inline void ptx_set_predicate(ptx_warp *warp, const ptx_instr *in, unsigned operand, uint32_t mask,
-                                     uint32_t value) {
-    uint32_t *p = ptx_predicate(warp, in, operand);
-    *p = (*p & ~mask) | (value & mask);
-}
+/* Every opcode's handler but those of control instructions, which are the executor's own. */
+#define OP(pattern, signature, name) ptx_handler ptx_op_##name;
+#define COLLECTIVE(pattern, signature, name) ptx_handler ptx_op_##name;
+#define CONTROL(pattern, signature, name, kind)
+#define ALSO(pattern, signature, name)
+#include "opcodes.def"
+#undef OP
+#undef COLLECTIVE
+#undef CONTROL
+#undef ALSO
 
 /* Stores `value`, an expression of the lane number i, to every lane of the mask. Computing it for all lanes
    and keeping the old value of the others lets the loop be vectorised. */
@@ -249,14 +77,6 @@ static inline void ptx_set_predicate(ptx_warp *warp, const ptx_instr *in, unsign
 #define PTX_UNARY(...) PTX_UNARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
 #define PTX_BINARY(...) PTX_BINARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
 #define PTX_TERNARY(...) PTX_TERNARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
-
-/* The short names that handlers' expressions are written in. */
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef uint64_t u64;
-typedef int64_t s64;
-typedef float f32;
-typedef double f64;
 
 static inline f32 ptx_f32_of(u32 bits) {
     f32 value;

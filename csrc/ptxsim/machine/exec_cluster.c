@@ -1,5 +1,6 @@
 /* The address spaces of a cluster: which block an address of shared memory belongs to. */
-#include "machine/executor.h"
+#include "machine/exec.h"
+#include "machine/fault.h"
 
 /* In which block's part of the window an offset lies; false outside of all. */
 static bool find_rank(const ptx_warp *w, u64 offset, u32 *rank) {

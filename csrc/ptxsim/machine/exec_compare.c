@@ -3,17 +3,6 @@
 
 #include "machine/exec.h"
 
-/* One bit a lane from one byte (0 or 1) a lane. */
-static inline uint32_t gather_bits(const uint8_t bytes[PTX_LANES]) {
-    uint32_t bits = 0;
-    for (unsigned k = 0; k < PTX_LANES / 8; k++) {
-        uint64_t eight;
-        memcpy(&eight, bytes + 8 * k, sizeof eight);
-        bits |= (uint32_t)(eight * 0x0102040810204080ull >> 56) << 8 * k;
-    }
-    return bits;
-}
-
 /* Stores the outcome, combined with the third source if the instruction says so, and its complement combined
    alike as the second result. */
 static inline ptx_status finish(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint32_t outcome) {
@@ -30,32 +19,33 @@ static inline ptx_status finish(ptx_warp *w, const ptx_instr *in, uint32_t mask,
     return PTX_OK;
 }
 
-#define COMPARE(name, T, test)                                                                               \
+/* `bits` are those of T, so that one vector holds as many values as outcomes. */
+#define COMPARE(name, bits, T, test)                                                                         \
     PTX_CLONES PTX_HANDLER(setp_##name) {                                                                    \
         const ptx_##T *a = ptx_lanes(w, in, 2);                                                              \
         const ptx_##T *b = ptx_lanes(w, in, 3);                                                              \
-        uint8_t hit[PTX_LANES];                                                                              \
+        u##bits outcome = 0;                                                                                 \
         for (unsigned i = 0; i < PTX_LANES; i++) {                                                           \
             T x = a[i], y = b[i];                                                                            \
-            hit[i] = (uint8_t)(test);                                                                        \
+            outcome |= (test) ? (u##bits)1 << i : 0;                                                         \
         }                                                                                                    \
-        return finish(w, in, mask, gather_bits(hit));                                                        \
+        return finish(w, in, mask, (uint32_t)outcome);                                                       \
     }
 
 #define COMPARE_INTEGERS(name, op)                                                                           \
-    COMPARE(name##_u16, u32, (uint16_t)x op(uint16_t) y)                                                     \
-    COMPARE(name##_s16, u32, (int16_t)x op(int16_t) y)                                                       \
-    COMPARE(name##_u32, u32, x op y)                                                                         \
-    COMPARE(name##_s32, s32, x op y)                                                                         \
-    COMPARE(name##_u64, u64, x op y)                                                                         \
-    COMPARE(name##_s64, s64, x op y)
+    COMPARE(name##_u16, 32, u32, (uint16_t)x op(uint16_t) y)                                                 \
+    COMPARE(name##_s16, 32, u32, (int16_t)x op(int16_t) y)                                                   \
+    COMPARE(name##_u32, 32, u32, x op y)                                                                     \
+    COMPARE(name##_s32, 32, s32, x op y)                                                                     \
+    COMPARE(name##_u64, 64, u64, x op y)                                                                     \
+    COMPARE(name##_s64, 64, s64, x op y)
 
-COMPARE(eq_u16, u32, (uint16_t)x == (uint16_t)y)
-COMPARE(eq_u32, u32, x == y)
-COMPARE(eq_u64, u64, x == y)
-COMPARE(ne_u16, u32, (uint16_t)x != (uint16_t)y)
-COMPARE(ne_u32, u32, x != y)
-COMPARE(ne_u64, u64, x != y)
+COMPARE(eq_u16, 32, u32, (uint16_t)x == (uint16_t)y)
+COMPARE(eq_u32, 32, u32, x == y)
+COMPARE(eq_u64, 64, u64, x == y)
+COMPARE(ne_u16, 32, u32, (uint16_t)x != (uint16_t)y)
+COMPARE(ne_u32, 32, u32, x != y)
+COMPARE(ne_u64, 64, u64, x != y)
 COMPARE_INTEGERS(lt, <)
 COMPARE_INTEGERS(le, <=)
 COMPARE_INTEGERS(gt, >)
@@ -63,12 +53,12 @@ COMPARE_INTEGERS(ge, >=)
 
 /* The test is written for x and y, which .ftz flushes first. */
 #define COMPARE_FLOATS(name, test)                                                                           \
-    COMPARE(name##_f32, f32, test)                                                                           \
-    COMPARE(name##_f64, f64, test)                                                                           \
+    COMPARE(name##_f32, 32, f32, test)                                                                       \
+    COMPARE(name##_f64, 64, f64, test)                                                                       \
     static inline bool flushed_##name(f32 x, f32 y) {                                                        \
         return test;                                                                                         \
     }                                                                                                        \
-    COMPARE(name##_ftz_f32, f32, flushed_##name(ptx_flush(x), ptx_flush(y)))
+    COMPARE(name##_ftz_f32, 32, f32, flushed_##name(ptx_flush(x), ptx_flush(y)))
 
 #define UNORDERED (x != x || y != y)
 COMPARE_FLOATS(eq, x == y)

@@ -15,16 +15,12 @@ PTX_UNARY(cvt_bf16_f32, u32, f32, ptx_bfloat_of_f32(x))
 PTX_BINARY(cvt_f16x2_f32, u32, f32, f32, ptx_half_of_f32(x) << 16 | ptx_half_of_f32(y))
 PTX_BINARY(cvt_bf16x2_f32, u32, f32, f32, ptx_bfloat_of_f32(x) << 16 | ptx_bfloat_of_f32(y))
 
-static inline bool is_wide(const ptx_instr *in, unsigned operand) {
-    return in->wide >> operand & 1;
-}
-
 /* The low bits of a slot as the type reads them, widened to 64 bits. */
 static u64 read_integer(const ptx_warp *w, const ptx_instr *in, unsigned operand, ptx_type type,
                         unsigned lane) {
     const uint8_t *slot = ptx_lanes(w, in, operand);
     u64 raw;
-    if (is_wide(in, operand))
+    if (ptx_is_wide(in, operand))
         raw = ((const ptx_u64 *)(const void *)slot)[lane];
     else
         raw = ((const ptx_u32 *)(const void *)slot)[lane];
@@ -39,7 +35,7 @@ static void write_integer(ptx_warp *w, const ptx_instr *in, ptx_type type, unsig
     bool is_signed = ptx_type_class(type) == PTX_CLASS_S;
     value = is_signed ? (u64)((s64)(value << unused) >> unused) : value << unused >> unused;
     uint8_t *slot = ptx_lanes(w, in, 0);
-    if (is_wide(in, 0))
+    if (ptx_is_wide(in, 0))
         ((ptx_u64 *)(void *)slot)[lane] = value;
     else
         ((ptx_u32 *)(void *)slot)[lane] = (u32)value;

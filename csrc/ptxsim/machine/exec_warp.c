@@ -1,5 +1,6 @@
 /* Instructions in which lanes of a warp work together. The mask of a handler is the lanes that are here. */
 #include "machine/exec.h"
+#include "machine/fault.h"
 
 /* Each lane must be in its own membermask, and every live lane that a membermask names must be here. */
 static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {
@@ -53,11 +54,42 @@ static inline bool source_lane(shuffle mode, uint32_t lane, uint32_t b, uint32_t
     }
 }
 
+/* The frequent case of all lanes, in which up and down are mostly by one distance: a move of the whole slot.
+ */
+static inline void exchange_all(ptx_warp *w, const ptx_instr *in, shuffle mode) {
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    const ptx_u32 *a = ptx_lanes(w, in, 2), *b = ptx_lanes(w, in, 3), *c = ptx_lanes(w, in, 4);
+    uint32_t from[3 * PTX_LANES] = {0}, *middle = from + PTX_LANES, source[PTX_LANES];
+    uint32_t in_range = 0, differs = 0;
+    memcpy(middle, a, PTX_LANES * sizeof *middle);
+    for (uint32_t i = 0; i < PTX_LANES; i++) {
+        bool valid = source_lane(mode, i, b[i], c[i], &source[i]);
+        source[i] = valid ? source[i] : i;
+        in_range |= valid ? 1u << i : 0;
+        differs |= b[i] ^ b[0];
+    }
+    if ((mode == SHUFFLE_UP || mode == SHUFFLE_DOWN) && !differs) {
+        const uint32_t distance = b[0] & 31;
+        const uint32_t *moved = mode == SHUFFLE_UP ? middle - distance : middle + distance;
+        for (uint32_t i = 0; i < PTX_LANES; i++)
+            d[i] = source[i] == i ? middle[i] : moved[i];
+    } else {
+        for (uint32_t i = 0; i < PTX_LANES; i++)
+            d[i] = middle[source[i] % PTX_LANES];
+    }
+    ptx_set_predicate(w, in, 1, PTX_ALL_LANES, in_range);
+}
+
 /* A lane whose source is not here reads something undefined in PTX: poison, so that it shows. */
-static inline ptx_status exchange(ptx_warp *w, const ptx_instr *in, uint32_t mask, shuffle mode) {
+static inline __attribute__((always_inline)) ptx_status exchange(ptx_warp *w, const ptx_instr *in,
+                                                                 uint32_t mask, shuffle mode) {
     ptx_status status = members_here(w, in, mask, 5);
     if (status != PTX_OK)
         return status;
+    if (mask == PTX_ALL_LANES) {
+        exchange_all(w, in, mode);
+        return PTX_OK;
+    }
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *a = ptx_lanes(w, in, 2), *b = ptx_lanes(w, in, 3), *c = ptx_lanes(w, in, 4);
     uint32_t result[PTX_LANES] = {0}, in_range = 0;
@@ -75,19 +107,19 @@ static inline ptx_status exchange(ptx_warp *w, const ptx_instr *in, uint32_t mas
     return PTX_OK;
 }
 
-PTX_HANDLER(shfl_up) {
+PTX_CLONES PTX_HANDLER(shfl_up) {
     return exchange(w, in, mask, SHUFFLE_UP);
 }
 
-PTX_HANDLER(shfl_down) {
+PTX_CLONES PTX_HANDLER(shfl_down) {
     return exchange(w, in, mask, SHUFFLE_DOWN);
 }
 
-PTX_HANDLER(shfl_bfly) {
+PTX_CLONES PTX_HANDLER(shfl_bfly) {
     return exchange(w, in, mask, SHUFFLE_BFLY);
 }
 
-PTX_HANDLER(shfl_idx) {
+PTX_CLONES PTX_HANDLER(shfl_idx) {
     return exchange(w, in, mask, SHUFFLE_IDX);
 }
 

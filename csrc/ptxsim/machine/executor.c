@@ -1,56 +1,13 @@
-/* What a warp does between two looks at the others: its instructions, its divergence, its barriers. */
+/* A warp's instructions, its divergence and its barriers. */
 #include "machine/executor.h"
 
 #include <stdio.h>
 
-#include "diagnostic.h"
-#include "watch/hooks.h"
-
-/* ---- errors ---- */
-
-static ptx_status fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status,
-                        const char *reason) {
-    ptx_worker *worker = warp->worker;
-    const ptx_kernel *kernel = worker->kernel;
-    const ptx_source *source = &kernel->source[in - kernel->code];
-    ptx_error *e = &worker->error;
-    if (warp->block->observer_count)
-        ptx_hooks_fault(warp, in, status);
-    memset(e, 0, sizeof *e);
-    e->status = status;
-    e->line = source->line;
-    e->column = source->column;
-    snprintf(e->kernel, sizeof e->kernel, "%s", kernel->name);
-    ptx_copy_line(e->text, sizeof e->text, kernel->module->text + source->text_offset);
-    memcpy(e->block, warp->block->index, sizeof e->block);
-    e->warp = (int)warp->index;
-    e->lane = lane;
-    char where[24] = "";
-    if (lane >= 0)
-        snprintf(where, sizeof where, ", lane %d", lane);
-    snprintf(e->message, sizeof e->message,
-             "kernel %s, PTX line %u: %s [block (%u, %u, %u), warp %d%s]\n    %s", e->kernel, e->line, reason,
-             e->block[0], e->block[1], e->block[2], e->warp, where, e->text);
-    return status;
-}
-
-ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,
-                     ...) {
-    char reason[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    return fault(warp, in, lane, status, reason);
-}
-
-ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, uint64_t size) {
-    char place[200];
-    ptx_memory_describe(warp->worker->run->memory, warp->worker->view, address, place, sizeof place);
-    return ptx_fault(warp, in, lane, PTX_ERR_ADDRESS,
-                     "%llu bytes at the global address 0x%llx are not allocated: %s",
-                     (unsigned long long)size, (unsigned long long)address, place);
-}
+#include "machine/async.h"
+#include "machine/dispatch.h"
+#include "machine/fault.h"
+#include "machine/hooks.h"
+#include "machine/lanes.h"
 
 /* ---- divergence ---- */
 
@@ -289,24 +246,6 @@ ptx_status ptx_deadlock(ptx_cluster *cluster) {
                      "deadlock: every warp left waits at a barrier that cannot complete: %s", waits);
 }
 
-ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
-    unsigned i = 0;
-    while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
-        i++;
-    bool known = i < PTX_POLLS;
-    ptx_poll *poll = &warp->polls[known ? i : warp->next_poll++ % PTX_POLLS];
-    if (!known || poll->seen != seen) {
-        *poll = (ptx_poll){.in = in, .mask = mask, .seen = seen};
-        warp->moved = true;
-        return PTX_OK;
-    }
-    warp->stalled = !warp->moved;
-    if (warp->stalled && warp->worker->giving_up)
-        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
-                         "deadlock: the warp waits for memory to change that no block left will write to");
-    return PTX_PAUSED;
-}
-
 /* ---- one warp ---- */
 
 /* Lanes leave the kernel; goes on with those that are left. */
@@ -379,7 +318,7 @@ static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t m
     if (mask == warp->active && regroup(warp))
         return PTX_OK;
     warp->alone = true;
-    return in->run(warp, in, mask);
+    return ptx_handlers[in->opcode](warp, in, mask);
 }
 
 /* Compiled with and without observers. */
@@ -390,7 +329,8 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
     uint32_t left = PTX_QUANTUM;
     warp->stalled = warp->moved = false;
     while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
-        /* the straight stretch up to the next control instruction or meeting point */
+        /* the stretch up to the next control instruction, but for branches that all take or none, or meeting
+           point */
         uint32_t pc = warp->pc, meeting = warp->meeting, active = warp->active;
         const ptx_instr *in = &code[pc];
         uint32_t mask = 0;
@@ -400,8 +340,13 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
             mask = active & (predicates[in->guard] ^ in->guard_flip);
             if (observed)
                 ptx_hooks_issue(warp, in, mask);
+            if (in->kind == PTX_BRANCH && (mask == active || mask == 0)) {
+                pc = mask ? in->op[0] : pc + 1;
+                in = &code[pc];
+                continue;
+            }
             at_control = in->kind != PTX_RUN;
-            if (at_control || (mask && (status = in->run(warp, in, mask)) != PTX_OK))
+            if (at_control || (mask && (status = ptx_handlers[in->opcode](warp, in, mask)) != PTX_OK))
                 break;
             in++;
             pc++;

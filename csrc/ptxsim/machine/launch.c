@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "diagnostic.h"
-#include "machine/executor.h"
+#include "machine/schedule.h"
 
 enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 

@@ -7,6 +7,7 @@
 
 #include "diagnostic.h"
 #include "ir.h"
+#include "reserve.h"
 
 enum { ALIGNMENT = 256, GUARD = 1 << 20, REMEMBERED = 32 };
 #define FIRST_ADDRESS 0x700000000000ull

@@ -1,11 +1,15 @@
 /* Which blocks run when: clusters one after the other, and those that wait for others by turns. */
+#include "machine/schedule.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "diagnostic.h"
+#include "machine/async.h"
 #include "machine/executor.h"
-#include "watch/hooks.h"
+#include "machine/hooks.h"
+#include "machine/lanes.h"
 
 enum {
     POLL_NANOSECONDS = 10 * 1000 * 1000,

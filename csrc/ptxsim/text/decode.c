@@ -1,14 +1,19 @@
 /* From a parsed statement to a ptx_instr: finds the row of opcodes.def that fits the operands. */
+#include "text/decode.h"
+
+#include <stdlib.h>
 #include <string.h>
 
+#include "reserve.h"
+#include "text/cursor.h"
 #include "text/operand.h"
 
-static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode *opcode) {
-    const ptx_statement *s = d->statement;
+static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
+    const ptx_parser *p = d->p;
     bool memory = strchr(opcode->signature, 'm') != NULL;
     for (const char *letter = opcode->signature; *letter;) {
         ptx_fit fits;
-        bool present = d->next_operand < s->operand_count;
+        bool present = d->next_operand < p->operand_count;
         if (!present || ptx_leaves_out(d, *letter)) {
             fits = ptx_take_absent(d, *letter++);
         } else if (*letter == '{') {
@@ -16,21 +21,60 @@ static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode *opcode) {
             fits = ptx_take_braces(d, &letter);
         } else {
             bool vector = memory && *letter != 'm' && d->parts.vector > 1;
-            fits = ptx_take_operand(d, *letter++, &s->operands[d->next_operand++], vector);
+            fits = ptx_take_operand(d, *letter++, &p->operands[d->next_operand++], vector);
         }
         if (fits != PTX_FITS)
             return fits;
     }
-    if (d->next_operand < s->operand_count)
-        return ptx_misfit(d, &s->operands[d->next_operand].token, "one operand too many");
+    if (d->next_operand < p->operand_count)
+        return ptx_misfit(d, &p->operands[d->next_operand].token, "one operand too many");
     return PTX_FITS;
 }
 
-static bool append(ptx_parser *p, const ptx_instr *in, const ptx_token *at) {
-    ptx_kernel *kernel = p->kernel;
-    if (!ptx_reserve(&kernel->code, &kernel->code_capacity, kernel->count, sizeof *kernel->code) ||
-        !ptx_reserve(&kernel->source, &kernel->source_capacity, kernel->count, sizeof *kernel->source))
+/* Room for as many slots as any row can ask for: two for an operand, one for an element of a vector or for a
+   letter whose operand is left out. */
+static bool reserve_slots(ptx_parser *p) {
+    enum { LETTERS = 16 };
+    size_t wanted = 2 * p->operand_count + p->element_count + LETTERS;
+    if (wanted <= p->slot_capacity)
+        return true;
+    ptx_slot *grown = realloc(p->slots, 2 * wanted * sizeof *grown);
+    if (!grown)
         return ptx_out_of_memory(p);
+    p->slots = grown;
+    p->slot_capacity = 2 * wanted;
+    return true;
+}
+
+/* Words that stay where they are as long as the kernel does. */
+static uint32_t *new_words(ptx_kernel *kernel, size_t count) {
+    enum { AT_LEAST = 1024 };
+    ptx_operands *last = kernel->operands;
+    if (!last || last->capacity - last->count < count) {
+        size_t capacity = count > AT_LEAST ? count : AT_LEAST;
+        last = malloc(sizeof *last + capacity * sizeof last->words[0]);
+        if (!last)
+            return NULL;
+        *last = (ptx_operands){.next = kernel->operands, .capacity = capacity};
+        kernel->operands = last;
+    }
+    uint32_t *words = &last->words[last->count];
+    last->count += count;
+    return words;
+}
+
+static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
+    ptx_kernel *kernel = p->kernel;
+    const uint32_t count = in->operand_count, wide_words = (count + 31) / 32;
+    if (!ptx_reserve(&kernel->code, &kernel->code_capacity, kernel->count, sizeof *kernel->code) ||
+        !ptx_reserve(&kernel->source, &kernel->source_capacity, kernel->count, sizeof *kernel->source) ||
+        !(in->op = new_words(kernel, count + wide_words)))
+        return ptx_out_of_memory(p);
+    memset(in->op + count, 0, wide_words * sizeof *in->op);
+    for (uint32_t k = 0; k < count; k++) {
+        in->op[k] = p->slots[k].op;
+        in->op[count + k / 32] |= (uint32_t)p->slots[k].wide << k % 32;
+    }
     kernel->source[kernel->count] = (ptx_source){.line = at->line,
                                                  .column = at->column,
                                                  .text_offset = (uint32_t)(at->line_start - p->module->text),
@@ -67,10 +111,10 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     first.in.sat = first.parts.sat;
     first.in.aligned = first.parts.aligned;
     first.in.strong = first.parts.strong && first.parts.space != PTX_SPACE_SHARED;
-    if (!ptx_take_guard(&first))
+    if (!reserve_slots(p) || !ptx_take_guard(&first))
         return false;
     ptx_decoding closest = first;
-    const ptx_opcode *row = NULL;
+    const ptx_opcode_row *row = NULL;
     bool any = false;
     while ((row = ptx_opcode_find(&p->opcodes, name->start, name->length, row))) {
         ptx_decoding d = first;
@@ -78,9 +122,10 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
         if (fits == PTX_FAILED)
             return false;
         if (fits == PTX_FITS) {
-            d.in.run = row->run;
-            d.in.kind = (uint8_t)row->kind;
-            d.in.collective = row->collective;
+            const ptx_opcode_traits traits = ptx_opcode_traits_of(row->opcode);
+            d.in.opcode = (uint16_t)row->opcode;
+            d.in.kind = (uint8_t)traits.kind;
+            d.in.collective = traits.collective;
             note_global_access(p->kernel, name, &d.parts);
             return append(p, &d.in, name);
         }

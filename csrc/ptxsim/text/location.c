@@ -1,7 +1,10 @@
 /* .file and .loc: where the code came from. */
+#include "text/location.h"
+
 #include <string.h>
 
-#include "text/parser.h"
+#include "reserve.h"
+#include "text/cursor.h"
 
 bool ptx_parse_file(ptx_parser *p) {
     uint64_t index = 0;

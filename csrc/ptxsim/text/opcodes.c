@@ -3,18 +3,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const ptx_opcode rows[] = {
-#define OP(pattern, signature, handler) {pattern, signature, ptx_op_##handler, PTX_RUN, false},
-#define COLLECTIVE(pattern, signature, handler) {pattern, signature, ptx_op_##handler, PTX_RUN, true},
-#define CONTROL(pattern, signature, kind)                                                                    \
-    {pattern, signature, NULL, kind, (kind) >= PTX_BARRIER && (kind) <= PTX_CLUSTER_WAIT},
-#include "text/opcodes.def"
+static const ptx_opcode_row rows[] = {
+#define OP(pattern, signature, name) {pattern, signature, PTX_OP_##name},
+#define COLLECTIVE(pattern, signature, name) {pattern, signature, PTX_OP_##name},
+#define CONTROL(pattern, signature, name, kind) {pattern, signature, PTX_OP_##name},
+#define ALSO(pattern, signature, name) {pattern, signature, PTX_OP_##name},
+#include "opcodes.def"
 #undef OP
 #undef COLLECTIVE
 #undef CONTROL
+#undef ALSO
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
-_Static_assert(ROWS < UINT16_MAX, "the chains count rows in 16 bits");
+enum { ROWS = sizeof rows / sizeof rows[0], ENTRIES = 2 * ROWS };
+_Static_assert(ENTRIES <= UINT16_MAX, "the chains number their entries, two a row, from 1 in 16 bits");
+
+static const ptx_opcode_traits traits[PTX_OPCODE_COUNT] = {
+#define OP(pattern, signature, name)
+#define COLLECTIVE(pattern, signature, name) [PTX_OP_##name] = {PTX_RUN, true},
+#define CONTROL(pattern, signature, name, kind)                                                              \
+    [PTX_OP_##name] = {kind, (kind) >= PTX_BARRIER && (kind) <= PTX_CLUSTER_WAIT},
+#define ALSO(pattern, signature, name)
+#include "opcodes.def"
+#undef OP
+#undef COLLECTIVE
+#undef CONTROL
+#undef ALSO
+};
+
+ptx_opcode_traits ptx_opcode_traits_of(ptx_opcode opcode) {
+    return traits[opcode];
+}
 
 static unsigned hash(const char *name, size_t length) {
     unsigned h = 5381;
@@ -30,7 +48,7 @@ static size_t part_length(const char *name, const char *end) {
 
 bool ptx_opcode_index_init(ptx_opcode_index *index) {
     memset(index, 0, sizeof *index);
-    index->next = calloc(ROWS, 2 * sizeof *index->next);
+    index->next = calloc(ENTRIES, sizeof *index->next);
     if (!index->next)
         return false;
     /* A pattern may start with alternatives, "fma|mad": only its first one and its second are chained,
@@ -84,13 +102,13 @@ static bool matches(const char *pattern, const char *name, const char *name_end)
     return name >= name_end;
 }
 
-const ptx_opcode *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
-                                  const ptx_opcode *previous) {
+const ptx_opcode_row *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
+                                      const ptx_opcode_row *previous) {
     const char *end = name + length;
     unsigned bucket = hash(name, part_length(name, end));
     bool started = !previous;
     for (unsigned entry = index->first[bucket]; entry; entry = index->next[entry - 1]) {
-        const ptx_opcode *row = &rows[(entry - 1) / 2];
+        const ptx_opcode_row *row = &rows[(entry - 1) / 2];
         if (started && matches(row->pattern, name, end))
             return row;
         started = started || row == previous;

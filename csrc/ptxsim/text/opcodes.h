@@ -4,14 +4,20 @@
 
 #include "ir.h"
 
-/* Declares every handler that opcodes.def names. */
-#define OP(pattern, signature, handler) ptx_handler ptx_op_##handler;
-#define COLLECTIVE(pattern, signature, handler) ptx_handler ptx_op_##handler;
-#define CONTROL(pattern, signature, kind)
-#include "text/opcodes.def"
-#undef OP
-#undef COLLECTIVE
-#undef CONTROL
+/* A row of opcodes.def. */
+typedef struct ptx_opcode_row {
+    const char *pattern;
+    const char *signature;
+    ptx_opcode opcode;
+} ptx_opcode_row;
+
+/* What all rows of an opcode have in common. */
+typedef struct ptx_opcode_traits {
+    ptx_kind kind;
+    bool collective; /* needs its lanes together: barriers, shuffles, votes */
+} ptx_opcode_traits;
+
+ptx_opcode_traits ptx_opcode_traits_of(ptx_opcode opcode);
 
 enum { PTX_OPCODE_BUCKETS = 256 };
 
@@ -25,8 +31,8 @@ bool ptx_opcode_index_init(ptx_opcode_index *index);
 void ptx_opcode_index_free(ptx_opcode_index *index);
 
 /* The next row after `previous` (NULL: the first) whose pattern matches the opcode; NULL if there is none. */
-const ptx_opcode *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
-                                  const ptx_opcode *previous);
+const ptx_opcode_row *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
+                                      const ptx_opcode_row *previous);
 /* Whether any row has this opcode's first part, for the wording of an error. */
 bool ptx_opcode_base_known(const ptx_opcode_index *index, const char *name, size_t length);
 

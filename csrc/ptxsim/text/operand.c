@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reserve.h"
+#include "text/cursor.h"
+#include "text/variable.h"
+
 enum { MAX_REGISTER_BYTES = 4 << 20 };
 
 ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason) {
@@ -174,9 +178,7 @@ static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *
 /* ---- operands ---- */
 
 static void set_op(ptx_decoding *d, uint32_t op, bool wide) {
-    if (wide)
-        d->in.wide |= (uint8_t)(1u << d->next_op);
-    d->in.op[d->next_op++] = op;
+    d->p->slots[d->in.operand_count++] = (ptx_slot){.op = op, .wide = wide};
 }
 
 /* The width a letter stands for; for x and y, that of the register at hand if it is wide enough. */
@@ -418,7 +420,7 @@ static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand)
     uint64_t value = operand->value + (symbol ? symbol->offset : 0);
     d->in.address = PTX_ADDRESS_UNIFORM;
     return constant_slot(d->p, dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE, value, 8,
-                         &d->in.op[PTX_ADDRESS_OPERAND])
+                         &d->in.base)
                ? PTX_FITS
                : PTX_FAILED;
 }
@@ -436,7 +438,7 @@ static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
         return ptx_misfit(d, &operand->token, "expected a 64-bit register as the address");
     d->in.address = bytes == 8 ? PTX_ADDRESS_64 : PTX_ADDRESS_32;
     d->in.imm = (int64_t)operand->value;
-    return register_slot(d->p, r, number, &d->in.op[PTX_ADDRESS_OPERAND]) ? PTX_FITS : PTX_FAILED;
+    return register_slot(d->p, r, number, &d->in.base) ? PTX_FITS : PTX_FAILED;
 }
 
 /* A second address: its base and its offset, an operand each. */
@@ -493,8 +495,12 @@ static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
         ptx_out_of_memory(p);
         return PTX_FAILED;
     }
-    p->fixups[p->fixup_count++] =
-        (ptx_fixup){.label = operand->token, .scope = p->scope, .pc = (uint32_t)p->kernel->count};
+    p->fixups[p->fixup_count++] = (ptx_fixup){.label = operand->token,
+                                              .scope = p->scope,
+                                              .pc = (uint32_t)p->kernel->count,
+                                              .operand = d->in.operand_count};
+    set_op(d, 0, false);
+    set_op(d, 0, false); /* where the lanes meet again, which ptx_cfg_build finds */
     return PTX_FITS;
 }
 
@@ -510,7 +516,7 @@ static ptx_fit take_elements(ptx_decoding *d, char letter, const ptx_operand *op
         return ptx_misfit(d, &operand->token,
                           "expected a vector of as many elements as the instruction says");
     for (unsigned i = 0; i < operand->element_count; i++) {
-        const ptx_element *e = &operand->elements[i];
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
         ptx_fit fits = take_scalar(d, letter, &e->token, e->kind, e->value);
         if (fits != PTX_FITS)
             return fits;
@@ -578,12 +584,12 @@ ptx_fit ptx_take_absent(ptx_decoding *d, char letter) {
 }
 
 ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
-    const ptx_operand *operand = &d->statement->operands[d->next_operand++];
+    const ptx_operand *operand = &d->p->operands[d->next_operand++];
     size_t wanted = strcspn(*letters, "}");
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
         return ptx_misfit(d, &operand->token, "expected a vector or another kind of operand");
     for (size_t i = 0; i < wanted; i++) {
-        const ptx_element *e = &operand->elements[i];
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
         ptx_fit fits = take_scalar(d, (*letters)[i], &e->token, e->kind, e->value);
         if (fits != PTX_FITS)
             return fits;

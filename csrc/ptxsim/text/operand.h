@@ -11,8 +11,7 @@ typedef struct ptx_decoding {
     ptx_parser *p;
     const ptx_statement *statement;
     ptx_opcode_parts parts;
-    ptx_instr in;
-    unsigned next_op;      /* operand slots filled */
+    ptx_instr in;          /* its operands are in the parser's slots */
     unsigned next_operand; /* parsed operands consumed */
     ptx_token misfit;      /* where and why this row did not fit */
     char reason[160];

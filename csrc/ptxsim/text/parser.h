@@ -1,12 +1,10 @@
-/* The parser's state, shared by the grammar (parser.c, statement.c) and operand decoding (decode.c). */
+/* The parser's state, which the files of the grammar and of decoding share. */
 #ifndef PTXSIM_PARSER_H
 #define PTXSIM_PARSER_H
 
 #include "ir.h"
 #include "text/lexer.h"
 #include "text/opcodes.h"
-
-enum { PTX_MAX_ELEMENTS = 8, PTX_MAX_PARSED = 8 };
 
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NAME,    /* register, special register, variable or label */
@@ -32,17 +30,20 @@ typedef struct ptx_operand {
     bool absolute;
     bool has_second; /* p|q */
     ptx_token second;
-    unsigned element_count;
-    ptx_element elements[PTX_MAX_ELEMENTS];
+    uint32_t first_element, element_count; /* of a vector, in the parser's list */
 } ptx_operand;
 
 typedef struct ptx_statement {
     ptx_token opcode;
     bool guarded, guard_negated;
     ptx_token guard;
-    unsigned operand_count;
-    ptx_operand operands[PTX_MAX_PARSED];
 } ptx_statement;
+
+/* An entry of an instruction's operand list, and whether it is a 64-bit slot. */
+typedef struct ptx_slot {
+    uint32_t op;
+    bool wide;
+} ptx_slot;
 
 /* A .reg declaration: one name, or `prefix<count>` for prefix0 ... Its registers get a slot at first use. */
 typedef struct ptx_registers {
@@ -76,7 +77,7 @@ typedef struct ptx_label {
 typedef struct ptx_fixup {
     ptx_token label;
     uint32_t scope;
-    uint32_t pc;
+    uint32_t pc, operand;
 } ptx_fixup;
 
 typedef struct ptx_parser {
@@ -102,35 +103,14 @@ typedef struct ptx_parser {
     uint32_t scope;
     uint32_t sink32, sink64; /* slot + 1 for the results that `_` throws away */
     uint32_t location;       /* index + 1, 0 for none */
+
+    /* the statement at hand */
+    ptx_operand *operands;
+    size_t operand_count, operand_capacity;
+    ptx_element *elements;
+    size_t element_count, element_capacity;
+    ptx_slot *slots; /* of the instruction that it is decoded to */
+    size_t slot_capacity;
 } ptx_parser;
-
-/* Both return false, so that `return ptx_syntax(...)` reads well; only the first error is kept. */
-bool ptx_syntax(ptx_parser *p, const ptx_token *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool ptx_unsupported(ptx_parser *p, const ptx_token *at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-bool ptx_out_of_memory(ptx_parser *p);
-
-/* parser.c: tokens */
-void ptx_advance(ptx_parser *p);
-bool ptx_at(const ptx_parser *p, const char *text);
-bool ptx_accept(ptx_parser *p, const char *text);
-bool ptx_expect(ptx_parser *p, const char *text, const char *where);
-bool ptx_parse_count(ptx_parser *p, uint64_t limit, uint64_t *value, const char *what);
-bool ptx_skip_to_semicolon(ptx_parser *p);
-bool ptx_skip_line(ptx_parser *p);
-bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
-/* Gives a shared variable its offset in the kernel at hand. */
-bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
-
-/* location.c */
-bool ptx_parse_file(ptx_parser *p);
-bool ptx_parse_location(ptx_parser *p);
-
-/* statement.c: a kernel's body, from `{` to its `}` */
-bool ptx_parse_body(ptx_parser *p);
-
-/* decode.c */
-bool ptx_decode(ptx_parser *p, const ptx_statement *statement);
 
 #endif

@@ -1,8 +1,14 @@
 /* The statements of a kernel's body. */
+#include "text/statement.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/parser.h"
+#include "reserve.h"
+#include "text/cursor.h"
+#include "text/decode.h"
+#include "text/location.h"
+#include "text/variable.h"
 
 /* ---- .reg ---- */
 
@@ -134,13 +140,16 @@ static bool parse_element(ptx_parser *p, ptx_element *element) {
 static bool parse_vector(ptx_parser *p, ptx_operand *operand) {
     operand->kind = PTX_OPERAND_VECTOR;
     operand->token = p->token;
+    operand->first_element = (uint32_t)p->element_count;
     do {
         ptx_advance(p);
-        if (operand->element_count == PTX_MAX_ELEMENTS)
-            return ptx_unsupported(p, &p->token, "a vector may have at most %d elements", PTX_MAX_ELEMENTS);
-        if (!parse_element(p, &operand->elements[operand->element_count++]))
+        if (!ptx_reserve(&p->elements, &p->element_capacity, p->element_count, sizeof *p->elements))
+            return ptx_out_of_memory(p);
+        if (!parse_element(p, &p->elements[p->element_count]))
             return false;
+        p->element_count++;
     } while (ptx_at(p, ","));
+    operand->element_count = (uint32_t)p->element_count - operand->first_element;
     return ptx_expect(p, "}", "after the vector");
 }
 
@@ -208,8 +217,8 @@ static bool parse_guard(ptx_parser *p, ptx_statement *statement) {
 }
 
 static bool parse_instruction(ptx_parser *p) {
-    ptx_statement statement;
-    memset(&statement, 0, sizeof statement);
+    ptx_statement statement = {.guarded = false};
+    p->operand_count = p->element_count = 0;
     if (!parse_guard(p, &statement))
         return false;
     if (p->token.kind != PTX_TOKEN_NAME || *p->token.start == '%')
@@ -221,10 +230,11 @@ static bool parse_instruction(ptx_parser *p) {
         return ptx_unsupported(p, &statement.opcode, "the instruction '%.*s' is not supported",
                                (int)statement.opcode.length, statement.opcode.start);
     while (!ptx_at(p, ";")) {
-        if (statement.operand_count == PTX_MAX_PARSED)
-            return ptx_unsupported(p, &p->token, "'%.*s' with more than %d operands is not supported",
-                                   (int)statement.opcode.length, statement.opcode.start, PTX_MAX_PARSED);
-        if (!parse_operand(p, &statement.operands[statement.operand_count++]))
+        if (!ptx_reserve(&p->operands, &p->operand_capacity, p->operand_count, sizeof *p->operands))
+            return ptx_out_of_memory(p);
+        ptx_operand *operand = &p->operands[p->operand_count++];
+        *operand = (ptx_operand){.kind = PTX_OPERAND_NAME};
+        if (!parse_operand(p, operand))
             return false;
         if (!ptx_at(p, ";") && !ptx_expect(p, ",", "or ';' after the operand"))
             return false;
@@ -286,27 +296,31 @@ static bool resolve_labels(ptx_parser *p) {
         if (!label)
             return ptx_syntax(p, &fixup->label, "the label '%.*s' is not declared", (int)fixup->label.length,
                               fixup->label.start);
-        p->kernel->code[fixup->pc].op[0] = label->pc;
+        p->kernel->code[fixup->pc].op[fixup->operand] = label->pc;
     }
     return true;
 }
 
+static void move_constant(const ptx_kernel *kernel, uint32_t *op) {
+    if (*op & PTX_CONSTANT)
+        *op = (*op & ~PTX_CONSTANT) + kernel->register_bytes;
+}
+
 /* Registers and constants were numbered apart; the constants go behind the registers. */
 static void join_areas(ptx_kernel *kernel) {
-    for (size_t pc = 0; pc < kernel->count; pc++)
-        for (unsigned k = 0; k < PTX_OPERANDS; k++) {
-            uint32_t *op = &kernel->code[pc].op[k];
-            if (*op & PTX_CONSTANT)
-                *op = (*op & ~PTX_CONSTANT) + kernel->register_bytes;
-        }
+    for (size_t pc = 0; pc < kernel->count; pc++) {
+        ptx_instr *in = &kernel->code[pc];
+        for (uint32_t k = 0; k < in->operand_count; k++)
+            move_constant(kernel, &in->op[k]);
+        move_constant(kernel, &in->base);
+    }
 }
 
 /* Lanes that run off the end exit there, so the code always ends with an exit. */
 static bool append_exit(ptx_parser *p) {
     static const char name[] = "exit";
-    ptx_statement statement;
-    memset(&statement, 0, sizeof statement);
-    statement.opcode = p->token;
+    ptx_statement statement = {.opcode = p->token};
+    p->operand_count = p->element_count = 0;
     statement.opcode.kind = PTX_TOKEN_NAME;
     statement.opcode.start = name;
     statement.opcode.length = sizeof name - 1;

@@ -1,9 +1,9 @@
 #include "watch/counters.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "diagnostic.h"
-#include "machine/executor.h"
 #include "watch/transactions.h"
 
 struct ptx_counters {

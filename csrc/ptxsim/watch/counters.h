@@ -2,7 +2,7 @@
 #ifndef PTXSIM_COUNTERS_H
 #define PTXSIM_COUNTERS_H
 
-#include "watch/hooks.h"
+#include "machine/hooks.h"
 
 /* Later rounds are added to the last. */
 enum { PTX_ROUNDS = 1024 };

@@ -1,8 +1,9 @@
 #include "watch/race_order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "machine/executor.h"
+#include "reserve.h"
 
 static unsigned row_length(const ptx_checking *c) {
     return c->everybody + PTX_COPIERS;
@@ -57,9 +58,7 @@ void ptx_order_reset(ptx_checking *c) {
 }
 
 void ptx_order_begin(ptx_checking *c, const ptx_block *block) {
-    ptx_checking *leader = ptx_checking_of(block->cluster->blocks[0]);
     const ptx_worker *worker = block->worker;
-    c->cluster = &leader->own;
     c->first = block->rank * c->threads;
     if (block->rank == 0) {
         c->own.now++;
@@ -168,12 +167,18 @@ static void share_learnt(ptx_checking *c, uint32_t mask) {
         take_later(row_of(c, c->learnt, (unsigned)__builtin_ctz(left)), first, row_length(c));
 }
 
+/* A barrier of all waits for the warps that have exited, too; one that counts does not. */
+static bool orders_all(const ptx_block *block, uint32_t mask) {
+    unsigned warps = (unsigned)__builtin_popcount(mask);
+    bool counts = block->warps[__builtin_ctz(mask)].expected != 0;
+    return warps == (counts ? block->worker->warp_count : block->live_warps);
+}
+
 void ptx_order_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
     uint32_t now = ++c->cluster->now;
-    unsigned warps = 0;
-    for (uint32_t left = mask; left; left &= left - 1, warps++)
+    for (uint32_t left = mask; left; left &= left - 1)
         c->warp_time[__builtin_ctz(left)] = now;
-    if (warps == block->live_warps)
+    if (orders_all(block, mask))
         c->block_time = now;
     else
         share(c->warp_knows, mask, now);
@@ -190,7 +195,7 @@ void ptx_order_cluster_barrier(ptx_checking *c, const ptx_block *block) {
         return;
     share_learnt(c, PTX_ALL_LANES >> (PTX_MAX_WARPS - warps));
     for (unsigned b = 0; b < block->worker->run->cluster_blocks; b++) {
-        ptx_checking *other = ptx_checking_of(block->cluster->blocks[b]);
+        ptx_checking *other = c->cluster->blocks[b];
         for (unsigned i = 0; i < warps; i++) {
             take_later(c->learnt, row_of(other, other->learnt, i), row_length(c));
             if (other->lanes_apart[i])
@@ -209,7 +214,7 @@ static bool reserve_meeting(ptx_checking *owner) {
 
 /* That of an mbarrier; NULL when memory ran out. */
 static ptx_meeting *find_meeting(ptx_checking *c, ptx_place at) {
-    ptx_checking *owner = ptx_checking_of(at.block);
+    ptx_checking *owner = c->cluster->blocks[at.block->rank];
     for (size_t i = 0; i < owner->meeting_count; i++)
         if (owner->meetings[i].offset == at.offset)
             return &owner->meetings[i];

@@ -2,7 +2,7 @@
 #ifndef PTXSIM_RACE_ORDER_H
 #define PTXSIM_RACE_ORDER_H
 
-#include "watch/hooks.h"
+#include "machine/hooks.h"
 #include "watch/race_table.h"
 
 /* The hardware's writes, by bulk copies and the like, count as those of a thread of their own, one for each
@@ -16,8 +16,11 @@ typedef struct ptx_meeting {
     uint32_t *arrived, *over; /* a time for each thread of the cluster and each copier */
 } ptx_meeting;
 
+typedef struct ptx_checking ptx_checking;
+
 /* What the blocks of a cluster share; it belongs to the first one's state. */
 typedef struct ptx_race_cluster {
+    ptx_checking *blocks[PTX_MAX_CLUSTER]; /* the states of all, by rank */
     uint32_t now, access;
     unsigned meetings;
     uint32_t issuer[PTX_COPIERS]; /* the thread that began the last copy */
@@ -25,9 +28,11 @@ typedef struct ptx_race_cluster {
 
 /* One block after the other, of those that share a place. Times count orderings; `knows` says up to when
    another's accesses come before. Threads are numbered over the cluster, copiers after them. */
-typedef struct ptx_checking {
+struct ptx_checking {
     const ptx_instr *code;
     struct cell *cells;
+    struct crowd *crowds;
+    size_t crowd_count, crowd_capacity;
     size_t shared_bytes;
     unsigned unit;      /* bytes of a cell */
     unsigned threads;   /* of a block, whole warps */
@@ -50,10 +55,7 @@ typedef struct ptx_checking {
     bool failed; /* memory ran out: mbarriers are taken to order everything */
     uint64_t block;
     ptx_race_table table;
-} ptx_checking;
-
-/* The state of a block of the same cluster, found by the hooks that it shares with this one. */
-ptx_checking *ptx_checking_of(const ptx_block *block);
+};
 
 bool ptx_order_open(ptx_checking *c, bool mbarriers);
 void ptx_order_close(ptx_checking *c);

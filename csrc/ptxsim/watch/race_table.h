@@ -2,7 +2,7 @@
 #ifndef PTXSIM_RACE_TABLE_H
 #define PTXSIM_RACE_TABLE_H
 
-#include "watch/racecheck.h"
+#include "watch/race.h"
 
 typedef struct ptx_race_table {
     ptx_race races[PTX_RACES];

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "diagnostic.h"
-#include "machine/executor.h"
+#include "machine/lanes.h"
+#include "reserve.h"
 #include "watch/race_order.h"
 
 /* A clock that passes this is set back at the next block. */
@@ -26,11 +27,18 @@ typedef struct writer {
 } writer;
 
 /* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
-   all blocks. Two warps of readers are enough: of a third, one of them raced with the same writer. */
+   all blocks. The two warps that have read it last are here, others that still matter in a crowd. */
 typedef struct cell {
     writer write, atomic;
     readers read[2];
+    uint32_t crowd; /* 0: none, else one more than its index */
 } cell;
+
+/* Further warps that have read a word, each once. */
+typedef struct crowd {
+    readers *items;
+    size_t count, capacity;
+} crowd;
 
 struct ptx_racecheck {
     ptx_observer base; /* first, so that a ptx_observer is one of these */
@@ -43,8 +51,8 @@ static const ptx_hooks hooks;
 /* One lane's access of one cell. */
 typedef struct touch {
     const ptx_instr *in;
-    const ptx_access *access;  /* NULL of a copy by the hardware */
-    const ptx_checking *owner; /* of the memory; its block may be another one of the cluster */
+    const ptx_access *access; /* NULL of a copy by the hardware */
+    ptx_checking *owner;      /* of the memory; its block may be another one of the cluster */
     const ptx_warp *warp;
     uint32_t pc;
     ptx_effect effect;
@@ -57,13 +65,6 @@ static unsigned thread_of(const ptx_checking *c, const touch *t) {
     return c->first + t->warp->index * PTX_LANES + t->lane;
 }
 
-ptx_checking *ptx_checking_of(const ptx_block *block) {
-    for (unsigned i = 0; i < block->observer_count; i++)
-        if (block->observers[i].hooks == &hooks)
-            return block->observers[i].state;
-    return NULL;
-}
-
 static inline bool ordered(const ptx_checking *c, const touch *t, unsigned thread, uint32_t time) {
     return ptx_ordered(c, t->warp->index, t->lane, thread, time);
 }
@@ -72,9 +73,8 @@ static inline bool ordered(const ptx_checking *c, const touch *t, unsigned threa
 
 /* The linear number of the block that a thread of the cluster belongs to; copies are those of who began them.
  */
-static uint64_t block_of(const ptx_checking *c, const touch *t, unsigned thread) {
-    const ptx_block *block = t->warp->block->cluster->blocks[thread / c->threads];
-    return ptx_checking_of(block)->block;
+static uint64_t block_of(const ptx_checking *c, unsigned thread) {
+    return c->cluster->blocks[thread / c->threads]->block;
 }
 
 static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
@@ -85,7 +85,7 @@ static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t 
                            .second_pc = t->pc,
                            .first_thread = first % c->threads,
                            .second_thread = t->warp->index * PTX_LANES + t->lane,
-                           .first_block = block_of(c, t, first),
+                           .first_block = block_of(c, first),
                            .second_block = c->block,
                            .block = t->owner->block,
                            .address = t->address,
@@ -97,7 +97,7 @@ static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t 
 static const uint8_t *stored_value(const touch *t, unsigned lane) {
     uint64_t offset = t->address - t->access->address[lane];
     unsigned bytes = ptx_type_bytes(t->in->type), element = (unsigned)(offset / bytes);
-    unsigned slot = t->in->wide >> element & 1 ? 8 : 4;
+    unsigned slot = ptx_is_wide(t->in, element) ? 8 : 4;
     return (const uint8_t *)ptx_lanes(t->warp, t->in, element) + lane * slot + offset % bytes;
 }
 
@@ -124,9 +124,14 @@ static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
         report(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread);
 }
 
+/* Whether a barrier of all warps of the block came in between. */
+static inline bool long_past(const ptx_checking *c, const readers *r) {
+    return r->time < c->begin || (r->time < c->block_time && r->warp * PTX_LANES - c->first < c->threads);
+}
+
 static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
     unsigned first = r->warp * PTX_LANES;
-    if (!r->lanes || (r->time < c->block_time && first - c->first < c->threads))
+    if (!r->lanes || long_past(c, r))
         return;
     uint32_t lanes = r->lanes;
     if (first == c->first + t->warp->index * PTX_LANES)
@@ -137,16 +142,56 @@ static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
         report(c, t, PTX_HAZARD_READ_WRITE, r->pc, first + (unsigned)__builtin_ctz(lanes));
 }
 
+static void check_crowd(ptx_checking *c, const touch *t, const cell *at) {
+    const crowd *all = &t->owner->crowds[at->crowd - 1];
+    for (size_t i = 0; i < all->count; i++)
+        check_readers(c, t, &all->items[i]);
+}
+
+/* The cell's crowd, less the readers that no write can race with any more; NULL when memory ran out. */
+static crowd *crowd_of(const ptx_checking *c, ptx_checking *owner, cell *at) {
+    if (!at->crowd) {
+        if (!ptx_reserve(&owner->crowds, &owner->crowd_capacity, owner->crowd_count, sizeof *owner->crowds))
+            return NULL;
+        owner->crowds[owner->crowd_count] = (crowd){0};
+        at->crowd = (uint32_t)++owner->crowd_count;
+    }
+    crowd *all = &owner->crowds[at->crowd - 1];
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (!long_past(c, &all->items[i]))
+            all->items[kept++] = all->items[i];
+    all->count = kept;
+    return ptx_reserve(&all->items, &all->capacity, all->count, sizeof *all->items) ? all : NULL;
+}
+
+/* `one` gives up its place in the cell to a warp, and what the crowd knows of that is returned. */
+static readers change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one,
+                             unsigned warp) {
+    readers found = {.warp = warp};
+    if (!one->lanes || (!at->crowd && long_past(c, one)))
+        return found;
+    crowd *all = crowd_of(c, t->owner, at);
+    if (!all)
+        return found; /* better a race less than one that is none */
+    size_t i = 0;
+    while (i < all->count && all->items[i].warp != warp)
+        i++;
+    if (i < all->count)
+        found = all->items[i];
+    else
+        all->count++;
+    all->items[i] = *one;
+    return found;
+}
+
 /* Of the lanes that have read before, those stay whose reads this one does not follow. */
 static void note_read(const ptx_checking *c, const touch *t, cell *at) {
     unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
     readers *mine = &at->read[0];
     if (mine->warp != numbered || !mine->lanes) {
         readers before = *mine, *second = &at->read[1];
-        if (second->warp == numbered)
-            *mine = *second;
-        else
-            *mine = (readers){.warp = numbered};
+        *mine = second->warp == numbered ? *second : change_places(c, t, at, second, numbered);
         if (before.lanes)
             *second = before;
     }
@@ -182,6 +227,8 @@ static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
     }
     check_readers(c, t, &at->read[0]);
     check_readers(c, t, &at->read[1]);
+    if (at->crowd)
+        check_crowd(c, t, at);
     if (effect == PTX_EFFECT_STORE)
         note_write(c, t, &at->write, false);
     else
@@ -189,7 +236,7 @@ static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
 }
 
 static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
-    const ptx_checking *owner = t->owner;
+    ptx_checking *owner = t->owner;
     if (address > owner->shared_bytes || bytes > owner->shared_bytes - address || address % owner->unit)
         return; /* the executor will say so */
     for (t->address = address; t->address < address + bytes; t->address += owner->unit)
@@ -216,7 +263,7 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
             uint64_t rank = address / PTX_SHARED_PART - 1;
             if (rank >= warp->worker->run->cluster_blocks)
                 continue;
-            t.owner = ptx_checking_of(warp->block->cluster->blocks[rank]);
+            t.owner = c->cluster->blocks[rank];
             address %= PTX_SHARED_PART;
         }
         touch_bytes(c, &t, address, access->bytes);
@@ -231,12 +278,12 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
     t.writer = thread_of(c, &t);
     if (copy->from.block) {
         t.effect = PTX_EFFECT_LOAD;
-        t.owner = ptx_checking_of(copy->from.block);
+        t.owner = c->cluster->blocks[copy->from.block->rank];
         touch_bytes(c, &t, copy->from.offset, copy->bytes);
     }
     if (copy->to.block) {
         t.effect = PTX_EFFECT_STORE;
-        t.owner = ptx_checking_of(copy->to.block);
+        t.owner = c->cluster->blocks[copy->to.block->rank];
         t.writer = ptx_order_copy(c, copy->barrier, t.writer);
         touch_bytes(c, &t, copy->to.offset, copy->bytes);
     }
@@ -341,13 +388,21 @@ static unsigned unit_of(const ptx_kernel *kernel) {
 
 static bool has_mbarriers(const ptx_kernel *kernel) {
     for (size_t pc = 0; pc < kernel->count; pc++)
-        if (kernel->code[pc].run == ptx_op_mbarrier_init)
+        if (kernel->code[pc].opcode == PTX_OP_mbarrier_init)
             return true;
     return false;
 }
 
+static void forget_crowds(ptx_checking *c) {
+    for (size_t i = 0; i < c->crowd_count; i++)
+        free(c->crowds[i].items);
+    c->crowd_count = 0;
+}
+
 static void release(ptx_checking *c) {
     ptx_order_close(c);
+    forget_crowds(c);
+    free(c->crowds);
     free(c->cells);
     free(c);
 }
@@ -382,15 +437,34 @@ static void detach(ptx_observer *self, void *state) {
 /* All times are forgotten. */
 static void reset(ptx_checking *c) {
     memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof(cell));
+    forget_crowds(c);
     ptx_order_reset(c);
+}
+
+static ptx_checking *checking_of(const ptx_block *block) {
+    for (unsigned i = 0; i < block->observer_count; i++)
+        if (block->observers[i].hooks == &hooks)
+            return block->observers[i].state;
+    return NULL;
+}
+
+/* The blocks of a cluster begin in order of their ranks: the first one finds the others' states. */
+static void meet_cluster(ptx_checking *leader, const ptx_block *block) {
+    const bool late = leader->own.now > LATEST;
+    for (unsigned b = 0; b < block->worker->run->cluster_blocks; b++) {
+        ptx_checking *other = checking_of(block->cluster->blocks[b]);
+        leader->own.blocks[b] = other;
+        other->cluster = &leader->own;
+        if (late)
+            reset(other);
+    }
 }
 
 static void block_begin(void *state, const ptx_block *block) {
     ptx_checking *c = state;
     const ptx_worker *worker = block->worker;
-    if (block->rank == 0 && c->own.now > LATEST)
-        for (unsigned b = 0; b < worker->run->cluster_blocks; b++)
-            reset(ptx_checking_of(block->cluster->blocks[b]));
+    if (block->rank == 0)
+        meet_cluster(c, block);
     ptx_order_begin(c, block);
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
     c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);

@@ -1,5 +1,7 @@
 #include "watch/transactions.h"
 
+#include <string.h>
+
 enum { MAX_WORDS = 2 * PTX_LANES, NONE = 0xff };
 
 /* The distinct words that one wavefront's lanes want, chained by bank. */

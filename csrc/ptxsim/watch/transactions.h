@@ -2,7 +2,7 @@
 #ifndef PTXSIM_TRANSACTIONS_H
 #define PTXSIM_TRANSACTIONS_H
 
-#include "watch/hooks.h"
+#include "machine/hooks.h"
 
 enum { PTX_BANKS = 32, PTX_SECTOR_BYTES = 32 };
 

@@ -4,7 +4,7 @@
 #ifndef PTXSIM_HOOKS_H
 #define PTXSIM_HOOKS_H
 
-#include "machine/exec.h"
+#include "machine/state.h"
 
 /* One memory instruction of a warp, before it is executed. An instruction with generic addresses is told
    apart by where its lanes point, so that it may be two of these. */

@@ -1,7 +1,7 @@
-#include "watch/hooks.h"
+#include "machine/hooks.h"
 
 #include "diagnostic.h"
-#include "machine/executor.h"
+#include "machine/lanes.h"
 
 /* Calls one hook of every observer that has it. */
 #define TELL(block, hook, ...)                                                                               \
@@ -80,7 +80,7 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
     access.bytes = ptx_type_bytes(in->type) * in->vector;
     access.packed = false;
     if (in->address == PTX_ADDRESS_UNIFORM) {
-        const ptx_u64 *a = ptx_lanes(warp, in, PTX_ADDRESS_OPERAND);
+        const ptx_u64 *a = ptx_base_lanes(warp, in);
         for (unsigned i = 0; i < PTX_LANES; i++)
             access.address[i] = a[0];
     } else {

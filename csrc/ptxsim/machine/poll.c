@@ -1,0 +1,21 @@
+#include "machine/poll.h"
+
+#include "machine/fault.h"
+
+ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
+    unsigned i = 0;
+    while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
+        i++;
+    bool known = i < PTX_POLLS;
+    ptx_poll *poll = &warp->polls[known ? i : warp->next_poll++ % PTX_POLLS];
+    if (!known || poll->seen != seen) {
+        *poll = (ptx_poll){.in = in, .mask = mask, .seen = seen};
+        warp->moved = true;
+        return PTX_OK;
+    }
+    warp->stalled = !warp->moved;
+    if (warp->stalled && warp->worker->giving_up)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "deadlock: the warp waits for memory to change that no block left will write to");
+    return PTX_PAUSED;
+}

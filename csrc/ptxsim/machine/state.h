@@ -1,0 +1,164 @@
+/* What a launch consists of while it runs: its workers, their clusters, blocks and warps. */
+#ifndef PTXSIM_STATE_H
+#define PTXSIM_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ir.h"
+#include "machine/memory.h"
+
+typedef struct ptx_run ptx_run;
+typedef struct ptx_worker ptx_worker;
+typedef struct ptx_block ptx_block;
+typedef struct ptx_cluster ptx_cluster;
+
+/* What a handler returns when its warp should let others go on: the instruction is done. */
+#define PTX_PAUSED ((ptx_status)0x100)
+
+/* What a handler returns where lanes that it needs are elsewhere, before it is sure that they won't come. */
+#define PTX_APART ((ptx_status)0x101)
+
+/* Lanes that wait for others: they go on at `pc` until they reach `meeting`. */
+typedef struct ptx_stack_entry {
+    uint32_t pc, meeting, mask;
+    bool held; /* by an instruction that needs lanes that are elsewhere */
+} ptx_stack_entry;
+
+/* What an instruction that waits for others saw the last time. */
+typedef struct ptx_poll {
+    const ptx_instr *in;
+    uint32_t mask;
+    uint64_t seen;
+} ptx_poll;
+
+/* Each level of divergence splits the active lanes, so 31 levels of two entries are the most there can be. */
+enum {
+    PTX_STACK = 64,
+    PTX_MAX_WARPS = 32,
+    PTX_BARRIERS = 16,
+    PTX_POLLS = 4,
+    PTX_OBSERVERS = 4,
+    PTX_RECENT = 16
+};
+
+typedef enum ptx_warp_state {
+    PTX_WARP_READY,
+    PTX_WARP_WAITING,    /* at a barrier of its block */
+    PTX_WARP_AT_CLUSTER, /* at the barrier of its cluster */
+    PTX_WARP_DONE
+} ptx_warp_state;
+
+typedef struct ptx_warp {
+    uint8_t *registers;
+    uint32_t *predicates;
+    ptx_worker *worker;
+    ptx_block *block;
+    uint32_t pc, meeting, active;
+    uint32_t live; /* lanes that have not exited */
+    uint32_t index;
+    ptx_warp_state state;
+    uint32_t barrier; /* while waiting: which one, and for how many warps, 0 for all */
+    uint32_t expected;
+    uint32_t arrived; /* lanes that arrived at the cluster's barrier, which is not complete */
+    uint32_t passing; /* lanes that arrived at one that is, and have not waited for it yet */
+    ptx_poll polls[PTX_POLLS];
+    uint32_t next_poll;
+    bool moved;   /* in this turn it found something new */
+    bool stalled; /* its last turn ended because it found nothing new */
+    uint64_t digest;
+    bool alone; /* lanes that an instruction misses will not come */
+    uint32_t depth;
+    ptx_stack_entry stack[PTX_STACK];
+} ptx_warp;
+
+/* A stretch of simulated memory and where its bytes are. */
+typedef struct ptx_window {
+    uint64_t address;
+    uint64_t bytes;
+    uint8_t *host;
+} ptx_window;
+
+/* An observer and its state for a block's place, which holds one block at a time; see hooks.h. */
+typedef struct ptx_attached {
+    const struct ptx_hooks *hooks;
+    void *state;
+} ptx_attached;
+
+/* A thread block under way. */
+struct ptx_block {
+    ptx_worker *worker;
+    ptx_cluster *cluster;
+    uint32_t rank; /* in its cluster */
+    uint32_t index[3];
+    ptx_window shared;
+    unsigned live_warps;
+    unsigned waiting[PTX_BARRIERS];
+    uint8_t *registers;
+    uint32_t *predicates;
+    unsigned observer_count;
+    ptx_attached observers[PTX_OBSERVERS];
+    ptx_warp warps[PTX_MAX_WARPS];
+};
+
+/* A bulk copy that has begun and will report to an mbarrier; the warp and the instruction that issued it. */
+typedef struct ptx_copy {
+    ptx_warp *warp;
+    const ptx_instr *in;
+    unsigned lane;
+    uint32_t bytes;
+    uint8_t *to, *barrier;
+    const uint8_t *from;
+} ptx_copy;
+
+/* Blocks that run at the same time; one alone where the kernel is launched without clusters. */
+struct ptx_cluster {
+    ptx_cluster *next;
+    uint64_t index;       /* in the order in which clusters begin */
+    unsigned live_blocks; /* blocks, and threads, that have not exited */
+    uint32_t live_threads, arrived_threads;
+    ptx_copy *copies;
+    size_t copy_count, copy_capacity;
+    ptx_block *blocks[PTX_MAX_CLUSTER];
+};
+
+/* One host thread's share of a launch: a cluster at a time, or several where they wait for each other. */
+struct ptx_worker {
+    ptx_run *run;
+    const ptx_kernel *kernel;
+    ptx_window params, recent[PTX_RECENT]; /* `recent` are allocations accessed of late */
+    const ptx_view *view;
+    unsigned warp_count; /* of a block */
+    ptx_cluster *running, *idle;
+    unsigned resident; /* blocks of the running clusters */
+    bool giving_up;    /* nothing can go on: the next one that waits in vain says so */
+    uint64_t steps;    /* not yet reported to the run */
+    bool caller;       /* this is the thread that called ptx_launch */
+    uint64_t polled;   /* when it last asked whether to stop, in nanoseconds */
+    ptx_error error;
+};
+
+/* One launch, shared by its workers. */
+struct ptx_run {
+    const ptx_kernel *kernel;
+    ptx_memory *memory;
+    ptx_view view;
+    const ptx_launch_config *config;
+    unsigned block_threads;
+    uint32_t cluster[3], clusters[3]; /* blocks of a cluster, clusters of the grid */
+    unsigned cluster_blocks;
+    bool explicit_cluster;
+    size_t dynamic_base, shared_bytes; /* of a block: where the dynamic part starts, and all of it */
+    uint64_t cluster_count;
+    _Atomic uint64_t next_cluster;
+    _Atomic uint64_t steps;
+    _Atomic uint64_t failed_cluster; /* the lowest that failed, UINT64_MAX while none has */
+    _Atomic bool stop;               /* budget or interrupt: nobody goes on */
+    pthread_mutex_t lock;            /* guards what follows */
+    pthread_cond_t finished;
+    unsigned running; /* helper threads still at work */
+    ptx_status status;
+    ptx_error error;
+};
+
+#endif

@@ -1,0 +1,14 @@
+/* Variables and parameters. */
+#ifndef PTXSIM_VARIABLE_H
+#define PTXSIM_VARIABLE_H
+
+#include "text/parser.h"
+
+/* A variable's declaration, from after the state space. */
+bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
+/* Gives a shared variable its offset in the kernel at hand. */
+bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
+/* The list in parentheses behind a kernel's name, if there is one. */
+bool ptx_parse_parameters(ptx_parser *p);
+
+#endif
