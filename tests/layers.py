@@ -33,7 +33,7 @@ ROOMS = {
     "reduce": ["ladder", "flat", "general", "custom"],
 }
 PACKAGE = {
-    "": ["bench"],
+    "": ["_rules", "_device", "_arrays", "_reduce", ("_custom", "_profiles"), "bench"],
 }
 # Which of those that stand side by side may use the other.
 BESIDE = {("conv", "matmul")}
@@ -41,7 +41,7 @@ BESIDE = {("conv", "matmul")}
 # The headers by which other rooms enter one; of a room that is not here, any.
 DOORS = {
     "ptxsim": ["ptxsim.h", "diagnostic.h", "watch/counters.h", "watch/predication.h", "watch/racecheck.h"],
-    "device": ["device.h", "backend.h", "process.h", "sim/profile.h"],
+    "device": ["device.h", "backend.h", "process.h", "sim/backend.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.

@@ -1,9 +1,10 @@
-/* Devices that are open, with what is loaded and kept on them. */
+/* Devices that are open, with what is loaded and kept on them: the door of this room. */
 #ifndef GR_DEVICE_DEVICE_H
 #define GR_DEVICE_DEVICE_H
 
-#include "device/kept.h"
 #include "device/kernels.h"
+#include "device/library.h"
+#include "device/memory.h"
 
 enum { GR_MAX_CUDA_DEVICES = 64 };
 

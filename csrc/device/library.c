@@ -7,9 +7,9 @@
 
 /* It stays loaded for good, and is the same one each time: it registered its kernels with the CUDA runtime
    inside it. */
-static gr_status open_library(const gr_device *device, void **out, gr_error *error) {
+static gr_status open_library(const char *folder, void **out, gr_error *error) {
     char path[4096];
-    int length = snprintf(path, sizeof path, "%s/libgpureduce_cub.so", device->kernels.folder);
+    int length = snprintf(path, sizeof path, "%s/libgpureduce_cub.so", folder);
     if (length < 0 || (size_t)length >= sizeof path)
         return gr_fail(error, GR_ERR_DEVICE, "the path of the CUB library is too long: %.512s", path);
     if (access(path, F_OK) != 0)
@@ -29,10 +29,9 @@ static gr_status find_symbol(void *library, const char *name, void *function, gr
     return GR_OK;
 }
 
-gr_status gr_library_find(const gr_device *device, const char *entry, gr_library_call *call,
-                          gr_error *error) {
+gr_status gr_library_find(const char *folder, const char *entry, gr_library_call *call, gr_error *error) {
     void *library = NULL;
-    gr_status status = open_library(device, &library, error);
+    gr_status status = open_library(folder, &library, error);
     if (status != GR_OK)
         return status;
     status = find_symbol(library, entry, &call->run, error);

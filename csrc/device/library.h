@@ -3,10 +3,10 @@
 #ifndef GR_DEVICE_LIBRARY_H
 #define GR_DEVICE_LIBRARY_H
 
-#include "device/device.h"
+#include "device/backend.h"
 
-/* Finds the reduction `entry`, such as cub_sum_f32, for the caller to fill in what it works on. GR_ERR_VALUE
-   when this installation has no such library. */
-gr_status gr_library_find(const gr_device *device, const char *entry, gr_library_call *call, gr_error *error);
+/* Finds the reduction `entry`, such as cub_sum_f32, in the folder of the compiled kernels, for the caller to
+   fill in what it works on. GR_ERR_VALUE when this installation has no such library. */
+gr_status gr_library_find(const char *folder, const char *entry, gr_library_call *call, gr_error *error);
 
 #endif

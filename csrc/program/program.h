@@ -5,7 +5,6 @@
 
 #include "base/source.h"
 #include "device/device.h"
-#include "device/memory.h"
 
 enum {
     GR_MOST_INPUTS = 8,

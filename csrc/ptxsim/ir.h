@@ -6,7 +6,7 @@
 
 enum {
     PTX_LANES = 32,
-    PTX_MAX_CLUSTER = 16,    /* blocks; more than 8 are not portable */
+    PTX_MAX_CLUSTER = 16, /* blocks; more than 8 are not portable */
 };
 
 #define PTX_ALL_LANES UINT32_MAX

@@ -24,8 +24,8 @@ typedef struct gr_rung {
 /* A gr_rung from those columns. */
 #define GR_RUNG_COLUMNS(ladder, name, file, after, role, backends, capability, launch, title, technique)     \
     {                                                                                                        \
-        ladder, #name, #file, #after, GR_ROLE_##role, GR_BACKENDS_##backends, capability,                    \
-            GR_ENTRY_##launch, title, technique                                                              \
+        ladder, #name, #file, #after, GR_ROLE_##role, GR_BACKENDS_##backends, capability, GR_ENTRY_##launch, \
+            title, technique                                                                                 \
     }
 
 /* GR_ERR_VALUE where the device cannot run the rung at all. */

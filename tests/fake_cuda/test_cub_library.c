@@ -19,40 +19,38 @@
 static gr_error error;
 static gr_library_call call;
 
-static gr_status find(const gr_device *device, const char *entry) {
+static gr_status find(const char *from, const char *entry) {
     memset(&error, 0, sizeof error);
     memset(&call, 0, sizeof call);
-    return gr_library_find(device, entry, &call, &error);
+    return gr_library_find(from, entry, &call, &error);
 }
 
 int main(int argc, char **argv) {
     char folder[] = "/tmp/gpureduce-cub-XXXXXX", path[64], endless[5000];
     CHECK(argc == 2 && mkdtemp(folder));
     snprintf(path, sizeof path, "%s/libgpureduce_cub.so", folder);
-    const gr_device device = {.kernels = {.folder = folder}};
 
-    CHECK(find(&device, "cub_sum_f32") == GR_ERR_VALUE);
+    CHECK(find(folder, "cub_sum_f32") == GR_ERR_VALUE);
     CHECK(strstr(error.message, "variant: cub is not part of this installation"));
     CHECK(strstr(error.message, "GPUREDUCE_CUB=1") && !call.run);
 
     FILE *broken = fopen(path, "w");
     CHECK(broken && fputs("not a library\n", broken) >= 0 && fclose(broken) == 0);
-    CHECK(find(&device, "cub_sum_f32") == GR_ERR_DEVICE);
+    CHECK(find(folder, "cub_sum_f32") == GR_ERR_DEVICE);
     CHECK(strstr(error.message, "cannot load the CUB library: ") && strstr(error.message, path));
     CHECK(unlink(path) == 0);
 
     CHECK(symlink(argv[1], path) == 0); /* no failure is for good */
-    CHECK(find(&device, "cub_sum_f32") == GR_OK && strcmp(call.name, "cub_sum_f32") == 0);
+    CHECK(find(folder, "cub_sum_f32") == GR_OK && strcmp(call.name, "cub_sum_f32") == 0);
     size_t bytes = 0;
     CHECK(call.run(1, &bytes, 2, 3, 4, NULL) == 0 && bytes == 4321);
     CHECK(call.run(1, &bytes, 2, 3, 4, &bytes) == 7 && strcmp(call.describe(7), "seven") == 0);
-    CHECK(find(&device, "cub_sum_f64") == GR_ERR_DEVICE);
+    CHECK(find(folder, "cub_sum_f64") == GR_ERR_DEVICE);
     CHECK(strstr(error.message, "the CUB library has no cub_sum_f64"));
 
     memset(endless, 'x', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
-    const gr_device lost = {.kernels = {.folder = endless}};
-    CHECK(find(&lost, "cub_sum_f32") == GR_ERR_DEVICE && strstr(error.message, "too long"));
+    CHECK(find(endless, "cub_sum_f32") == GR_ERR_DEVICE && strstr(error.message, "too long"));
 
     unlink(path);
     rmdir(folder);

@@ -3,7 +3,7 @@
 #ifndef GR_REDUCE_GENERAL_AXIS_H
 #define GR_REDUCE_GENERAL_AXIS_H
 
-#include "reduce/general/plan.h"
+#include "reduce/general/layout.h"
 
 /* `launch->params` holds the merged dimensions, results and count. Fills in the kernel, the grid, and as
    `parts` the number of States that each result is made from; 1 when the launch writes results itself. False

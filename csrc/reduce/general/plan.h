@@ -2,35 +2,8 @@
 #ifndef GR_REDUCE_GENERAL_PLAN_H
 #define GR_REDUCE_GENERAL_PLAN_H
 
-#include "base/limits.h"
 #include "program/program.h"
-#include "reduce/general/params.h"
-
-enum { GR_MAX_NDIM = 64 };
-
-/* An input as NumPy describes it; strides in bytes. second_strides are those of the `where` mask or of the
-   other vector, of the same shape. */
-typedef struct gr_layout {
-    size_t ndim;
-    size_t item_bytes;
-    size_t result_bytes; /* of a result */
-    uint64_t origin;     /* address of the first element, modulo 256 */
-    uint64_t extent[GR_MAX_NDIM];
-    int64_t stride[GR_MAX_NDIM];
-    int64_t second_stride[GR_MAX_NDIM];
-    bool reduced[GR_MAX_NDIM];
-    bool has_second;
-    bool in_order;    /* positions count (argmin): elements must be numbered in C order */
-    bool packed;      /* there are kernels for elements that lie side by side: see axis_plan.c */
-    bool single_pass; /* one result from contiguous elements is for the flat kernels */
-    bool pair;        /* `second` is another vector rather than a mask */
-} gr_layout;
-
-typedef struct gr_general_launch {
-    const char *kernel; /* the middle of the name: "rows", "columns", "tiles", "map", "axis" or "last" */
-    uint32_t grid_x, grid_y;
-    gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
-} gr_general_launch;
+#include "reduce/general/layout.h"
 
 enum { GR_GENERAL_PASSES = 2 };
 

@@ -1,7 +1,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "device/library.h"
 #include "reduce/ladder/ladder.h"
 
 /* Only more threads than the default can need too much. */
@@ -26,7 +25,7 @@ static gr_status complete_library(gr_device *device, gr_program *program, gr_err
     gr_backend *backend = device->backend;
     gr_step *step = &program->steps[0];
     gr_library_call *call = (gr_library_call *)(program->params + step->params);
-    gr_status status = gr_library_find(device, step->kernel.entry, call, error);
+    gr_status status = gr_library_find(device->kernels.folder, step->kernel.entry, call, error);
     if (status == GR_OK)
         status = backend->enter(backend, error);
     if (status != GR_OK)
