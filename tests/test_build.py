@@ -174,7 +174,7 @@ def sources(tmp_path, monkeypatch):
     (tmp_path / "csrc" / "base").mkdir(parents=True)
     (tmp_path / "csrc" / "base" / "dtypes.def").touch()
     (tmp_path / "csrc" / "reduce").mkdir()
-    rows = "".join(f"GR_VARIANT({n}, {n}, L, R, O, B, {c}, x)\n" for n, c in [("v0", 75), ("v12", 90)])
+    rows = "".join(f"GR_RUNG({n}, {n}, , RUNG, BOTH, {c}, RUNTIME,\n" for n, c in [("v0", 75), ("v12", 90)])
     (tmp_path / "csrc" / "reduce" / "rungs.def").write_text(rows)
     monkeypatch.chdir(tmp_path)
     return tmp_path
