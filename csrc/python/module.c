@@ -1,5 +1,4 @@
 /* gpureduce._core: the method table of the extension and its life cycle. */
-#define PY_STATE_IMPORTS_NUMPY
 #include "python/state.h"
 
 #include "python/args.h"
@@ -211,7 +210,7 @@ static int refuse_sub_interpreters(void) {
 static int core_exec(PyObject *module) {
     if (refuse_sub_interpreters() < 0)
         return -1;
-    if (PyArray_ImportNumPyAPI() < 0)
+    if (py_numpy_import() < 0)
         return -1;
     py_state *state = state_of(module);
     if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0)

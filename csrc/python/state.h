@@ -2,14 +2,7 @@
 #ifndef GR_PYTHON_STATE_H
 #define GR_PYTHON_STATE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#define PY_ARRAY_UNIQUE_SYMBOL gr_numpy_api
-#ifndef PY_STATE_IMPORTS_NUMPY
-#define NO_IMPORT_ARRAY
-#endif
-#include <numpy/arrayobject.h>
+#include "python/numpy_api.h"
 
 #include "base/dtypes.h"
 #include "device/device.h"

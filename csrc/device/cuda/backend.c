@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda/backend.h"
+#include "device/cuda/context.h"
+#include "device/cuda/stream.h"
 
 /* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
    a cluster. */
@@ -25,22 +26,6 @@ struct gr_module {
     pthread_mutex_t lock; /* guards the list; its kernels live until the module goes */
     gr_kernel *kernels;
 };
-
-gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error) {
-    gr_status status = gr_cuda_check_process(error);
-    if (status != GR_OK)
-        return status;
-    return gr_cuda_check(self->driver, self->driver->context_push(self->context), error,
-                         "making the context of cuda:%d current", self->base.info.index);
-}
-
-gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error) {
-    gr_cu_context popped = NULL;
-    gr_cu_result result = self->driver->context_pop(&popped);
-    if (status != GR_OK)
-        return status;
-    return gr_cuda_check(self->driver, result, error, "restoring the caller's CUDA context");
-}
 
 static gr_status cuda_enter(gr_backend *base, gr_error *error) {
     return gr_cuda_enter(as_cuda(base), error);

@@ -1,5 +1,7 @@
 /* Streams, events and pinned memory of the CUDA backend. */
-#include "device/cuda/backend.h"
+#include "device/cuda/stream.h"
+
+#include "device/cuda/context.h"
 
 static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
                                  gr_error *error) {

@@ -1,6 +1,6 @@
-/* The inside of the CUDA backend, shared by its two files. */
-#ifndef GR_DEVICE_CUDA_BACKEND_H
-#define GR_DEVICE_CUDA_BACKEND_H
+/* A device of the CUDA driver, and its context around each call: for the files of the CUDA backend. */
+#ifndef GR_DEVICE_CUDA_CONTEXT_H
+#define GR_DEVICE_CUDA_CONTEXT_H
 
 #include "device/backend.h"
 #include "device/cuda/driver.h"
@@ -41,7 +41,5 @@ gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *er
             gr_cuda_leave(self, GR_OK, &ignored_);                                                           \
         }                                                                                                    \
     } while (0)
-
-extern const gr_stream_ops gr_cuda_stream_ops;
 
 #endif
