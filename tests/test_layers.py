@@ -163,6 +163,10 @@ def test_symbols(tmp_path):
         layers.symbols(tmp_path, folder)
 
 
+def test_nothing_here_goes_up_or_round():
+    assert list(layers.violations(ROOT)) == []
+
+
 def test_the_program_fails_on_what_it_finds(tree):
     command = [sys.executable, str(ROOT / "tests" / "layers.py"), "--root", str(tree)]
     tree.joinpath("csrc/base/status.h").open("a").write('#include "python/errors.h"\n')
