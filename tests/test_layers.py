@@ -62,15 +62,15 @@ def tree(tmp_path):
             "gpureduce/_version.py", "import gpureduce", "circle of .*_version", id="circle of modules"
         ),
         pytest.param(
-            "gpureduce/_counts.py",
+            "gpureduce/_profiles/counts.py",
             "def later():\n    from gpureduce.bench import chart",
-            "_counts -> bench in gpureduce",
+            "_profiles -> bench in gpureduce",
             id="circle through a function",
         ),
         pytest.param(
-            "gpureduce/_counts.py",
-            "def later():\n    from . import bench",
-            "_counts -> bench in gpureduce",
+            "gpureduce/_profiles/counts.py",
+            "def later():\n    from .. import bench",
+            "_profiles -> bench in gpureduce",
             id="relative import",
         ),
         pytest.param(
@@ -100,7 +100,7 @@ def test_planted(tree, file, text, said):
 
 def test_what_type_checkers_alone_import_is_free(tree):
     before = set(layers.violations(tree))
-    path = tree / "gpureduce" / "_counts.py"
+    path = tree / "gpureduce" / "_profiles" / "counts.py"
     path.write_text(f"{path.read_text()}\nif TYPE_CHECKING:\n    from gpureduce.bench import chart\n")
     assert set(layers.violations(tree)) == before
 
