@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "sim.h"
 #include "machine/hooks.h"
+#include "sim.h"
 
 /* Keeps what happened as text, a line an event, of one host thread. */
 typedef struct recorder {
