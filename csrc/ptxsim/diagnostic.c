@@ -1,6 +1,5 @@
 #include "diagnostic.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ size_t ptx_copy_line(char *to, size_t size, const char *line_start) {
     if (length >= size)
         length = size - 1;
     for (size_t i = 0; i < length; i++)
-        to[i] = isprint((unsigned char)from[i]) ? from[i] : ' ';
+        to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : ' ';
     while (length && to[length - 1] == ' ')
         length--;
     to[length] = '\0';

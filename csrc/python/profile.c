@@ -236,7 +236,10 @@ PyObject *py_kernel_params(PyObject *module, PyObject *args) {
     ptx_error failed;
     gr_error error = {GR_OK, ""};
     PyObject *result = NULL;
-    const ptx_status status = ptx_module_parse(text, (size_t)length, &parsed, &failed);
+    ptx_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = ptx_module_parse(text, (size_t)length, &parsed, &failed);
+    Py_END_ALLOW_THREADS;
     if (status != PTX_OK) {
         gr_sim_check(status, &failed, &error);
         return py_raise(state, &error);

@@ -221,6 +221,8 @@ static size_t make_instruction(text *t, char *to) {
         char operand[40] = "";
         if ((*letter == '~' && !combines) || (*letter == 'z' && !strstr(opcode, "cache_hint")))
             continue;
+        if (*letter == '_')
+            continue;
         if (strchr("{}", *letter)) {
             used +=
                 (size_t)snprintf(to + used, LINE - used, "%s%c", *letter == '{' ? separator : "", *letter);

@@ -1,5 +1,6 @@
 /* Reconvergence points of branches, kernel by kernel. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "check.h"
 #include "ir.h"
@@ -91,8 +92,57 @@ static void test_sync_sides(void) {
     ptx_module_free(module);
 }
 
+/* `count` times `line`, in which %1$u is the number of the turn and %2$u that of the next. */
+static void repeat(char **to, const char *line, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        *to += sprintf(*to, line, i, i + 1);
+}
+
+/* Shapes of code in which something is looked for once a line: the time is to grow as the text does. */
+static void test_long_kernels(void) {
+    enum { LINES = 30000, LINE = 64 };
+    static const struct {
+        const char *declaration, *line, *after;
+    } shapes[] = {
+        {"", "l%1$u: bra l%1$u;\n", ""},
+        {"", "@%%p1 exit;\n", ""},
+        {"l0:", "l%2$u: @%%p1 bra l%1$u;\n", ""},
+        {"bar.sync 0; l0:", "l%2$u: @%%p1 bra l%1$u;\n", ""},
+        {"", "@%%p1 bra l%1$u;\n", "l%1$u: @%%p2 exit;\n"},
+        {"", "add.u32 %%r1, %%r1, 1%1$u;\n", ""},
+        {"", ".reg .b32 a%1$u; mov.u32 a%1$u, 1;\n", ""},
+        {"", ".reg .b32 a%1$u;\n", "mov.u32 a%1$u, 1;\n"},
+        {"", ".shared .b8 a%1$u;\n", "mov.u32 %%r1, a%1$u;\n"},
+    };
+    char *text = malloc(2 * LINES * LINE);
+    CHECK(text != NULL);
+    for (size_t i = 0; text && i < sizeof shapes / sizeof shapes[0]; i++) {
+        char *end = text;
+        ptx_module *module = NULL;
+        ptx_error error = {.message = ""};
+        end += sprintf(end, SIM_HEADER ".entry k() {\n.reg .b32 %%r<3>;\n.reg .pred %%p<4>;\n%s\n",
+                       shapes[i].declaration);
+        repeat(&end, shapes[i].line, LINES);
+        if (*shapes[i].after)
+            repeat(&end, shapes[i].after, LINES);
+        sprintf(end, "ret;\n}\n");
+        const clock_t start = clock();
+        const ptx_status status = ptx_module_parse(text, strlen(text), &module, &error);
+        check_report(status == PTX_OK, shapes[i].line, 0, error.message);
+        const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+#ifndef UNDER_VALGRIND
+        check_report(seconds < 2, shapes[i].line, 0, "takes over two seconds");
+#else
+        (void)seconds;
+#endif
+        ptx_module_free(module);
+    }
+    free(text);
+}
+
 int main(void) {
     test_meetings();
     test_sync_sides();
+    test_long_kernels();
     return finish_checks("test_cfg");
 }

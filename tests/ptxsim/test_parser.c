@@ -111,6 +111,48 @@ static void test_refusals(void) {
     refuse("call foo;", PTX_ERR_UNSUPPORTED, 1, "'call' is not supported");
 }
 
+/* `_` takes a result where ptxas lets it, and nowhere else. */
+static void test_sinks(void) {
+    static const char *const taken[] = {
+        "setp.lt.s32 _, %r2, %r3;",
+        "setp.lt.s32 %p1|_, %r2, %r3;",
+        "atom.global.add.u32 _, [%rd30], 1;",
+        "atom.global.cas.b64 _, [%rd30], %rd1, %rd2;",
+        "ld.global.v2.f32 {_, %f1}, [%rd30];",
+        "mov.b64 {%r1, _}, %rd1;",
+        "shfl.sync.up.b32 %r1|_, %r2, 1, 0, -1;",
+        "elect.sync _|%p1, -1;",
+        "lop3.b32 _, %r1, %r2, %r3, 1;",
+        ".shared .b64 b; mbarrier.arrive.shared.b64 _, [b];",
+    };
+    static const struct {
+        const char *statement;
+        unsigned column;
+    } refused[] = {
+        {"cvt.rn.f64.s32 _, %r1;", 16},
+        {"cvt.u64.u32 _, %r1;", 13},
+        {"add.u32 _, %r1, 1;", 9},
+        {"mov.b64 _, %rd1;", 9},
+        {"mov.pred _, %p1;", 10},
+        {"ld.global.f32 _, [%rd30];", 15},
+        {"fma.rn.f64 _, %fd1, %fd1, %fd1;", 12},
+        {"selp.b32 _, %r1, %r2, %p1;", 10},
+        {"shfl.sync.up.b32 _|%p1, %r2, 1, 0, -1;", 18},
+        {"vote.sync.any.pred _, %p1, -1;", 20},
+        {"vote.sync.ballot.b32 _, %p1, -1;", 22},
+        {"popc.b32 _, %r1;", 10},
+    };
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        ptx_error error = {.message = ""};
+        char *text = sim_kernel(taken[i]);
+        check_report(sim_parse(text, &error) == PTX_OK, taken[i], 0, error.message);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        refuse(refused[i].statement, PTX_ERR_SYNTAX, refused[i].column,
+               "'_' cannot take this instruction's result");
+}
+
 /* The caret stands below the column, also behind tabs. */
 static void test_caret(void) {
     ptx_error error;
@@ -281,6 +323,7 @@ int main(void) {
     test_lexer();
     test_bad_tokens();
     test_refusals();
+    test_sinks();
     test_caret();
     test_module_refusals();
     test_unused_declarations();

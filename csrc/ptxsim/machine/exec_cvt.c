@@ -15,15 +15,24 @@ PTX_UNARY(cvt_bf16_f32, u32, f32, ptx_bfloat_of_f32(x))
 PTX_BINARY(cvt_f16x2_f32, u32, f32, f32, ptx_half_of_f32(x) << 16 | ptx_half_of_f32(y))
 PTX_BINARY(cvt_bf16x2_f32, u32, f32, f32, ptx_bfloat_of_f32(x) << 16 | ptx_bfloat_of_f32(y))
 
+/* A slot may be wider than the type, which then has its low bits. */
+static u64 read_bits(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
+    if (ptx_is_wide(in, operand))
+        return ((const ptx_u64 *)ptx_lanes(w, in, operand))[lane];
+    return ((const ptx_u32 *)ptx_lanes(w, in, operand))[lane];
+}
+
+static void write_bits(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 bits) {
+    if (ptx_is_wide(in, 0))
+        ((ptx_u64 *)ptx_lanes(w, in, 0))[lane] = bits;
+    else
+        ((ptx_u32 *)ptx_lanes(w, in, 0))[lane] = (u32)bits;
+}
+
 /* The low bits of a slot as the type reads them, widened to 64 bits. */
 static u64 read_integer(const ptx_warp *w, const ptx_instr *in, unsigned operand, ptx_type type,
                         unsigned lane) {
-    const uint8_t *slot = ptx_lanes(w, in, operand);
-    u64 raw;
-    if (ptx_is_wide(in, operand))
-        raw = ((const ptx_u64 *)(const void *)slot)[lane];
-    else
-        raw = ((const ptx_u32 *)(const void *)slot)[lane];
+    const u64 raw = read_bits(w, in, operand, lane);
     unsigned unused = 64 - 8 * ptx_type_bytes(type);
     bool is_signed = ptx_type_class(type) == PTX_CLASS_S;
     return is_signed ? (u64)((s64)(raw << unused) >> unused) : raw << unused >> unused;
@@ -34,11 +43,7 @@ static void write_integer(ptx_warp *w, const ptx_instr *in, ptx_type type, unsig
     unsigned unused = 64 - 8 * ptx_type_bytes(type);
     bool is_signed = ptx_type_class(type) == PTX_CLASS_S;
     value = is_signed ? (u64)((s64)(value << unused) >> unused) : value << unused >> unused;
-    uint8_t *slot = ptx_lanes(w, in, 0);
-    if (ptx_is_wide(in, 0))
-        ((ptx_u64 *)(void *)slot)[lane] = value;
-    else
-        ((ptx_u32 *)(void *)slot)[lane] = (u32)value;
+    write_bits(w, in, lane, value);
 }
 
 static s64 lowest(ptx_type type) {
@@ -68,9 +73,10 @@ PTX_HANDLER(cvt_integer) {
 }
 
 static f64 read_float(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    const u64 bits = read_bits(w, in, 1, lane);
     if (in->type == PTX_TYPE_F64)
-        return ((const ptx_f64 *)ptx_lanes(w, in, 1))[lane];
-    f32 value = ((const ptx_f32 *)ptx_lanes(w, in, 1))[lane];
+        return ptx_f64_of(bits);
+    const f32 value = ptx_f32_of((u32)bits);
     return in->ftz ? ptx_flush(value) : value;
 }
 
@@ -85,10 +91,10 @@ PTX_HANDLER(cvt_from_integer) {
         u64 value = read_integer(w, in, 1, in->type, lane);
         if (in->type2 == PTX_TYPE_F64) {
             f64 result = from_signed ? (f64)(s64)value : (f64)value;
-            ((ptx_f64 *)ptx_lanes(w, in, 0))[lane] = in->sat ? clamp_to_unit(result) : result;
+            write_bits(w, in, lane, ptx_bits_f64(in->sat ? clamp_to_unit(result) : result));
         } else {
             f32 result = from_signed ? (f32)(s64)value : (f32)value;
-            ((ptx_f32 *)ptx_lanes(w, in, 0))[lane] = in->sat ? (f32)clamp_to_unit(result) : result;
+            write_bits(w, in, lane, ptx_bits_f32(in->sat ? (f32)clamp_to_unit(result) : result));
         }
     }
     return PTX_OK;
@@ -145,9 +151,9 @@ PTX_HANDLER(cvt_float) {
         if (in->sat)
             value = clamp_to_unit(value);
         if (in->type2 == PTX_TYPE_F32)
-            ((ptx_f32 *)ptx_lanes(w, in, 0))[lane] = narrow(value, in);
+            write_bits(w, in, lane, ptx_bits_f32(narrow(value, in)));
         else
-            ((ptx_f64 *)ptx_lanes(w, in, 0))[lane] = ptx_result_f64(value, source, source, source);
+            write_bits(w, in, lane, ptx_bits_f64(ptx_result_f64(value, source, source, source)));
     }
     return PTX_OK;
 }

@@ -75,8 +75,11 @@ static bool checkpoint(ptx_worker *worker, const ptx_cluster *cluster) {
                  run->kernel->name, (unsigned long long)run->config->step_budget);
         ptx_run_fail(run, UINT64_MAX, &error);
     }
-    if (worker->caller)
+    if (worker->caller) { /* whose callback is at home in its own environment */
+        ptx_environment_leave(&worker->environment);
         ptx_run_interrupted(run, &worker->polled);
+        ptx_environment_enter(&worker->environment);
+    }
     return !atomic_load_explicit(&run->stop, memory_order_relaxed) &&
            (!cluster || atomic_load_explicit(&run->failed_cluster, memory_order_relaxed) >= cluster->index);
 }
@@ -369,6 +372,7 @@ void ptx_worker_run(ptx_worker *worker) {
     uint64_t idle_turns = 0, polls = 0;
     bool more = true, others_may_help = run->kernel->global_atomics || run->kernel->watches_global;
     turn_state turn = {0};
+    ptx_environment_enter(&worker->environment);
     while (!turn.stopped && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         if (!worker->running || (idle_turns == PATIENCE && others_may_help)) {
             ptx_status status = take_clusters(worker, &more);
@@ -386,6 +390,7 @@ void ptx_worker_run(ptx_worker *worker) {
         worker->giving_up = polls > 0 && ((turn.compare && !turn.changed) || polls > MAX_POLLS);
     }
     (void)checkpoint(worker, NULL);
+    ptx_environment_leave(&worker->environment);
 }
 
 /* ---- a worker's memory ---- */

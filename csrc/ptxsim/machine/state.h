@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "environment.h"
 #include "ir.h"
 #include "machine/memory.h"
 
@@ -134,7 +135,8 @@ struct ptx_worker {
     bool giving_up;    /* nothing can go on: the next one that waits in vain says so */
     uint64_t steps;    /* not yet reported to the run */
     bool caller;       /* this is the thread that called ptx_launch */
-    uint64_t polled;   /* when it last asked whether to stop, in nanoseconds */
+    ptx_environment environment;
+    uint64_t polled; /* when it last asked whether to stop, in nanoseconds */
     ptx_error error;
 };
 

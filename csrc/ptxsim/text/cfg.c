@@ -1,31 +1,38 @@
 #include "text/cfg.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Blocks are numbered in code order; block `count` is the exit that every path ends in. */
-enum { NO_BLOCK = -1 };
+enum { NONE = -1 };
 
 typedef struct block {
-    uint32_t begin, end;  /* instructions [begin, end) */
-    int32_t successor[2]; /* NO_BLOCK when there is none */
+    uint32_t begin, end;         /* instructions [begin, end) */
+    int32_t first_out, first_in; /* edges, chained */
+    int32_t order;               /* in a walk from the exit against the edges, NONE while not reached */
     int32_t ipdom;
-    int32_t order;      /* position in a post-order walk from the exit, NO_BLOCK while not reached */
-    int32_t first_edge; /* edges that come in, chained */
-    bool syncs;         /* may reach a collective instruction */
+    bool syncs; /* may reach a collective instruction */
 } block;
 
 typedef struct edge {
-    int32_t from, next;
+    int32_t from, to, next_out, next_in;
 } edge;
+
+/* Of the block that the walk found as the k-th. */
+typedef struct place {
+    int32_t block;
+    int32_t parent, semi, ancestor, best, same, idom; /* all of them places */
+    int32_t bucket, next;                             /* whose semi is this one */
+} place;
 
 typedef struct graph {
     ptx_kernel *kernel;
     block *blocks;
     edge *edges;
+    place *places;
     int32_t *block_of; /* of each instruction */
-    int32_t *post_order;
-    int32_t *stack;
-    int32_t count, edge_count, ordered;
+    int32_t *stack, *cursor;
+    int32_t count, edge_count, reached;
 } graph;
 
 /* An unguarded branch, return or exit leaves no way to the next instruction. A trap ends the whole launch,
@@ -38,11 +45,13 @@ static bool unconditional(const ptx_instr *in) {
     return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
 }
 
+static block new_block(uint32_t begin) {
+    return (block){.begin = begin, .first_out = NONE, .first_in = NONE, .order = NONE, .ipdom = NONE};
+}
+
 static void find_blocks(graph *g) {
     const ptx_kernel *kernel = g->kernel;
     size_t n = kernel->count;
-    for (size_t pc = 0; pc < n; pc++)
-        g->block_of[pc] = 0;
     g->block_of[0] = 1;
     for (size_t pc = 0; pc < n; pc++) {
         if (kernel->code[pc].kind == PTX_BRANCH)
@@ -51,128 +60,138 @@ static void find_blocks(graph *g) {
             g->block_of[pc + 1] = 1;
     }
     for (size_t pc = 0; pc < n; pc++) {
-        if (g->block_of[pc]) {
-            g->blocks[g->count] = (block){.begin = (uint32_t)pc,
-                                          .successor = {NO_BLOCK, NO_BLOCK},
-                                          .ipdom = NO_BLOCK,
-                                          .order = NO_BLOCK,
-                                          .first_edge = NO_BLOCK};
-            g->count++;
-        }
+        if (g->block_of[pc])
+            g->blocks[g->count++] = new_block((uint32_t)pc);
         g->block_of[pc] = g->count - 1;
         g->blocks[g->count - 1].end = (uint32_t)pc + 1;
         g->blocks[g->count - 1].syncs |= kernel->code[pc].collective;
     }
-    g->blocks[g->count] = (block){
-        .successor = {NO_BLOCK, NO_BLOCK}, .ipdom = NO_BLOCK, .order = NO_BLOCK, .first_edge = NO_BLOCK};
+    g->blocks[g->count] = new_block((uint32_t)n);
 }
 
 static void add_edge(graph *g, int32_t from, int32_t to) {
-    g->edges[g->edge_count] = (edge){.from = from, .next = g->blocks[to].first_edge};
-    g->blocks[to].first_edge = g->edge_count++;
+    g->edges[g->edge_count] = (edge){
+        .from = from, .to = to, .next_out = g->blocks[from].first_out, .next_in = g->blocks[to].first_in};
+    g->blocks[from].first_out = g->blocks[to].first_in = g->edge_count++;
 }
 
 static void find_edges(graph *g) {
     for (int32_t b = 0; b < g->count; b++) {
-        block *at = &g->blocks[b];
-        const ptx_instr *last = &g->kernel->code[at->end - 1];
+        const ptx_instr *last = &g->kernel->code[g->blocks[b].end - 1];
         if (last->kind == PTX_BRANCH)
-            at->successor[0] = g->block_of[last->op[0]];
+            add_edge(g, b, g->block_of[last->op[0]]);
         else if (last->kind == PTX_EXIT)
-            at->successor[0] = g->count;
+            add_edge(g, b, g->count);
         if (!ends_block(last) || !unconditional(last))
-            at->successor[1] = b + 1;
-        for (unsigned i = 0; i < 2; i++)
-            if (at->successor[i] != NO_BLOCK)
-                add_edge(g, b, at->successor[i]);
+            add_edge(g, b, b + 1);
     }
 }
 
-/* Post-order over the edges turned round, from `root`; the exit gets the highest number. */
-static void walk(graph *g, int32_t root) {
+/* Numbers all blocks that can reach `root`, depth first, and those before their successors' others. */
+static void walk(graph *g, int32_t root, int32_t parent) {
     int32_t depth = 0;
-    g->stack[depth++] = root;
-    g->blocks[root].order = g->count + 1; /* on the stack */
-    while (depth) {
-        int32_t b = g->stack[depth - 1];
-        int32_t found = NO_BLOCK;
-        for (int32_t e = g->blocks[b].first_edge; e != NO_BLOCK && found == NO_BLOCK; e = g->edges[e].next)
-            if (g->blocks[g->edges[e].from].order == NO_BLOCK)
-                found = g->edges[e].from;
-        if (found == NO_BLOCK) {
-            depth--;
-            g->post_order[g->ordered] = b;
-            g->blocks[b].order = g->ordered++;
-        } else {
-            g->blocks[found].order = g->count + 1;
-            g->stack[depth++] = found;
+    int32_t next = root;
+    for (;;) {
+        if (next != NONE) {
+            g->places[g->reached] = (place){.block = next,
+                                            .parent = depth ? g->blocks[g->stack[depth - 1]].order : parent,
+                                            .ancestor = NONE,
+                                            .same = NONE,
+                                            .bucket = NONE};
+            g->blocks[next].order = g->reached++;
+            g->cursor[next] = g->blocks[next].first_in;
+            g->stack[depth++] = next;
+        } else if (--depth == 0) {
+            return;
         }
+        next = NONE;
+        int32_t *e = &g->cursor[g->stack[depth - 1]];
+        for (; *e != NONE && next == NONE; *e = g->edges[*e].next_in)
+            if (g->blocks[g->edges[*e].from].order == NONE)
+                next = g->edges[*e].from;
     }
 }
 
 /* A loop with no way out has no path to the exit: it gets an edge there, from its last block, so that
    lanes inside it still meet again. */
 static void order_blocks(graph *g) {
-    walk(g, g->count);
-    for (int32_t b = g->count; b-- > 0;) {
-        if (g->blocks[b].order != NO_BLOCK)
-            continue;
-        add_edge(g, b, g->count);
-        for (int32_t i = 0; i <= g->count; i++)
-            g->blocks[i].order = NO_BLOCK;
-        g->ordered = 0;
-        walk(g, g->count);
-    }
-}
-
-static int32_t meet(const graph *g, int32_t a, int32_t b) {
-    while (a != b) {
-        while (g->blocks[a].order < g->blocks[b].order)
-            a = g->blocks[a].ipdom;
-        while (g->blocks[b].order < g->blocks[a].order)
-            b = g->blocks[b].ipdom;
-    }
-    return a;
-}
-
-/* The blocks one step closer to the exit, the edge that order_blocks added included. */
-static int32_t merge_successors(const graph *g, int32_t b) {
-    int32_t merged = NO_BLOCK;
-    for (int32_t e = g->blocks[g->count].first_edge; e != NO_BLOCK; e = g->edges[e].next)
-        if (g->edges[e].from == b)
-            merged = g->count;
-    for (unsigned i = 0; i < 2; i++) {
-        int32_t s = g->blocks[b].successor[i];
-        if (s == NO_BLOCK || g->blocks[s].ipdom == NO_BLOCK)
-            continue;
-        merged = merged == NO_BLOCK ? s : meet(g, merged, s);
-    }
-    return merged;
-}
-
-/* Cooper, Harvey and Kennedy's iteration, on the graph turned round. */
-static void find_ipdoms(graph *g) {
-    g->blocks[g->count].ipdom = g->count;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int32_t i = g->ordered - 1; i-- > 0;) {
-            int32_t b = g->post_order[i];
-            int32_t ipdom = merge_successors(g, b);
-            changed = changed || ipdom != g->blocks[b].ipdom;
-            g->blocks[b].ipdom = ipdom;
+    walk(g, g->count, NONE);
+    for (int32_t b = g->count; b-- > 0;)
+        if (g->blocks[b].order == NONE) {
+            add_edge(g, b, g->count);
+            walk(g, b, 0);
         }
+}
+
+/* Of a place's ancestors so far the one with the lowest semi; shortens the way to it. */
+static int32_t best_ancestor(graph *g, int32_t v) {
+    place *places = g->places;
+    int32_t depth = 0;
+    while (places[v].ancestor != NONE && places[places[v].ancestor].ancestor != NONE) {
+        g->stack[depth++] = v;
+        v = places[v].ancestor;
+    }
+    while (depth) {
+        const int32_t up = v;
+        v = g->stack[--depth];
+        if (places[places[up].best].semi < places[places[v].best].semi)
+            places[v].best = places[up].best;
+        places[v].ancestor = places[up].ancestor;
+    }
+    return places[v].best;
+}
+
+/* What waited for its semi, a place whose subtree is done. */
+static void settle_bucket(graph *g, int32_t p) {
+    place *places = g->places;
+    for (int32_t v = places[p].bucket; v != NONE; v = places[v].next) {
+        const int32_t y = best_ancestor(g, v);
+        if (places[y].semi == places[v].semi)
+            places[v].idom = p;
+        else
+            places[v].same = y;
+    }
+    places[p].bucket = NONE;
+}
+
+/* Lengauer and Tarjan's dominators, with the path compression alone, on the graph turned round. */
+static void find_ipdoms(graph *g) {
+    place *places = g->places;
+    for (int32_t n = g->reached; n-- > 1;) {
+        const int32_t p = places[n].parent;
+        int32_t semi = p;
+        for (int32_t e = g->blocks[places[n].block].first_out; e != NONE; e = g->edges[e].next_out) {
+            const int32_t v = g->blocks[g->edges[e].to].order;
+            const int32_t other = v <= n ? v : places[best_ancestor(g, v)].semi;
+            semi = other < semi ? other : semi;
+        }
+        places[n].semi = semi;
+        places[n].next = places[semi].bucket;
+        places[semi].bucket = n;
+        places[n].ancestor = p;
+        places[n].best = n;
+        settle_bucket(g, p);
+    }
+    for (int32_t n = 1; n < g->reached; n++) {
+        if (places[n].same != NONE)
+            places[n].idom = places[places[n].same].idom;
+        g->blocks[places[n].block].ipdom = places[places[n].idom].block;
     }
 }
 
 static void spread_syncs(graph *g) {
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int32_t b = g->count; b-- > 0;)
-            for (unsigned i = 0; i < 2; i++) {
-                int32_t s = g->blocks[b].successor[i];
-                if (s != NO_BLOCK && g->blocks[s].syncs && !g->blocks[b].syncs)
-                    g->blocks[b].syncs = changed = true;
-            }
+    int32_t depth = 0;
+    for (int32_t b = 0; b < g->count; b++)
+        if (g->blocks[b].syncs)
+            g->stack[depth++] = b;
+    while (depth) {
+        const int32_t b = g->stack[--depth];
+        for (int32_t e = g->blocks[b].first_in; e != NONE; e = g->edges[e].next_in) {
+            block *before = &g->blocks[g->edges[e].from];
+            if (!before->syncs)
+                g->stack[depth++] = g->edges[e].from;
+            before->syncs = true;
+        }
     }
 }
 
@@ -181,23 +200,23 @@ static void mark_branches(graph *g) {
         ptx_instr *last = &g->kernel->code[g->blocks[b].end - 1];
         if (last->kind != PTX_BRANCH)
             continue;
-        int32_t meeting = g->blocks[b].ipdom;
-        last->op[1] = meeting == NO_BLOCK || meeting == g->count ? PTX_NO_PC : g->blocks[meeting].begin;
-        last->target_syncs = g->blocks[g->blocks[b].successor[0]].syncs;
-        last->next_syncs =
-            g->blocks[b].successor[1] != NO_BLOCK && g->blocks[g->blocks[b].successor[1]].syncs;
+        const int32_t meeting = g->blocks[b].ipdom;
+        last->op[1] = meeting == g->count ? PTX_NO_PC : g->blocks[meeting].begin;
+        last->target_syncs = g->blocks[g->block_of[last->op[0]]].syncs;
+        last->next_syncs = !unconditional(last) && g->blocks[b + 1].syncs;
     }
 }
 
 bool ptx_cfg_build(ptx_kernel *kernel) {
-    size_t n = kernel->count;
+    const size_t n = kernel->count;
     graph g = {.kernel = kernel};
     g.blocks = calloc(n + 1, sizeof *g.blocks);
     g.edges = calloc(3 * n + 1, sizeof *g.edges);
+    g.places = calloc(n + 1, sizeof *g.places);
     g.block_of = calloc(n, sizeof *g.block_of);
-    g.post_order = calloc(n + 1, sizeof *g.post_order);
     g.stack = calloc(n + 1, sizeof *g.stack);
-    bool good = g.blocks && g.edges && g.block_of && g.post_order && g.stack;
+    g.cursor = calloc(n + 1, sizeof *g.cursor);
+    const bool good = g.blocks && g.edges && g.places && g.block_of && g.stack && g.cursor;
     if (good) {
         find_blocks(&g);
         find_edges(&g);
@@ -208,8 +227,9 @@ bool ptx_cfg_build(ptx_kernel *kernel) {
     }
     free(g.blocks);
     free(g.edges);
+    free(g.places);
     free(g.block_of);
-    free(g.post_order);
     free(g.stack);
+    free(g.cursor);
     return good;
 }

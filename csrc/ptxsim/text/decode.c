@@ -13,6 +13,8 @@ static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
     bool memory = strchr(opcode->signature, 'm') != NULL;
     for (const char *letter = opcode->signature; *letter;) {
         ptx_fit fits;
+        d->may_sink = *letter == '_';
+        letter += d->may_sink;
         bool present = d->next_operand < p->operand_count;
         if (!present || ptx_leaves_out(d, *letter)) {
             fits = ptx_take_absent(d, *letter++);

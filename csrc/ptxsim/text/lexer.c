@@ -1,7 +1,7 @@
 #include "text/lexer.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,12 +50,21 @@ static void skip_blank(ptx_lexer *lexer) {
     }
 }
 
+/* As ASCII has them: what else is a letter depends on the locale. */
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 static bool is_name_start(char c) {
-    return isalpha((unsigned char)c) || c == '_' || c == '$' || c == '%';
+    return is_letter(c) || c == '_' || c == '$' || c == '%';
 }
 
 static bool is_name_part(char c) {
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
+    return is_letter(c) || is_digit(c) || c == '_' || c == '$';
 }
 
 static const char *end_of_part(const char *c) {
@@ -73,9 +82,10 @@ static const char *end_of_name(const char *c) {
 
 /* 0f or 0d and exactly the digits of the type. */
 static bool hex_float(ptx_token *token) {
-    char letter = (char)tolower((unsigned char)token->start[1]);
-    size_t digits = letter == 'f' ? 8 : 16;
-    if (token->start[0] != '0' || (letter != 'f' && letter != 'd') || token->length != 2 + digits)
+    const char letter = token->start[1];
+    const bool single = letter == 'f' || letter == 'F', twofold = letter == 'd' || letter == 'D';
+    const size_t digits = single ? 8 : 16;
+    if (token->start[0] != '0' || (!single && !twofold) || token->length != 2 + digits)
         return false;
     char buffer[17];
     memcpy(buffer, token->start + 2, digits);
@@ -83,18 +93,23 @@ static bool hex_float(ptx_token *token) {
     if (strspn(buffer, "0123456789abcdefABCDEF") != digits)
         return false;
     token->value = strtoull(buffer, NULL, 16);
-    token->kind = letter == 'f' ? PTX_TOKEN_F32 : PTX_TOKEN_F64;
+    token->kind = single ? PTX_TOKEN_F32 : PTX_TOKEN_F64;
     return true;
 }
 
+/* Whatever the locale, in which a comma may stand for the point. */
 static bool decimal_float(ptx_token *token) {
     char buffer[64];
     if (token->length >= sizeof buffer)
         return false;
     memcpy(buffer, token->start, token->length);
     buffer[token->length] = '\0';
+    const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c_locale)
+        return false;
     char *end;
-    double value = strtod(buffer, &end);
+    double value = strtod_l(buffer, &end, c_locale);
+    freelocale(c_locale);
     if (*end != '\0')
         return false;
     memcpy(&token->value, &value, sizeof value);
@@ -130,21 +145,21 @@ static const char *end_of_number(const char *c) {
     const char *end = c;
     while (is_name_part(*end))
         end++;
-    bool hex = c[0] == '0' && isalpha((unsigned char)c[1]);
+    bool hex = c[0] == '0' && is_letter(c[1]);
     if (hex)
         return end;
-    if (*end == '.' && (isdigit((unsigned char)end[1]) || !is_name_start(end[1])))
+    if (*end == '.' && (is_digit(end[1]) || !is_name_start(end[1])))
         for (end++; is_name_part(*end);)
             end++;
     if ((end[-1] == 'e' || end[-1] == 'E') && (*end == '-' || *end == '+'))
-        for (end++; isdigit((unsigned char)*end);)
+        for (end++; is_digit(*end);)
             end++;
     return end;
 }
 
 static void number(ptx_token *token) {
     token->length = (size_t)(end_of_number(token->start) - token->start);
-    bool prefixed = token->length > 1 && token->start[0] == '0' && isalpha((unsigned char)token->start[1]);
+    bool prefixed = token->length > 1 && token->start[0] == '0' && is_letter(token->start[1]);
     bool decimal = memchr(token->start, '.', token->length) || memchr(token->start, 'e', token->length) ||
                    memchr(token->start, 'E', token->length);
     if (!hex_float(token) && !(decimal && !prefixed ? decimal_float(token) : integer(token)))
@@ -175,7 +190,7 @@ ptx_token ptx_lexer_next(ptx_lexer *lexer) {
     } else if (*c == '.' && is_name_part(c[1])) {
         token.kind = PTX_TOKEN_DIRECTIVE;
         token.length = (size_t)(end_of_part(c + 1) - c);
-    } else if (isdigit((unsigned char)*c)) {
+    } else if (is_digit(*c)) {
         number(&token);
     } else if (*c == '"') {
         string(&token);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "reserve.h"
 #include "text/cfg.h"
 #include "text/cursor.h"
@@ -102,6 +103,10 @@ static void reset_kernel_state(ptx_parser *p, size_t module_symbols) {
         free(p->registers[i].slots);
     p->register_count = p->label_count = p->fixup_count = p->scope_count = 0;
     p->symbol_count = module_symbols;
+    ptx_index_shrink(&p->register_index, 0);
+    ptx_index_shrink(&p->label_index, 0);
+    ptx_index_shrink(&p->constant_index, 0);
+    ptx_index_shrink(&p->symbol_index, module_symbols);
     for (size_t i = 0; i < module_symbols; i++)
         p->symbols[i].placed = false;
     p->sink32 = p->sink64 = p->scope = 0;
@@ -220,6 +225,10 @@ static void free_parser(ptx_parser *p) {
     free(p->fixups);
     free(p->scope_parents);
     free(p->operands);
+    ptx_index_free(&p->register_index);
+    ptx_index_free(&p->label_index);
+    ptx_index_free(&p->constant_index);
+    ptx_index_free(&p->symbol_index);
     free(p->elements);
     free(p->slots);
 }
@@ -227,6 +236,8 @@ static void free_parser(ptx_parser *p) {
 ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error) {
     *out = NULL;
     ptx_parser p = {.error = error};
+    ptx_environment environment;
+    ptx_environment_enter(&environment);
     ptx_module *module = calloc(1, sizeof *module);
     if (!module || !ptx_opcode_index_init(&p.opcodes) || length >= UINT32_MAX ||
         !(module->text = malloc(length + 1))) {
@@ -244,6 +255,7 @@ ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, p
         ;
 cleanup:
     free_parser(&p);
+    ptx_environment_leave(&environment);
     if (p.status == PTX_OK)
         *out = module;
     else

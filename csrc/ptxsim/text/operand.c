@@ -33,8 +33,10 @@ static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value,
     ptx_kernel *kernel = p->kernel;
     if (bytes == 4 && kind == PTX_CONSTANT_VALUE)
         value = (uint32_t)value;
-    for (size_t i = 0; i < kernel->constant_count; i++) {
-        const ptx_constant *c = &kernel->constants[i];
+    const uint32_t hash = ptx_hash(&value, sizeof value, 2 * (uint32_t)kind + (bytes == 8));
+    uint32_t known = PTX_NO_ENTRY;
+    while ((known = ptx_index_find(&p->constant_index, hash, known)) != PTX_NO_ENTRY) {
+        const ptx_constant *c = &kernel->constants[known];
         if (c->kind == kind && c->value == value && c->bytes == bytes) {
             *op = PTX_CONSTANT | c->offset;
             return true;
@@ -45,6 +47,8 @@ static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value,
         return ptx_out_of_memory(p);
     if (kernel->register_bytes + kernel->constant_bytes + 256 > MAX_REGISTER_BYTES)
         return ptx_unsupported(p, &p->token, "the kernel uses too many constants");
+    if (!ptx_index_add(&p->constant_index, hash))
+        return ptx_out_of_memory(p);
     ptx_constant added = {.kind = kind, .value = value, .bytes = bytes, .offset = kernel->constant_bytes};
     kernel->constants[kernel->constant_count++] = added;
     kernel->constant_bytes += PTX_LANES * bytes;
@@ -54,34 +58,39 @@ static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value,
 
 /* ---- names ---- */
 
-/* The number behind the prefix of a `%r<14>` declaration. */
-static bool register_number(const ptx_registers *r, const ptx_token *name, uint32_t *number) {
-    if (memcmp(r->name, name->start, r->length) != 0)
-        return false;
-    size_t digits = name->length - r->length;
-    const char *digit = name->start + r->length;
-    if (digits == 0 || digits > 7 || (digits > 1 && *digit == '0'))
-        return false;
-    *number = 0;
-    for (size_t i = 0; i < digits; i++) {
-        if (digit[i] < '0' || digit[i] > '9')
-            return false;
-        *number = *number * 10 + (uint32_t)(digit[i] - '0');
-    }
-    return *number < r->count;
+/* The newest declaration of `name`, or of numbered registers with that prefix and enough of them. */
+static uint32_t find_declared(const ptx_parser *p, const char *name, size_t length, bool numbered,
+                              uint32_t number) {
+    const uint32_t hash = ptx_hash(name, length, numbered);
+    uint32_t i = PTX_NO_ENTRY;
+    while ((i = ptx_index_find(&p->register_index, hash, i)) != PTX_NO_ENTRY)
+        if (p->registers[i].numbered == numbered && p->registers[i].length == length &&
+            number < p->registers[i].count && memcmp(p->registers[i].name, name, length) == 0)
+            return i;
+    return PTX_NO_ENTRY;
 }
 
+/* `%r12` may be a register of that name, number 12 of `%r<14>`, or number 2 of `%r1<4>`: the one declared
+ * last. */
 static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32_t *number) {
-    for (size_t i = p->register_count; i-- > 0;) {
-        ptx_registers *r = &p->registers[i];
-        if (name->length < r->length)
+    enum { MOST_DIGITS = 7 };
+    uint32_t found = find_declared(p, name->start, name->length, false, 0);
+    uint32_t value = 0, place = 1;
+    *number = 0;
+    for (size_t digits = 1; digits <= MOST_DIGITS && digits <= name->length; digits++, place *= 10) {
+        const char *first = name->start + name->length - digits;
+        if (*first < '0' || *first > '9')
+            break;
+        value += place * (uint32_t)(*first - '0');
+        if (*first == '0' && digits > 1)
             continue;
-        *number = 0;
-        if (r->numbered ? register_number(r, name, number)
-                        : name->length == r->length && memcmp(r->name, name->start, r->length) == 0)
-            return r;
+        const uint32_t i = find_declared(p, name->start, name->length - digits, true, value);
+        if (i == PTX_NO_ENTRY || (found != PTX_NO_ENTRY && i < found))
+            continue;
+        found = i;
+        *number = value;
     }
-    return NULL;
+    return found == PTX_NO_ENTRY ? NULL : &p->registers[found];
 }
 
 /* The slot of a register, given to it at its first use; an index for a predicate. */
@@ -143,14 +152,6 @@ static bool find_special(const ptx_token *name, uint64_t *which) {
             return true;
         }
     return false;
-}
-
-static ptx_symbol *find_symbol(ptx_parser *p, const ptx_token *name) {
-    for (size_t i = p->symbol_count; i-- > 0;)
-        if (p->symbols[i].length == name->length &&
-            memcmp(p->symbols[i].name, name->start, name->length) == 0)
-            return &p->symbols[i];
-    return NULL;
 }
 
 static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
@@ -249,7 +250,7 @@ static const char *letter_wants(char letter) {
 
 /* `_`, which throws a result away. */
 static ptx_fit take_sink(ptx_decoding *d, char letter) {
-    bool wide = letter == 'L' || (letter == 'X' && ptx_type_bytes(d->parts.type) == 8);
+    bool wide = letter == 'L';
     uint32_t *sink = wide ? &d->p->sink64 : &d->p->sink32;
     uint32_t slot = 0;
     if (*sink == 0) {
@@ -265,7 +266,8 @@ static ptx_fit take_destination(ptx_decoding *d, char letter, const ptx_token *n
     if (kind != PTX_OPERAND_NAME)
         return ptx_misfit(d, name, letter_wants(letter));
     if (ptx_token_is(name, "_"))
-        return take_sink(d, letter);
+        return d->may_sink ? take_sink(d, letter)
+                           : ptx_misfit(d, name, "'_' cannot take this instruction's result");
     uint32_t number, op;
     ptx_registers *r = find_register(d->p, name, &number);
     if (!r)
@@ -338,7 +340,7 @@ static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *
     }
     if (ptx_token_is(name, "WARP_SZ"))
         return take_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
-    ptx_symbol *symbol = find_symbol(d->p, name);
+    ptx_symbol *symbol = ptx_find_symbol(d->p, name);
     if (!symbol)
         return unknown_name(d, name);
     ptx_fit fits = use_symbol(d, symbol, name);
@@ -377,6 +379,8 @@ static ptx_fit take_predicate(ptx_decoding *d, const ptx_token *name, ptx_operan
     if (kind != PTX_OPERAND_NAME)
         return ptx_misfit(d, name, letter_wants('p'));
     if (written && ptx_token_is(name, "_")) {
+        if (!d->may_sink)
+            return ptx_misfit(d, name, "'_' cannot take this instruction's result");
         set_op(d, PTX_PRED_SINK, false);
         return PTX_FITS;
     }
@@ -393,6 +397,7 @@ static ptx_fit take_predicate(ptx_decoding *d, const ptx_token *name, ptx_operan
 }
 
 static ptx_fit take_second_predicate(ptx_decoding *d, const ptx_operand *operand) {
+    d->may_sink = true;
     if (operand->has_second)
         return take_predicate(d, &operand->second, PTX_OPERAND_NAME, 0, true);
     set_op(d, PTX_PRED_SINK, false);
@@ -403,7 +408,7 @@ static ptx_fit take_second_predicate(ptx_decoding *d, const ptx_operand *operand
 static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand) {
     ptx_symbol *symbol = NULL;
     if (!operand->absolute) {
-        symbol = find_symbol(d->p, &operand->token);
+        symbol = ptx_find_symbol(d->p, &operand->token);
         if (!symbol)
             return unknown_name(d, &operand->token);
         ptx_fit fits = use_symbol(d, symbol, &operand->token);
@@ -515,6 +520,7 @@ static ptx_fit take_elements(ptx_decoding *d, char letter, const ptx_operand *op
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
         return ptx_misfit(d, &operand->token,
                           "expected a vector of as many elements as the instruction says");
+    d->may_sink = true;
     for (unsigned i = 0; i < operand->element_count; i++) {
         const ptx_element *e = &d->p->elements[operand->first_element + i];
         ptx_fit fits = take_scalar(d, letter, &e->token, e->kind, e->value);
@@ -533,6 +539,7 @@ ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operan
     switch (letter) {
     case 'P':
     case 'Q':
+        d->may_sink = d->may_sink || letter == 'Q';
         fits = take_predicate(d, &operand->token, operand->kind, operand->value, true);
         return fits == PTX_FITS && letter == 'Q' ? take_second_predicate(d, operand) : fits;
     case 'p':
@@ -588,6 +595,7 @@ ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
     size_t wanted = strcspn(*letters, "}");
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
         return ptx_misfit(d, &operand->token, "expected a vector or another kind of operand");
+    d->may_sink = true;
     for (size_t i = 0; i < wanted; i++) {
         const ptx_element *e = &d->p->elements[operand->first_element + i];
         ptx_fit fits = take_scalar(d, (*letters)[i], &e->token, e->kind, e->value);

@@ -12,6 +12,7 @@ typedef struct ptx_decoding {
     const ptx_statement *statement;
     ptx_opcode_parts parts;
     ptx_instr in;          /* its operands are in the parser's slots */
+    bool may_sink;         /* the operand at hand may be `_` */
     unsigned next_operand; /* parsed operands consumed */
     ptx_token misfit;      /* where and why this row did not fit */
     char reason[160];

@@ -3,6 +3,7 @@
 #define PTXSIM_PARSER_H
 
 #include "ir.h"
+#include "text/index.h"
 #include "text/lexer.h"
 #include "text/opcodes.h"
 
@@ -92,12 +93,16 @@ typedef struct ptx_parser {
     ptx_kernel *kernel;
     ptx_registers *registers;
     size_t register_count, register_capacity;
+    ptx_index register_index;
     ptx_symbol *symbols; /* the module's first */
     size_t symbol_count, symbol_capacity;
+    ptx_index symbol_index;
     ptx_label *labels;
     size_t label_count, label_capacity;
+    ptx_index label_index;
     ptx_fixup *fixups;
     size_t fixup_count, fixup_capacity;
+    ptx_index constant_index; /* of the kernel's constants */
     uint32_t *scope_parents;
     size_t scope_count, scope_capacity;
     uint32_t scope;

@@ -28,7 +28,9 @@ static bool declare_register(ptx_parser *p, ptx_type type) {
         r.numbered = true;
         r.count = (uint32_t)count;
     }
-    for (size_t i = p->register_count; i-- > 0;) {
+    const uint32_t hash = ptx_hash(r.name, r.length, r.numbered);
+    uint32_t i = PTX_NO_ENTRY;
+    while ((i = ptx_index_find(&p->register_index, hash, i)) != PTX_NO_ENTRY) {
         const ptx_registers *other = &p->registers[i];
         if (other->scope == p->scope && other->numbered == r.numbered && other->length == r.length &&
             memcmp(other->name, r.name, r.length) == 0)
@@ -38,8 +40,10 @@ static bool declare_register(ptx_parser *p, ptx_type type) {
     if (!ptx_reserve(&p->registers, &p->register_capacity, p->register_count, sizeof *p->registers))
         return ptx_out_of_memory(p);
     r.slots = calloc(r.count ? r.count : 1, sizeof *r.slots);
-    if (!r.slots)
+    if (!r.slots || !ptx_index_add(&p->register_index, hash)) {
+        free(r.slots);
         return ptx_out_of_memory(p);
+    }
     p->registers[p->register_count++] = r;
     return true;
 }
@@ -62,13 +66,22 @@ static bool parse_register_declaration(ptx_parser *p) {
 
 /* ---- labels and scopes ---- */
 
+static const ptx_label *label_of_scope(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
+    const uint32_t hash = ptx_hash(name->start, name->length, scope);
+    uint32_t i = PTX_NO_ENTRY;
+    while ((i = ptx_index_find(&p->label_index, hash, i)) != PTX_NO_ENTRY)
+        if (p->labels[i].scope == scope && p->labels[i].length == name->length &&
+            memcmp(p->labels[i].name, name->start, name->length) == 0)
+            return &p->labels[i];
+    return NULL;
+}
+
 static bool declare_label(ptx_parser *p) {
-    for (size_t i = 0; i < p->label_count; i++)
-        if (p->labels[i].scope == p->scope && p->labels[i].length == p->token.length &&
-            memcmp(p->labels[i].name, p->token.start, p->token.length) == 0)
-            return ptx_syntax(p, &p->token, "the label '%.*s' is declared twice", (int)p->token.length,
-                              p->token.start);
-    if (!ptx_reserve(&p->labels, &p->label_capacity, p->label_count, sizeof *p->labels))
+    if (label_of_scope(p, &p->token, p->scope))
+        return ptx_syntax(p, &p->token, "the label '%.*s' is declared twice", (int)p->token.length,
+                          p->token.start);
+    if (!ptx_reserve(&p->labels, &p->label_capacity, p->label_count, sizeof *p->labels) ||
+        !ptx_index_add(&p->label_index, ptx_hash(p->token.start, p->token.length, p->scope)))
         return ptx_out_of_memory(p);
     p->labels[p->label_count++] = (ptx_label){.name = p->token.start,
                                               .length = p->token.length,
@@ -89,12 +102,9 @@ static bool open_scope(ptx_parser *p, uint32_t parent) {
 
 static const ptx_label *find_label(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
     for (;;) {
-        for (size_t i = 0; i < p->label_count; i++)
-            if (p->labels[i].scope == scope && p->labels[i].length == name->length &&
-                memcmp(p->labels[i].name, name->start, name->length) == 0)
-                return &p->labels[i];
-        if (scope == 0)
-            return NULL;
+        const ptx_label *label = label_of_scope(p, name, scope);
+        if (label || scope == 0)
+            return label;
         scope = p->scope_parents[scope];
     }
 }
@@ -285,6 +295,8 @@ static bool parse_statement_list(ptx_parser *p, unsigned depth) {
     while (p->register_count > registers)
         free(p->registers[--p->register_count].slots);
     p->symbol_count = symbols;
+    ptx_index_shrink(&p->register_index, registers);
+    ptx_index_shrink(&p->symbol_index, symbols);
     p->scope = outer;
     return true;
 }

@@ -1,6 +1,8 @@
 /* Declarations of variables and of a kernel's parameters, and where those lie in memory. */
 #include "text/variable.h"
 
+#include <string.h>
+
 #include "reserve.h"
 #include "text/cursor.h"
 
@@ -68,6 +70,24 @@ static bool parse_dimensions(ptx_parser *p, uint64_t *bytes, bool *open) {
     return true;
 }
 
+static bool add_symbol(ptx_parser *p, const ptx_symbol *symbol) {
+    if (!ptx_reserve(&p->symbols, &p->symbol_capacity, p->symbol_count, sizeof *p->symbols) ||
+        !ptx_index_add(&p->symbol_index, ptx_hash(symbol->name, symbol->length, 0)))
+        return ptx_out_of_memory(p);
+    p->symbols[p->symbol_count++] = *symbol;
+    return true;
+}
+
+ptx_symbol *ptx_find_symbol(const ptx_parser *p, const ptx_token *name) {
+    const uint32_t hash = ptx_hash(name->start, name->length, 0);
+    uint32_t i = PTX_NO_ENTRY;
+    while ((i = ptx_index_find(&p->symbol_index, hash, i)) != PTX_NO_ENTRY)
+        if (p->symbols[i].length == name->length &&
+            memcmp(p->symbols[i].name, name->start, name->length) == 0)
+            return &p->symbols[i];
+    return NULL;
+}
+
 bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     ptx_kernel *kernel = p->kernel;
     if (symbol->dynamic) {
@@ -111,9 +131,8 @@ bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern) {
             return ptx_syntax(p, &p->token, "a shared variable cannot have an initial value");
         if (space == PTX_SPACE_SHARED && !ptx_place_shared(p, &name, &symbol))
             return false;
-        if (!ptx_reserve(&p->symbols, &p->symbol_capacity, p->symbol_count, sizeof *p->symbols))
-            return ptx_out_of_memory(p);
-        p->symbols[p->symbol_count++] = symbol;
+        if (!add_symbol(p, &symbol))
+            return false;
         if (ptx_at(p, "="))
             return ptx_skip_to_semicolon(p);
     } while (ptx_accept(p, ","));
@@ -164,9 +183,8 @@ static bool parse_parameter(ptx_parser *p) {
     p->kernel->param_bytes = symbol.offset + symbol.bytes;
     if (open || p->kernel->param_bytes > 32764)
         return ptx_syntax(p, &p->token, "a kernel may have at most 32764 bytes of parameters");
-    if (!ptx_reserve(&p->symbols, &p->symbol_capacity, p->symbol_count, sizeof *p->symbols))
-        return ptx_out_of_memory(p);
-    p->symbols[p->symbol_count++] = symbol;
+    if (!add_symbol(p, &symbol))
+        return false;
     ptx_kernel *kernel = p->kernel;
     if (!ptx_reserve(&kernel->params, &kernel->param_capacity, kernel->param_count, sizeof *kernel->params))
         return ptx_out_of_memory(p);

@@ -6,6 +6,8 @@
 
 /* A variable's declaration, from after the state space. */
 bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
+/* The variable or parameter of that name, NULL if there is none. */
+ptx_symbol *ptx_find_symbol(const ptx_parser *p, const ptx_token *name);
 /* Gives a shared variable its offset in the kernel at hand. */
 bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
 /* The list in parentheses behind a kernel's name, if there is one. */
