@@ -21,7 +21,6 @@ def tree(tmp_path):
         shutil.copytree(
             ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("kernels", "__pycache__", "*.so")
         )
-    shutil.copytree(ROOT / "cuda_kernels", tmp_path / "cuda_kernels", dirs_exist_ok=True)
     return tmp_path
 
 
@@ -84,14 +83,13 @@ def tree(tmp_path):
     ],
 )
 def test_planted(tree, file, text, said):
-    before = set(layers.violations(tree))
     path = tree / file
     path.parent.mkdir(exist_ok=True)
     old = path.read_text() if path.exists() else ""
     if file == "csrc/base/dtypes.def":  # the other half of the circle
         tree.joinpath("csrc/base/status.h").open("a").write('#include "base/dtypes.h"\n')
     path.write_text(f"{old}{text}\n")
-    found = [line for line in set(layers.violations(tree)) - before if re.search(said, line)]
+    found = [line for line in layers.violations(tree) if re.search(said, line)]
     assert found
     if text:
         number = old.count("\n") + text.count("\n") + 1
@@ -99,10 +97,9 @@ def test_planted(tree, file, text, said):
 
 
 def test_what_type_checkers_alone_import_is_free(tree):
-    before = set(layers.violations(tree))
     path = tree / "gpureduce" / "_version.py"
     path.write_text(f"{path.read_text()}\nif TYPE_CHECKING:\n    from gpureduce.bench import chart\n")
-    assert set(layers.violations(tree)) == before
+    assert list(layers.violations(tree)) == []
 
 
 def test_one_launch(tree):
