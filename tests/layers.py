@@ -118,11 +118,16 @@ def ordered(tree: str, edges: list[Edge], order: dict) -> Iterator[str]:
             folders.setdefault("/".join(user[:same]), []).append((user[same], used[same], edge))
     for folder, between in folders.items():
         rank = ranks(order.get(folder, []))
-        members = circles({(user, used) for user, used, _ in between})
+
+        def up(user: str, used: str, rank: dict[str, int] = rank) -> bool:
+            both = user in rank and used in rank
+            return both and rank[user] <= rank[used] and (user, used) not in BESIDE
+
+        # Without those that go up, or one of them would make a circle of all that go down.
+        members = circles({(user, used) for user, used, _ in between if not up(user, used)})
         for user, used, edge in between:
             step = f"{edge.place}: {edge.how}, {user} -> {used} in {'/'.join([tree, folder]).rstrip('/')},"
-            ranked = user in rank and used in rank
-            if ranked and rank[user] <= rank[used] and (user, used) not in BESIDE:
+            if up(user, used):
                 yield f"{step} goes up"
             elif circle := next((names for names in members if user in names and used in names), None):
                 yield f"{step} is part of the circle of {' '.join(sorted(circle))}"
