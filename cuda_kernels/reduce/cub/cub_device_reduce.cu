@@ -114,7 +114,8 @@ template <class Reduction> int run(const Call &call, uint64_t n) {
 
 #define GR_EXPORT extern "C" __attribute__((visibility("default")))
 
-// gr_library_function of csrc/device/backend.h, for each row of the set LIBRARY and each dtype of scope LADDER.
+// gr_library_function of csrc/device/backend.h, for each row of the set LIBRARY and each dtype of scope
+// LADDER.
 #define GR_FUNCTION_NO(op, Op, dtype, In, Acc)
 #define GR_FUNCTION_YES(op, Op, dtype, In, Acc)                                                              \
     GR_EXPORT int cub_##op##_##dtype(uint64_t memory, size_t *bytes, uint64_t in, uint64_t out, uint64_t n,  \
