@@ -49,6 +49,9 @@ int py_take_device(py_state *state, PyObject *kind_object, PyObject *index_objec
 
 bool py_signal_pending(void *arg) {
     PyThreadState **thread = arg;
+    /* Python ends a daemon thread that asks for the GIL then, and with it the stack on which others work. */
+    if (Py_IsFinalizing())
+        return true;
     PyEval_RestoreThread(*thread);
     const bool pending = PyErr_CheckSignals() < 0;
     *thread = PyEval_SaveThread();

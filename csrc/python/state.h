@@ -12,6 +12,10 @@
 #define Py_END_CRITICAL_SECTION() }
 #endif
 
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
+
 typedef struct py_state {
     PyObject *device_error;
     PyObject *simulation_error;
