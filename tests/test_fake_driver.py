@@ -77,6 +77,10 @@ def check_sums():
         assert gpureduce.sum(offset) == HOST[10:].sum()
         scalar = tensor(there, shape=())
         assert gpureduce.sum(scalar) == HOST[0]
+        strided = tensor(there, shape=(20, 25), strides=(50, 2))
+        with pytest.raises(gpureduce.DeviceError, match="general_axis_sum_i32"):  # whose kernel is no fake
+            gpureduce.sum(strided)
+        assert strided.producer.deleted == 2  # the short way, then the long one, which asks once
 
 
 def check_streams():

@@ -47,9 +47,9 @@ def device_view(a: Any, device: str | Device | None) -> DeviceView | None:
     """Return the elements of an array on a device; None for whatever numpy.asarray is to be asked about."""
     if isinstance(a, (np.ndarray, np.generic)):
         return None
-    if not (hasattr(a, "__dlpack__") or hasattr(a, "__cuda_array_interface__")):
-        return None
-    return as_view(a, device)
+    if isinstance(a, DeviceView) or hasattr(a, "__dlpack__") or hasattr(a, "__cuda_array_interface__"):
+        return as_view(a, device)
+    return None
 
 
 def _of_view(view: DeviceView, name: str) -> Operand:

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._arrays.device_array import DeviceArray, DeviceView
 from gpureduce._arrays.foreign import as_view
 from gpureduce._device import devices
-from gpureduce._device.devices import Device, resolve
+from gpureduce._device.devices import resolve
 from gpureduce._rules.arguments import c_strides
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -41,7 +41,9 @@ def quick(function: _F) -> _F:
                 device = options.get("device")
                 result = core(a, op) if device is None else core(a, op, *resolve(device))
                 if result is NotImplemented:
-                    result = _of_view(op, a, device)
+                    view = as_view(a, device)
+                    if view is not None:  # another library's array, which is not asked for it again
+                        a, result = view, _of_view(op, view)
             if result is not NotImplemented:
                 return result
         return function(a, *args, **options)
@@ -49,9 +51,8 @@ def quick(function: _F) -> _F:
     return call
 
 
-def _of_view(op: str, a: Any, device: str | Device | None) -> Any:
-    """Reduce an array of another library on a device."""
-    view = as_view(a, device)
-    if view is None or view.strides != c_strides(view.shape, view.dtype.itemsize):
+def _of_view(op: str, view: DeviceView) -> Any:
+    """Reduce elements on a device that lie side by side."""
+    if view.strides != c_strides(view.shape, view.dtype.itemsize):
         return NotImplemented
     return _core.quick(view.view_tuple(), op, view.kind, view.index)
