@@ -116,10 +116,11 @@ typedef struct ptx_instr {
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
     bool flip : 1;        /* the source predicate is negated */
     bool ftz : 1, sat : 1;
-    bool strong : 1;  /* volatile, relaxed or acquire: memory that other threads may write meanwhile */
+    bool strong : 1;  /* volatile, relaxed, acquire or release: of memory that other threads use meanwhile */
     bool aligned : 1; /* a barrier that a warp's threads come to together */
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
+    bool ordered : 1; /* other blocks may see it, or it may see what they do */
 } ptx_instr;
 
 static inline bool ptx_is_wide(const ptx_instr *in, unsigned operand) {

@@ -326,8 +326,11 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
     const ptx_instr *code = warp->worker->kernel->code;
     const uint32_t *predicates = warp->predicates;
     ptx_status status = PTX_OK;
-    uint32_t left = PTX_QUANTUM;
-    warp->stalled = warp->moved = false;
+    const uint32_t quantum = warp->left ? warp->left : PTX_QUANTUM;
+    uint32_t left = quantum;
+    warp->stalled = false;
+    warp->moved = warp->moved && warp->left;
+    warp->left = 0;
     while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
         /* the stretch up to the next control instruction, but for branches that all take or none, or meeting
            point */
@@ -336,8 +339,12 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         uint32_t mask = 0;
         bool at_control = false;
         while (left && pc != meeting) {
-            left--;
             mask = active & (predicates[in->guard] ^ in->guard_flip);
+            if (in->ordered && mask && !warp->block->cluster->in_turn) {
+                status = PTX_EARLY;
+                break;
+            }
+            left--;
             if (observed)
                 ptx_hooks_issue(warp, in, mask);
             if (in->kind == PTX_BRANCH && (mask == active || mask == 0)) {
@@ -365,7 +372,9 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         if (status == PTX_APART)
             status = bring_together(warp, in, mask);
     }
-    warp->worker->steps += PTX_QUANTUM - left;
+    if (status == PTX_EARLY)
+        warp->left = left;
+    warp->worker->steps += quantum - left;
     return status;
 }
 

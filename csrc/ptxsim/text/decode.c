@@ -89,13 +89,15 @@ static bool in_shared(const ptx_opcode_parts *parts) {
     return parts->space == PTX_SPACE_SHARED || parts->space == PTX_SPACE_CLUSTER;
 }
 
-static void note_global_access(ptx_kernel *kernel, const ptx_token *opcode, const ptx_opcode_parts *parts) {
+static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_token *opcode,
+                               const ptx_opcode_parts *parts) {
     bool atomic = strncmp(opcode->start, "atom.", 5) == 0 || strncmp(opcode->start, "red.", 4) == 0;
-    bool load = strncmp(opcode->start, "ld.", 3) == 0;
-    if (atomic && !in_shared(parts))
-        kernel->global_atomics = true;
-    if (load && parts->strong && !in_shared(parts))
-        kernel->watches_global = true;
+    bool load = strncmp(opcode->start, "ld.", 3) == 0, store = strncmp(opcode->start, "st.", 3) == 0;
+    if (in_shared(parts) || !(atomic || ((load || store) && parts->strong)))
+        return;
+    in->ordered = true;
+    kernel->global_atomics = kernel->global_atomics || atomic;
+    kernel->watches_global = kernel->watches_global || load;
 }
 
 bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
@@ -128,7 +130,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.opcode = (uint16_t)row->opcode;
             d.in.kind = (uint8_t)traits.kind;
             d.in.collective = traits.collective;
-            note_global_access(p->kernel, name, &d.parts);
+            note_global_access(p->kernel, &d.in, name, &d.parts);
             return append(p, &d.in, name);
         }
         if (!any || d.next_operand > closest.next_operand)
