@@ -76,10 +76,11 @@ static const outcome *agree(const char *ptx, unsigned grid) {
 }
 
 /* Some blocks take far longer than others, in an order of no kind; the one's thread 0 goes on. */
-#define WORK                                                                                                 \
-    "mul.lo.u32 %r1, %ctaid.x, 37; and.b32 %r1, %r1, 63; mad.lo.u32 %r1, %r1, 20, 1;\n"                      \
+#define WORK_TIMES(factor)                                                                                   \
+    "mul.lo.u32 %r1, %ctaid.x, 37; and.b32 %r1, %r1, 63; mad.lo.u32 %r1, %r1, " factor ", 1;\n"              \
     "work: sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra work;\n"                                   \
     "setp.eq.u32 %p2, %r31, 0;\n"
+#define WORK WORK_TIMES("20")
 
 /* Sums of floats show the order. */
 static void test_order_of_atomics(void) {
@@ -123,13 +124,15 @@ static void test_slots(void) {
     }
 }
 
-/* A barrier of the grid, and sums of floats on both sides of it. */
+/* A barrier of the grid, and sums of floats on both sides of it. What the blocks do before takes each of them
+   another number of turns. */
 static void test_barrier_of_the_grid(void) {
-    agree(WORK "cvt.rn.f32.u32 %f1, %r30; fma.rn.f32 %f1, %f1, 0f3DCCCCCD, 0f4B000000;\n"
-               "red.global.add.f32 [%rd30+16], %f1; bar.sync 0; @%p2 red.global.add.u32 [%rd30], 1;\n"
-               "wait: ld.volatile.global.u32 %r2, [%rd30]; setp.lt.u32 %p1, %r2, 40; @%p1 bra wait;\n"
-               "ld.volatile.global.f32 %f2, [%rd30+16]; atom.global.add.f32 %f3, [%rd30+20], %f2;\n"
-               "add.f32 %f3, %f3, %f2; st.global.f32 [%rd28], %f3;",
+    agree(WORK_TIMES(
+              "200") "cvt.rn.f32.u32 %f1, %r30; fma.rn.f32 %f1, %f1, 0f3DCCCCCD, 0f4B000000;\n"
+                     "red.global.add.f32 [%rd30+16], %f1; bar.sync 0; @%p2 red.global.add.u32 [%rd30], 1;\n"
+                     "wait: ld.volatile.global.u32 %r2, [%rd30]; setp.lt.u32 %p1, %r2, 40; @%p1 bra wait;\n"
+                     "ld.volatile.global.f32 %f2, [%rd30+16]; atom.global.add.f32 %f3, [%rd30+20], %f2;\n"
+                     "add.f32 %f3, %f3, %f2; st.global.f32 [%rd28], %f3;",
           40);
 }
 
