@@ -123,8 +123,22 @@ typedef struct ptx_instr {
     bool ordered : 1; /* other blocks may see it, or it may see what they do */
 } ptx_instr;
 
+/* What an instruction does with an operand that is a register; predicates, constants and labels are OTHER. */
+typedef enum ptx_role { PTX_ROLE_OTHER, PTX_ROLE_READ, PTX_ROLE_WRITTEN } ptx_role;
+
+/* Behind the list stand four bits for each operand: whether it is wide, and its role. */
+enum { PTX_TRAIT_BITS = 4 };
+
+static inline unsigned ptx_traits(const ptx_instr *in, unsigned operand) {
+    return in->op[in->operand_count + operand / 8] >> operand % 8 * PTX_TRAIT_BITS & 15;
+}
+
 static inline bool ptx_is_wide(const ptx_instr *in, unsigned operand) {
-    return in->op[in->operand_count + operand / 32] >> operand % 32 & 1;
+    return ptx_traits(in, operand) & 1;
+}
+
+static inline ptx_role ptx_role_of(const ptx_instr *in, unsigned operand) {
+    return (ptx_role)(ptx_traits(in, operand) >> 1);
 }
 
 /* Operand lists, many in one piece of memory that never moves. */
@@ -209,6 +223,7 @@ struct ptx_kernel {
     ptx_constant *constants;
     size_t constant_count, constant_capacity;
     uint32_t register_bytes, constant_bytes; /* of one warp */
+    uint32_t poisoned_bytes; /* the first registers, which may be read before they are written */
     uint32_t predicate_count;
     ptx_param *params;
     size_t param_count, param_capacity, param_bytes;

@@ -164,7 +164,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->left = 0;
     memset(warp->polls, 0, sizeof warp->polls);
     warp->digest = 0;
-    memset(warp->registers, PTX_POISON, kernel->register_bytes);
+    memset(warp->registers, PTX_POISON, kernel->poisoned_bytes);
     memset(warp->predicates + PTX_PRED_FIRST, PTX_POISON,
            (kernel->predicate_count - PTX_PRED_FIRST) * sizeof *warp->predicates);
     for (size_t k = 0; k < kernel->constant_count; k++) {
@@ -500,6 +500,7 @@ static ptx_block *open_block(ptx_worker *worker, ptx_cluster *cluster, uint32_t 
         close_block(block);
         return NULL;
     }
+    memset(block->registers, PTX_POISON, register_stride * worker->warp_count);
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
         block->warps[i].state = PTX_WARP_DONE;
     for (unsigned i = 0; i < worker->warp_count; i++)

@@ -67,15 +67,16 @@ static uint32_t *new_words(ptx_kernel *kernel, size_t count) {
 
 static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
     ptx_kernel *kernel = p->kernel;
-    const uint32_t count = in->operand_count, wide_words = (count + 31) / 32;
+    const uint32_t count = in->operand_count, trait_words = (count + 7) / 8;
     if (!ptx_reserve(&kernel->code, &kernel->code_capacity, kernel->count, sizeof *kernel->code) ||
         !ptx_reserve(&kernel->source, &kernel->source_capacity, kernel->count, sizeof *kernel->source) ||
-        !(in->op = new_words(kernel, count + wide_words)))
+        !(in->op = new_words(kernel, count + trait_words)))
         return ptx_out_of_memory(p);
-    memset(in->op + count, 0, wide_words * sizeof *in->op);
+    memset(in->op + count, 0, trait_words * sizeof *in->op);
     for (uint32_t k = 0; k < count; k++) {
         in->op[k] = p->slots[k].op;
-        in->op[count + k / 32] |= (uint32_t)p->slots[k].wide << k % 32;
+        const uint32_t traits = (uint32_t)p->slots[k].role << 1 | p->slots[k].wide;
+        in->op[count + k / 8] |= traits << k % 8 * PTX_TRAIT_BITS;
     }
     kernel->source[kernel->count] = (ptx_source){.line = at->line,
                                                  .column = at->column,
