@@ -213,6 +213,16 @@ static bool place(const ptx_warp *w, const ptx_instr *in, const ptx_window *wind
                 : place_32(window, address, (u32)shift, mask, size, at);
 }
 
+/* A warp goes through memory at a stride, alone for a quantum: what it will ask for next is known, but not to
+   the host's prefetcher if that is pages away. */
+static void prefetch_next(ptx_window *window, const uint8_t *here, u64 bytes) {
+    const u64 offset = (u64)(here - window->host), next = 2 * offset - window->last;
+    window->last = offset;
+    if (next < window->bytes && bytes <= window->bytes - next)
+        for (u64 line = 0; line < bytes; line += 64)
+            __builtin_prefetch(window->host + next + line);
+}
+
 ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size, ptx_places *at) {
     at->packed = at->same = at->packed_rows = at->same_rows = false;
     unsigned first = (unsigned)__builtin_ctz(mask);
@@ -225,8 +235,11 @@ ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, uns
     bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
     bool together = __builtin_popcount(mask) >= LEAST_TOGETHER && in->space != PTX_SPACE_CLUSTER &&
                     (!global || in->address == PTX_ADDRESS_64);
-    if (together && place(w, in, window, mask, size, at))
+    if (together && place(w, in, window, mask, size, at)) {
+        if (global && at->packed)
+            prefetch_next(window, at->lane[0], (u64)size * PTX_LANES);
         return PTX_OK;
+    }
     u64 address = address_of(w, in, first);
     if (together && global && !inside(window, address, size) && renew(w->worker, window, address) &&
         place(w, in, window, mask, size, at))

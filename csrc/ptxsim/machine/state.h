@@ -82,6 +82,7 @@ typedef struct ptx_window {
     uint64_t address;
     uint64_t bytes;
     uint8_t *host;
+    uint64_t last; /* the offset of the access before, where lanes follow each other */
 } ptx_window;
 
 /* An observer and its state for a block's place, which holds one block at a time; see hooks.h. */
