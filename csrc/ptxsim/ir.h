@@ -121,6 +121,7 @@ typedef struct ptx_instr {
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
     bool ordered : 1; /* other blocks may see it, or it may see what they do */
+    bool plain : 1;   /* one call of its handler for all lanes that are active, without a look at anything */
 } ptx_instr;
 
 /* What an instruction does with an operand that is a register; predicates, constants and labels are OTHER. */

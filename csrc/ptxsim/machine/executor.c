@@ -106,7 +106,7 @@ static void let_others_go_on(ptx_warp *warp) {
 
 static void release(ptx_block *block, uint32_t barrier) {
     uint32_t released = 0;
-    for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
+    for (unsigned i = 0; i < block->worker->warp_count; i++) {
         ptx_warp *warp = &block->warps[i];
         if (warp->state != PTX_WARP_WAITING || warp->barrier != barrier)
             continue;
@@ -321,6 +321,16 @@ static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t m
     return ptx_handlers[in->opcode](warp, in, mask);
 }
 
+/* Runs up to `count` instructions for as long as they are plain; returns how many are done. */
+static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t count, ptx_status *status) {
+    const uint32_t active = warp->active;
+    uint32_t done = 0;
+    do
+        *status = ptx_handlers[in->opcode](warp, in, active);
+    while (*status == PTX_OK && ++done < count && (++in)->plain);
+    return done;
+}
+
 /* Compiled with and without observers. */
 static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed) {
     const ptx_instr *code = warp->worker->kernel->code;
@@ -339,6 +349,15 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         uint32_t mask = 0;
         bool at_control = false;
         while (left && pc != meeting) {
+            if (!observed && in->plain) {
+                const uint32_t end = meeting > pc && meeting - pc < left ? meeting : pc + left;
+                const uint32_t done = run_plain(warp, in, end - pc, &status);
+                in += done, pc += done, left -= done;
+                if (status == PTX_OK)
+                    continue;
+                left--, mask = active;
+                break;
+            }
             mask = active & (predicates[in->guard] ^ in->guard_flip);
             if (in->ordered && mask && !warp->block->cluster->in_turn) {
                 status = PTX_EARLY;

@@ -132,6 +132,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.kind = (uint8_t)traits.kind;
             d.in.collective = traits.collective;
             note_global_access(p->kernel, &d.in, name, &d.parts);
+            d.in.plain = d.in.kind == PTX_RUN && !d.in.ordered && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);
         }
         if (!any || d.next_operand > closest.next_operand)
