@@ -358,7 +358,7 @@ def test_few_python_calls_lead_to_the_core(device):
     array = np.arange(1000, dtype=np.float32)
     there = gpureduce.to_device(array, device)
     for most, call in (
-        (15, lambda: gpureduce.sum(array, variant="v7", device=device)),
+        (17, lambda: gpureduce.sum(array, variant="v7", device=device)),  # 15 on the simulator
         (2, lambda: gpureduce.sum(array, device=device)),
         (2, lambda: gpureduce.argmax(array, device=device)),
         (1, lambda: gpureduce.sum(there)),

@@ -115,14 +115,30 @@ typedef struct ptx_instr {
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
     bool flip : 1;        /* the source predicate is negated */
     bool ftz : 1, sat : 1;
-    bool strong : 1;  /* volatile, relaxed or acquire: memory that other threads may write meanwhile */
+    bool strong : 1;  /* volatile, relaxed, acquire or release: of memory that other threads use meanwhile */
     bool aligned : 1; /* a barrier that a warp's threads come to together */
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
+    bool ordered : 1; /* other blocks may see it, or it may see what they do */
+    bool plain : 1;   /* one call of its handler for all lanes that are active, without a look at anything */
 } ptx_instr;
 
+/* What an instruction does with an operand that is a register; predicates, constants and labels are OTHER. */
+typedef enum ptx_role { PTX_ROLE_OTHER, PTX_ROLE_READ, PTX_ROLE_WRITTEN } ptx_role;
+
+/* Behind the list stand four bits for each operand: whether it is wide, and its role. */
+enum { PTX_TRAIT_BITS = 4 };
+
+static inline unsigned ptx_traits(const ptx_instr *in, unsigned operand) {
+    return in->op[in->operand_count + operand / 8] >> operand % 8 * PTX_TRAIT_BITS & 15;
+}
+
 static inline bool ptx_is_wide(const ptx_instr *in, unsigned operand) {
-    return in->op[in->operand_count + operand / 32] >> operand % 32 & 1;
+    return ptx_traits(in, operand) & 1;
+}
+
+static inline ptx_role ptx_role_of(const ptx_instr *in, unsigned operand) {
+    return (ptx_role)(ptx_traits(in, operand) >> 1);
 }
 
 /* Operand lists, many in one piece of memory that never moves. */
@@ -207,6 +223,7 @@ struct ptx_kernel {
     ptx_constant *constants;
     size_t constant_count, constant_capacity;
     uint32_t register_bytes, constant_bytes; /* of one warp */
+    uint32_t poisoned_bytes; /* the first registers, which may be read before they are written */
     uint32_t predicate_count;
     ptx_param *params;
     size_t param_count, param_capacity, param_bytes;

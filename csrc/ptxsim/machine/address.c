@@ -129,16 +129,25 @@ static inline u64 address_of(const ptx_warp *w, const ptx_instr *in, unsigned la
 
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
                               ptx_places *at) {
+    const ptx_window *window = first_window(w, in, in->space);
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = ptx_locate(w, in, i, in->space, address_of(w, in, i), size, size, &at->lane[i]);
+        const u64 address = address_of(w, in, i);
+        if (address & (size - 1) || !inside(window, address, size))
+            status = ptx_locate(w, in, i, in->space, address, size, size, &at->lane[i]);
+        else
+            at->lane[i] = window->host + (address - window->address);
     }
     return status;
 }
 
-/* Fewer lanes are quicker one by one. */
-enum { LEAST_TOGETHER = 5 };
+/* Four lanes or less are quicker one by one. Counted so, for there may be no instruction that counts bits. */
+static inline bool are_many(uint32_t mask) {
+    for (unsigned i = 0; i < 4; i++)
+        mask &= mask - 1;
+    return mask != 0;
+}
 
 /* 32 bytes of offsets. Written as vectors, for GCC 12 makes three times as many instructions of loops. */
 typedef u32 part_32 __attribute__((vector_size(32)));
@@ -213,6 +222,16 @@ static bool place(const ptx_warp *w, const ptx_instr *in, const ptx_window *wind
                 : place_32(window, address, (u32)shift, mask, size, at);
 }
 
+/* A warp goes through memory at a stride, alone for a quantum: what it will ask for next is known, but not to
+   the host's prefetcher if that is pages away. */
+static void prefetch_next(ptx_window *window, const uint8_t *here, u64 bytes) {
+    const u64 offset = (u64)(here - window->host), next = 2 * offset - window->last;
+    window->last = offset;
+    if (next < window->bytes && bytes <= window->bytes - next)
+        for (u64 line = 0; line < bytes; line += 64)
+            __builtin_prefetch(window->host + next + line);
+}
+
 ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size, ptx_places *at) {
     at->packed = at->same = at->packed_rows = at->same_rows = false;
     unsigned first = (unsigned)__builtin_ctz(mask);
@@ -223,10 +242,13 @@ ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, uns
     }
     ptx_window *window = first_window(w, in, in->space);
     bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
-    bool together = __builtin_popcount(mask) >= LEAST_TOGETHER && in->space != PTX_SPACE_CLUSTER &&
-                    (!global || in->address == PTX_ADDRESS_64);
-    if (together && place(w, in, window, mask, size, at))
+    bool together =
+        are_many(mask) && in->space != PTX_SPACE_CLUSTER && (!global || in->address == PTX_ADDRESS_64);
+    if (together && place(w, in, window, mask, size, at)) {
+        if (global && at->packed)
+            prefetch_next(window, at->lane[0], (u64)size * PTX_LANES);
         return PTX_OK;
+    }
     u64 address = address_of(w, in, first);
     if (together && global && !inside(window, address, size) && renew(w->worker, window, address) &&
         place(w, in, window, mask, size, at))

@@ -181,29 +181,33 @@ DIVISION(div_s64, u64, s64, s64, divide_s64(x, y))
 PTX_BINARY(rem_u16, u32, u32, u32, low16(remainder_u32(low16(x), low16(y))))
 PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))))
 
-/* Where all lanes divide by one number its reciprocal does: the half that is added is more than the error of
-   the product, and too little to reach the next integer. Sums over trees divide so, and what splits up an
-   index. */
-#define DIVISION_BY_ONE(name, one, each)                                                                     \
+/* Where all lanes divide by one number, as trees do and what splits up an index, that is mostly a power of
+   two, and else its reciprocal does: the half that is added is more than the error of the product, and too
+   little to reach the next integer. */
+#define DIVISION_BY_ONE(name, by_power, by_one, by_each)                                                     \
     PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
         const u32 y = b[0];                                                                                  \
-        u32 differs = 0;                                                                                     \
+        u32 differs = y == 0;                                                                                \
         for (unsigned i = 0; i < PTX_LANES; i++)                                                             \
             differs |= b[i] ^ y;                                                                             \
-        if (differs || y < 2) {                                                                              \
-            PTX_STORE_LANES(u32, d, each(a[i], b[i]))                                                        \
-            return PTX_OK;                                                                                   \
+        if (differs) {                                                                                       \
+            PTX_STORE_LANES(u32, d, by_each(a[i], b[i]))                                                     \
+        } else if (y & (y - 1)) {                                                                            \
+            const f64 reciprocal = 1 / exact(y);                                                             \
+            PTX_STORE_LANES(u32, d, by_one((u32)(s32)((exact(a[i]) + 0.5) * reciprocal), a[i]))              \
+        } else {                                                                                             \
+            PTX_STORE_LANES(u32, d, by_power(a[i]))                                                          \
         }                                                                                                    \
-        const f64 reciprocal = 1 / exact(y);                                                                 \
-        PTX_STORE_LANES(u32, d, one((u32)(s32)((exact(a[i]) + 0.5) * reciprocal), a[i]))                     \
         return PTX_OK;                                                                                       \
     }
+#define SHIFTED(x) (x >> __builtin_ctz(y))
+#define MASKED(x) (x & (y - 1))
 #define QUOTIENT(quotient, x) (quotient)
 #define REMAINDER(quotient, x) (x - (quotient)*y)
-DIVISION_BY_ONE(div_u32, QUOTIENT, divide_u32)
-DIVISION_BY_ONE(rem_u32, REMAINDER, remainder_u32)
+DIVISION_BY_ONE(div_u32, SHIFTED, QUOTIENT, divide_u32)
+DIVISION_BY_ONE(rem_u32, MASKED, REMAINDER, remainder_u32)
 
 PTX_BINARY(rem_s32, u32, s32, s32, remainder_s32(x, y))
 DIVISION(rem_u64, u64, u64, u64, remainder_u64(x, y))

@@ -106,7 +106,7 @@ static void let_others_go_on(ptx_warp *warp) {
 
 static void release(ptx_block *block, uint32_t barrier) {
     uint32_t released = 0;
-    for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
+    for (unsigned i = 0; i < block->worker->warp_count; i++) {
         ptx_warp *warp = &block->warps[i];
         if (warp->state != PTX_WARP_WAITING || warp->barrier != barrier)
             continue;
@@ -321,13 +321,26 @@ static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t m
     return ptx_handlers[in->opcode](warp, in, mask);
 }
 
+/* Runs up to `count` instructions for as long as they are plain; returns how many are done. */
+static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t count, ptx_status *status) {
+    const uint32_t active = warp->active;
+    uint32_t done = 0;
+    do
+        *status = ptx_handlers[in->opcode](warp, in, active);
+    while (*status == PTX_OK && ++done < count && (++in)->plain);
+    return done;
+}
+
 /* Compiled with and without observers. */
 static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed) {
     const ptx_instr *code = warp->worker->kernel->code;
     const uint32_t *predicates = warp->predicates;
     ptx_status status = PTX_OK;
-    uint32_t left = PTX_QUANTUM;
-    warp->stalled = warp->moved = false;
+    const uint32_t quantum = warp->left ? warp->left : PTX_QUANTUM;
+    uint32_t left = quantum;
+    warp->stalled = false;
+    warp->moved = warp->moved && warp->left;
+    warp->left = 0;
     while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
         /* the stretch up to the next control instruction, but for branches that all take or none, or meeting
            point */
@@ -336,8 +349,21 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         uint32_t mask = 0;
         bool at_control = false;
         while (left && pc != meeting) {
-            left--;
+            if (!observed && in->plain) {
+                const uint32_t end = meeting > pc && meeting - pc < left ? meeting : pc + left;
+                const uint32_t done = run_plain(warp, in, end - pc, &status);
+                in += done, pc += done, left -= done;
+                if (status == PTX_OK)
+                    continue;
+                left--, mask = active;
+                break;
+            }
             mask = active & (predicates[in->guard] ^ in->guard_flip);
+            if (in->ordered && mask && !warp->block->cluster->in_turn) {
+                status = PTX_EARLY;
+                break;
+            }
+            left--;
             if (observed)
                 ptx_hooks_issue(warp, in, mask);
             if (in->kind == PTX_BRANCH && (mask == active || mask == 0)) {
@@ -365,7 +391,9 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         if (status == PTX_APART)
             status = bring_together(warp, in, mask);
     }
-    warp->worker->steps += PTX_QUANTUM - left;
+    if (status == PTX_EARLY)
+        warp->left = left;
+    warp->worker->steps += quantum - left;
     return status;
 }
 

@@ -5,7 +5,9 @@
 #include <time.h>
 
 #include "diagnostic.h"
+#include "machine/run.h"
 #include "machine/schedule.h"
+#include "machine/turns.h"
 
 enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
@@ -139,8 +141,7 @@ static void wait_for_helpers(ptx_run *run, uint64_t *polled) {
 
 static unsigned thread_count(const ptx_run *run) {
     unsigned threads = run->config->threads < PTX_HOST_THREADS ? run->config->threads : PTX_HOST_THREADS;
-    if (run->kernel->global_atomics || run->kernel->watches_global || threads < 1)
-        return 1;
+    threads = threads < 1 ? 1 : threads;
     return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
 }
 
@@ -149,8 +150,12 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     ptx_worker *workers[PTX_HOST_THREADS] = {0};
     pthread_t threads[PTX_HOST_THREADS];
     unsigned started = 1, wanted = thread_count(run);
+    run->ordered = wanted > 1 && (run->kernel->global_atomics || run->kernel->watches_global);
+    if (run->ordered && !ptx_turns_open(run, wanted))
+        run->ordered = false, wanted = 1;
     ptx_status status = ptx_worker_open(run, true, &workers[0], error);
     if (status != PTX_OK) {
+        ptx_turns_close(run, NULL);
         ptx_worker_close(workers[0]);
         return status;
     }
@@ -172,6 +177,7 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     wait_for_helpers(run, &workers[0]->polled);
     for (unsigned i = 1; i < started; i++)
         pthread_join(threads[i], NULL);
+    ptx_turns_close(run, workers[0]);
     for (unsigned i = 0; i < PTX_HOST_THREADS; i++)
         ptx_worker_close(workers[i]);
     if (run->status != PTX_OK && error)
@@ -184,13 +190,16 @@ static bool init_locks(ptx_run *run) {
     if (pthread_condattr_init(&attributes) != 0)
         return false;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    bool good = pthread_cond_init(&run->finished, &attributes) == 0;
+    bool finished = pthread_cond_init(&run->finished, &attributes) == 0;
+    bool moved = finished && pthread_cond_init(&run->turns.moved, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
-    if (good && pthread_mutex_init(&run->lock, NULL) != 0) {
+    if (moved && pthread_mutex_init(&run->lock, NULL) == 0)
+        return true;
+    if (moved)
+        pthread_cond_destroy(&run->turns.moved);
+    if (finished)
         pthread_cond_destroy(&run->finished);
-        good = false;
-    }
-    return good;
+    return false;
 }
 
 ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_launch_config *config,
@@ -212,6 +221,7 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
         status = run_grid(&run, error);
         ptx_view_close(memory, &run.view);
     }
+    pthread_cond_destroy(&run.turns.moved);
     pthread_cond_destroy(&run.finished);
     pthread_mutex_destroy(&run.lock);
     if (stats)

@@ -60,8 +60,21 @@ void ptx_memory_destroy(ptx_memory *memory) {
     free(memory);
 }
 
+static size_t rounded_up(size_t bytes) {
+    return (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Under the lock. What is copied in first is not poisoned before: of a reduction of 16 MiB that was a seventh
+   of the time. */
+static void poison_up_to(ptx_allocation *allocation, size_t end) {
+    if (allocation->filled >= end)
+        return;
+    memset(allocation->host + allocation->filled, PTX_POISON, end - allocation->filled);
+    allocation->filled = end;
+}
+
 static ptx_allocation *new_allocation(size_t bytes) {
-    size_t rounded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    size_t rounded = rounded_up(bytes);
     ptx_allocation *allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return NULL;
@@ -70,7 +83,6 @@ static ptx_allocation *new_allocation(size_t bytes) {
         free(allocation);
         return NULL;
     }
-    memset(allocation->host, PTX_POISON, rounded);
     allocation->bytes = bytes;
     allocation->references = 1;
     return allocation;
@@ -160,17 +172,22 @@ ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *erro
     return PTX_OK;
 }
 
-/* The allocation that holds the whole range, kept alive until it is dropped under the lock. */
-static ptx_status hold(ptx_memory *memory, uint64_t address, size_t bytes, ptx_allocation **out,
+/* The allocation that holds the whole range, which is about to be written or read; kept alive until it is
+   dropped under the lock. */
+static ptx_status hold(ptx_memory *memory, uint64_t address, size_t bytes, bool writing, ptx_allocation **out,
                        ptx_error *error) {
     pthread_mutex_lock(&memory->lock);
     size_t index = find_index(memory->items, memory->count, address);
     ptx_allocation *found = index < memory->count ? memory->items[index] : NULL;
     if (found && address - found->address <= found->bytes &&
-        bytes <= found->bytes - (address - found->address))
+        bytes <= found->bytes - (address - found->address)) {
+        size_t begin = address - found->address, end = begin + bytes;
         found->references++;
-    else
+        poison_up_to(found, writing ? begin : end);
+        found->filled = end > found->filled ? end : found->filled;
+    } else {
         found = NULL;
+    }
     pthread_mutex_unlock(&memory->lock);
     *out = found;
     if (found)
@@ -193,7 +210,7 @@ ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, s
     ptx_allocation *allocation;
     if (bytes == 0)
         return PTX_OK;
-    ptx_status status = hold(memory, to, bytes, &allocation, error);
+    ptx_status status = hold(memory, to, bytes, true, &allocation, error);
     if (status != PTX_OK)
         return status;
     memcpy(allocation->host + (to - allocation->address), from, bytes);
@@ -205,7 +222,7 @@ ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t b
     ptx_allocation *allocation;
     if (bytes == 0)
         return PTX_OK;
-    ptx_status status = hold(memory, from, bytes, &allocation, error);
+    ptx_status status = hold(memory, from, bytes, false, &allocation, error);
     if (status != PTX_OK)
         return status;
     memcpy(to, allocation->host + (from - allocation->address), bytes);
@@ -229,6 +246,7 @@ ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error) {
         for (size_t i = 0; i < memory->count; i++) {
             view->items[i] = memory->items[i];
             view->items[i]->references++;
+            poison_up_to(view->items[i], rounded_up(view->items[i]->bytes));
         }
     } else {
         view->count = 0;

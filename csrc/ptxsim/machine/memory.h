@@ -11,6 +11,7 @@ typedef struct ptx_allocation {
     uint64_t address;
     size_t bytes;
     uint8_t *host;
+    size_t filled;       /* bytes that were written or poisoned; the rest is poisoned when it may be seen */
     unsigned references; /* the memory's own and one for each launch that may still use it */
 } ptx_allocation;
 

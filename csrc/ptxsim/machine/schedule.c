@@ -3,16 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "diagnostic.h"
 #include "machine/async.h"
 #include "machine/executor.h"
 #include "machine/hooks.h"
 #include "machine/lanes.h"
+#include "machine/run.h"
+#include "machine/turns.h"
 
 enum {
-    POLL_NANOSECONDS = 10 * 1000 * 1000,
     MAX_RESIDENT = 2112, /* blocks at once: 16 on each of the 132 multiprocessors of an H200 */
     PATIENCE = 4,        /* turns without change before another cluster is started */
     /* Every so many turns without change the registers of the warps that wait are compared with what they
@@ -23,46 +23,7 @@ enum {
         1 << 26 /* looks without change that are a deadlock even if registers, such as a count, change */
 };
 
-/* ---- errors ---- */
-
-void ptx_run_fail(ptx_run *run, uint64_t cluster, const ptx_error *error) {
-    pthread_mutex_lock(&run->lock);
-    uint64_t lowest = atomic_load(&run->failed_cluster);
-    bool whole = cluster == UINT64_MAX;
-    if (run->status == PTX_OK || (!whole && cluster < lowest)) {
-        run->status = error->status;
-        run->error = *error;
-    }
-    if (!whole && cluster < lowest)
-        atomic_store(&run->failed_cluster, cluster);
-    if (whole)
-        atomic_store(&run->stop, true);
-    pthread_mutex_unlock(&run->lock);
-}
-
-/* ---- budget and interrupts ---- */
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-bool ptx_run_interrupted(ptx_run *run, uint64_t *polled) {
-    const ptx_launch_config *config = run->config;
-    if (!config->interrupted)
-        return false;
-    uint64_t time = now();
-    if (time - *polled < POLL_NANOSECONDS)
-        return false;
-    *polled = time;
-    if (!config->interrupted(config->interrupted_arg))
-        return false;
-    ptx_error error;
-    ptx_fail(&error, PTX_ERR_INTERRUPTED, "kernel %s was interrupted", run->kernel->name);
-    ptx_run_fail(run, UINT64_MAX, &error);
-    return true;
-}
+/* ---- budget ---- */
 
 /* Reports the steps taken and says whether this worker may go on with a cluster. */
 static bool checkpoint(ptx_worker *worker, const ptx_cluster *cluster) {
@@ -200,9 +161,10 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->arrived = warp->passing = 0;
     warp->alone = false;
     warp->depth = 0;
+    warp->left = 0;
     memset(warp->polls, 0, sizeof warp->polls);
     warp->digest = 0;
-    memset(warp->registers, PTX_POISON, kernel->register_bytes);
+    memset(warp->registers, PTX_POISON, kernel->poisoned_bytes);
     memset(warp->predicates + PTX_PRED_FIRST, PTX_POISON,
            (kernel->predicate_count - PTX_PRED_FIRST) * sizeof *warp->predicates);
     for (size_t k = 0; k < kernel->constant_count; k++) {
@@ -222,10 +184,13 @@ static void start_block(ptx_worker *worker, ptx_block *block) {
         ptx_hooks_block(block, true);
 }
 
-static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t index) {
+static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t index, bool in_turn) {
     const ptx_run *run = worker->run;
     const uint32_t *size = run->cluster, *count = run->clusters;
     cluster->index = index;
+    cluster->in_turn = in_turn;
+    cluster->turns = 0;
+    cluster->block = cluster->warp = 0;
     /* The last one first: blocks have no order, and a kernel that relies on one, such as a pass that writes
        in place what other blocks have yet to read, shall be wrong here too. Atomics keep the order of the
        block numbers, which people expect of the values they return. */
@@ -249,6 +214,7 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
 /* What one turn of the clusters under way came to. */
 typedef struct turn_state {
     bool progress, stopped;
+    bool early;     /* a cluster came to an access before it is its turn */
     uint64_t polls; /* warps that found nothing changed */
     bool compare;   /* whether their registers are looked at, and found to have changed */
     bool changed;
@@ -278,13 +244,13 @@ static void account(ptx_warp *warp, turn_state *turn) {
     warp->digest = now_seen;
 }
 
-/* A quantum for each warp of the cluster that can use it. */
+/* A quantum for each warp of the cluster that can use it, from the one on that came early to an access. */
 static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, turn_state *turn) {
     bool ready = false;
-    for (unsigned b = 0; b < worker->run->cluster_blocks; b++) {
-        ptx_block *block = cluster->blocks[b];
-        for (unsigned i = 0; i < worker->warp_count; i++) {
-            ptx_warp *warp = &block->warps[i];
+    for (; cluster->block < worker->run->cluster_blocks; cluster->block++, cluster->warp = 0) {
+        ptx_block *block = cluster->blocks[cluster->block];
+        for (; cluster->warp < worker->warp_count; cluster->warp++) {
+            ptx_warp *warp = &block->warps[cluster->warp];
             if (warp->state != PTX_WARP_READY)
                 continue;
             ready = true;
@@ -298,6 +264,7 @@ static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, turn_sta
             }
         }
     }
+    cluster->block = cluster->warp = 0;
     if (cluster->copy_count) {
         turn->progress = true;
         return ptx_copies_finish(cluster);
@@ -305,12 +272,29 @@ static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, turn_sta
     return ready ? PTX_OK : ptx_deadlock(cluster);
 }
 
+/* The same, but for turns that a cluster has had ahead of those it runs among now. */
+static ptx_status give_turn(ptx_worker *worker, ptx_cluster *cluster, turn_state *turn) {
+    if (!cluster->in_turn || !cluster->turns) {
+        ptx_status status = run_cluster(worker, cluster, turn);
+        cluster->turns += !cluster->in_turn && status == PTX_OK;
+        return status;
+    }
+    cluster->turns--;
+    turn->progress = true;
+    return PTX_OK;
+}
+
 /* A turn for every cluster under way; those that are done become idle. */
 static void run_turn(ptx_worker *worker, turn_state *turn) {
     ptx_cluster **link = &worker->running;
     while (*link && !turn->stopped) {
         ptx_cluster *cluster = *link;
-        if (run_cluster(worker, cluster, turn) != PTX_OK) {
+        ptx_status status = give_turn(worker, cluster, turn);
+        if (status == PTX_EARLY) {
+            turn->early = turn->progress = true;
+            return;
+        }
+        if (status != PTX_OK) {
             ptx_run_fail(worker->run, cluster->index, &worker->error);
             turn->stopped = true;
         }
@@ -328,13 +312,17 @@ static void run_turn(ptx_worker *worker, turn_state *turn) {
 
 static ptx_status open_cluster(ptx_worker *worker, ptx_error *error);
 
-/* Takes the next cluster of the grid, if there is one. */
-static ptx_status take_cluster(ptx_worker *worker, bool *more) {
-    ptx_run *run = worker->run;
-    uint64_t index = atomic_fetch_add(&run->next_cluster, 1);
-    *more = index < run->cluster_count && index <= atomic_load(&run->failed_cluster);
-    if (!*more)
-        return PTX_OK;
+/* Puts a cluster at the end, so that the ones that wait for it see what it did in the same turn. */
+static void link_cluster(ptx_worker *worker, ptx_cluster *cluster) {
+    ptx_cluster **link = &worker->running;
+    while (*link)
+        link = &(*link)->next;
+    *link = cluster;
+    cluster->next = NULL;
+    worker->resident += worker->run->cluster_blocks;
+}
+
+static ptx_status begin_cluster(ptx_worker *worker, uint64_t index, bool in_turn) {
     if (!worker->idle) {
         ptx_status status = open_cluster(worker, &worker->error);
         if (status != PTX_OK)
@@ -342,49 +330,107 @@ static ptx_status take_cluster(ptx_worker *worker, bool *more) {
     }
     ptx_cluster *cluster = worker->idle;
     worker->idle = cluster->next;
-    start_cluster(worker, cluster, index);
-    /* to the end, so that the ones that wait for it see what it did in the same turn */
-    ptx_cluster **link = &worker->running;
-    while (*link)
-        link = &(*link)->next;
-    *link = cluster;
-    cluster->next = NULL;
-    worker->resident += run->cluster_blocks;
+    start_cluster(worker, cluster, index, in_turn);
+    link_cluster(worker, cluster);
     return PTX_OK;
+}
+
+/* Goes on in its turn with a cluster that another worker may have begun. */
+static void go_on_with(ptx_worker *worker, ptx_cluster *cluster) {
+    for (unsigned b = 0; b < worker->run->cluster_blocks; b++) {
+        ptx_block *block = cluster->blocks[b];
+        block->worker = worker;
+        for (unsigned i = 0; i < worker->warp_count; i++)
+            block->warps[i].worker = worker;
+    }
+    cluster->in_turn = true;
+    link_cluster(worker, cluster);
+}
+
+/* Takes the next cluster of the grid, if there is one. */
+static ptx_status take_cluster(ptx_worker *worker, ptx_taken *taken) {
+    ptx_run *run = worker->run;
+    uint64_t index = 0;
+    ptx_cluster *begun = NULL;
+    bool in_turn = true;
+    if (!run->ordered) {
+        index = atomic_fetch_add(&run->next_cluster, 1);
+        bool more = index < run->cluster_count && index <= atomic_load(&run->failed_cluster);
+        *taken = more ? PTX_TAKEN_INDEX : PTX_TAKEN_NONE;
+    } else if (worker->running) {
+        *taken = ptx_turns_adopt(worker, &index, &begun);
+    } else {
+        *taken = ptx_turns_take(worker, &index, &in_turn);
+    }
+    if (*taken == PTX_TAKEN_BEGUN)
+        go_on_with(worker, begun);
+    return *taken == PTX_TAKEN_INDEX ? begin_cluster(worker, index, in_turn) : PTX_OK;
 }
 
 /* Where all clusters under way wait for others, further ones may be what they wait for: as many again are
    started, as far as a device would have room for them. */
-static ptx_status take_clusters(ptx_worker *worker, bool *more) {
+static ptx_status take_clusters(ptx_worker *worker, ptx_taken *last) {
     const ptx_run *run = worker->run;
     unsigned wanted = worker->resident ? worker->resident : 1;
     ptx_status status = PTX_OK;
-    for (unsigned taken = 0; taken < wanted && *more && status == PTX_OK; taken += run->cluster_blocks) {
+    for (unsigned taken = 0; taken < wanted && status == PTX_OK; taken += run->cluster_blocks) {
         if (worker->resident && worker->resident + run->cluster_blocks > MAX_RESIDENT)
             break;
-        status = take_cluster(worker, more);
+        status = take_cluster(worker, last);
+        if (*last == PTX_TAKEN_NONE || *last == PTX_TAKEN_FAILED)
+            break;
     }
     return status;
+}
+
+/* A cluster that runs ahead and can't go on by itself waits for its turn, with others that do, if that has
+   not come yet. */
+static void reach_turn(ptx_worker *worker) {
+    ptx_cluster *cluster = worker->running;
+    worker->running = NULL;
+    worker->resident = 0;
+    if (!ptx_turns_reach(worker, cluster))
+        return;
+    cluster->turns = 0;
+    go_on_with(worker, cluster);
+}
+
+static void pass_turn(ptx_worker *worker, const ptx_cluster *ended) {
+    ptx_cluster *next = ptx_turns_end(worker, ended);
+    if (!next)
+        return;
+    next->turns = 0;
+    go_on_with(worker, next);
 }
 
 void ptx_worker_run(ptx_worker *worker) {
     ptx_run *run = worker->run;
     uint64_t idle_turns = 0, polls = 0;
-    bool more = true, others_may_help = run->kernel->global_atomics || run->kernel->watches_global;
+    bool others_may_help = run->kernel->global_atomics || run->kernel->watches_global;
+    ptx_taken last = PTX_TAKEN_INDEX;
     turn_state turn = {0};
     ptx_environment_enter(&worker->environment);
     while (!turn.stopped && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
-        if (!worker->running || (idle_turns == PATIENCE && others_may_help)) {
-            ptx_status status = take_clusters(worker, &more);
+        const bool stuck = idle_turns == PATIENCE && others_may_help;
+        if (worker->running && !worker->running->in_turn && (turn.early || stuck))
+            reach_turn(worker);
+        if (!worker->running || stuck) {
+            const unsigned before = worker->resident;
+            ptx_status status = take_clusters(worker, &last);
             if (status != PTX_OK) {
                 ptx_run_fail(run, UINT64_MAX, &worker->error);
                 break;
             }
+            if (worker->resident > before || last == PTX_TAKEN_ENDED)
+                idle_turns = 0;
         }
-        if (!worker->running)
+        if (!worker->running || last == PTX_TAKEN_FAILED)
             break;
         turn = (turn_state){.compare = idle_turns && idle_turns % COMPARE_TURNS == 0};
+        const ptx_cluster *first = worker->running;
         run_turn(worker, &turn);
+        if (run->ordered && !worker->running && !turn.stopped)
+            pass_turn(worker, first);
         idle_turns = turn.progress ? 0 : idle_turns + 1;
         polls = turn.progress ? 0 : polls + turn.polls;
         worker->giving_up = polls > 0 && ((turn.compare && !turn.changed) || polls > MAX_POLLS);
@@ -454,6 +500,7 @@ static ptx_block *open_block(ptx_worker *worker, ptx_cluster *cluster, uint32_t 
         close_block(block);
         return NULL;
     }
+    memset(block->registers, PTX_POISON, register_stride * worker->warp_count);
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
         block->warps[i].state = PTX_WARP_DONE;
     for (unsigned i = 0; i < worker->warp_count; i++)
@@ -491,7 +538,7 @@ ptx_status ptx_worker_open(ptx_run *run, bool caller, ptx_worker **out, ptx_erro
     worker->kernel = kernel;
     worker->view = &run->view;
     worker->caller = caller;
-    worker->polled = now();
+    worker->polled = ptx_now();
     worker->warp_count = (run->block_threads + PTX_LANES - 1) / PTX_LANES;
     worker->params = (ptx_window){.bytes = kernel->param_bytes, .host = allocate(kernel->param_bytes)};
     if (!worker->params.host)

@@ -11,11 +11,4 @@ void ptx_worker_close(ptx_worker *worker);
 /* Takes clusters until there are none left or the run is to stop. Errors end up in the run. */
 void ptx_worker_run(ptx_worker *worker);
 
-/* Asks the caller's callback whether to stop, at most every 10 ms; records it in the run. */
-bool ptx_run_interrupted(ptx_run *run, uint64_t *polled);
-
-/* Records the error of a cluster (UINT64_MAX: of the launch as a whole). Of several that of the lowest one
-   stays, which is the one that a single thread would have met. */
-void ptx_run_fail(ptx_run *run, uint64_t cluster, const ptx_error *error);
-
 #endif

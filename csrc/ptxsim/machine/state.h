@@ -20,6 +20,9 @@ typedef struct ptx_cluster ptx_cluster;
 /* What a handler returns where lanes that it needs are elsewhere, before it is sure that they won't come. */
 #define PTX_APART ((ptx_status)0x101)
 
+/* What a warp returns that has come to an access for which it is not its cluster's turn. */
+#define PTX_EARLY ((ptx_status)0x102)
+
 /* Lanes that wait for others: they go on at `pc` until they reach `meeting`. */
 typedef struct ptx_stack_entry {
     uint32_t pc, meeting, mask;
@@ -68,7 +71,8 @@ typedef struct ptx_warp {
     bool moved;   /* in this turn it found something new */
     bool stalled; /* its last turn ended because it found nothing new */
     uint64_t digest;
-    bool alone; /* lanes that an instruction misses will not come */
+    uint32_t left; /* steps of its quantum, when it came early to an access */
+    bool alone;    /* lanes that an instruction misses will not come */
     uint32_t depth;
     ptx_stack_entry stack[PTX_STACK];
 } ptx_warp;
@@ -78,6 +82,7 @@ typedef struct ptx_window {
     uint64_t address;
     uint64_t bytes;
     uint8_t *host;
+    uint64_t last; /* the offset of the access before, where lanes follow each other */
 } ptx_window;
 
 /* An observer and its state for a block's place, which holds one block at a time; see hooks.h. */
@@ -116,6 +121,9 @@ typedef struct ptx_copy {
 struct ptx_cluster {
     ptx_cluster *next;
     uint64_t index;       /* in the order in which clusters begin */
+    bool in_turn;         /* it may do what others can see; see turns.h */
+    uint64_t turns;       /* that it has had before it was its turn */
+    unsigned block, warp; /* where its turn under way goes on */
     unsigned live_blocks; /* blocks, and threads, that have not exited */
     uint32_t live_threads, arrived_threads;
     ptx_copy *copies;
@@ -140,6 +148,17 @@ struct ptx_worker {
     ptx_error error;
 };
 
+/* The turns of clusters, under the run's lock; see turns.h. */
+typedef struct ptx_turns {
+    struct ptx_ahead *ahead;
+    size_t length;          /* of `ahead`: as many clusters may have begun and not come to their turn */
+    uint64_t next, current; /* the next one to begin, the next one whose turn it is when it is not taken */
+    bool taken;
+    bool adopting;    /* who has the turn waits for the next cluster */
+    unsigned crowded; /* workers that wait for room */
+    pthread_cond_t moved;
+} ptx_turns;
+
 /* One launch, shared by its workers. */
 struct ptx_run {
     const ptx_kernel *kernel;
@@ -158,6 +177,8 @@ struct ptx_run {
     _Atomic bool stop;               /* budget or interrupt: nobody goes on */
     pthread_mutex_t lock;            /* guards what follows */
     pthread_cond_t finished;
+    ptx_turns turns;
+    bool ordered;     /* by it: blocks may watch each other, and there are several threads */
     unsigned running; /* helper threads still at work */
     ptx_status status;
     ptx_error error;

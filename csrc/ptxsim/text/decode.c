@@ -67,15 +67,16 @@ static uint32_t *new_words(ptx_kernel *kernel, size_t count) {
 
 static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
     ptx_kernel *kernel = p->kernel;
-    const uint32_t count = in->operand_count, wide_words = (count + 31) / 32;
+    const uint32_t count = in->operand_count, trait_words = (count + 7) / 8;
     if (!ptx_reserve(&kernel->code, &kernel->code_capacity, kernel->count, sizeof *kernel->code) ||
         !ptx_reserve(&kernel->source, &kernel->source_capacity, kernel->count, sizeof *kernel->source) ||
-        !(in->op = new_words(kernel, count + wide_words)))
+        !(in->op = new_words(kernel, count + trait_words)))
         return ptx_out_of_memory(p);
-    memset(in->op + count, 0, wide_words * sizeof *in->op);
+    memset(in->op + count, 0, trait_words * sizeof *in->op);
     for (uint32_t k = 0; k < count; k++) {
         in->op[k] = p->slots[k].op;
-        in->op[count + k / 32] |= (uint32_t)p->slots[k].wide << k % 32;
+        const uint32_t traits = (uint32_t)p->slots[k].role << 1 | p->slots[k].wide;
+        in->op[count + k / 8] |= traits << k % 8 * PTX_TRAIT_BITS;
     }
     kernel->source[kernel->count] = (ptx_source){.line = at->line,
                                                  .column = at->column,
@@ -89,13 +90,15 @@ static bool in_shared(const ptx_opcode_parts *parts) {
     return parts->space == PTX_SPACE_SHARED || parts->space == PTX_SPACE_CLUSTER;
 }
 
-static void note_global_access(ptx_kernel *kernel, const ptx_token *opcode, const ptx_opcode_parts *parts) {
+static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_token *opcode,
+                               const ptx_opcode_parts *parts) {
     bool atomic = strncmp(opcode->start, "atom.", 5) == 0 || strncmp(opcode->start, "red.", 4) == 0;
-    bool load = strncmp(opcode->start, "ld.", 3) == 0;
-    if (atomic && !in_shared(parts))
-        kernel->global_atomics = true;
-    if (load && parts->strong && !in_shared(parts))
-        kernel->watches_global = true;
+    bool load = strncmp(opcode->start, "ld.", 3) == 0, store = strncmp(opcode->start, "st.", 3) == 0;
+    if (in_shared(parts) || !(atomic || ((load || store) && parts->strong)))
+        return;
+    in->ordered = true;
+    kernel->global_atomics = kernel->global_atomics || atomic;
+    kernel->watches_global = kernel->watches_global || load;
 }
 
 bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
@@ -128,7 +131,8 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.opcode = (uint16_t)row->opcode;
             d.in.kind = (uint8_t)traits.kind;
             d.in.collective = traits.collective;
-            note_global_access(p->kernel, name, &d.parts);
+            note_global_access(p->kernel, &d.in, name, &d.parts);
+            d.in.plain = d.in.kind == PTX_RUN && !d.in.ordered && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);
         }
         if (!any || d.next_operand > closest.next_operand)

@@ -173,6 +173,7 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"volatile", .strong = true},
         {"relaxed", .strong = true},
         {"acquire", .strong = true},
+        {"release", .strong = true},
         {"L2::cache_hint", .cache_hint = true},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {

@@ -45,7 +45,7 @@ typedef struct ptx_opcode_parts {
     ptx_rounding rounding;
     ptx_effect effect;
     bool ftz, sat, aligned;
-    bool strong;     /* volatile, relaxed or acquire */
+    bool strong;     /* volatile, relaxed, acquire or release */
     bool cache_hint; /* a cache policy is the last operand */
 } ptx_opcode_parts;
 

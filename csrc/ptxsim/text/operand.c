@@ -182,6 +182,11 @@ static void set_op(ptx_decoding *d, uint32_t op, bool wide) {
     d->p->slots[d->in.operand_count++] = (ptx_slot){.op = op, .wide = wide};
 }
 
+static void set_register(ptx_decoding *d, uint32_t op, bool wide, bool written) {
+    set_op(d, op, wide);
+    d->p->slots[d->in.operand_count - 1].role = written ? PTX_ROLE_WRITTEN : PTX_ROLE_READ;
+}
+
 /* The width a letter stands for; for x and y, that of the register at hand if it is wide enough. */
 static bool width_fits(const ptx_decoding *d, char letter, unsigned bytes) {
     ptx_type destination = d->parts.type2 ? d->parts.type2 : d->parts.type;
@@ -258,7 +263,7 @@ static ptx_fit take_sink(ptx_decoding *d, char letter) {
             return PTX_FAILED;
         *sink = slot + 1;
     }
-    set_op(d, *sink - 1, wide);
+    set_register(d, *sink - 1, wide, true);
     return PTX_FITS;
 }
 
@@ -276,7 +281,7 @@ static ptx_fit take_destination(ptx_decoding *d, char letter, const ptx_token *n
         return ptx_misfit(d, name, letter_wants(letter));
     if (!register_slot(d->p, r, number, &op))
         return PTX_FAILED;
-    set_op(d, op, ptx_type_bytes(r->type) == 8);
+    set_register(d, op, ptx_type_bytes(r->type) == 8, true);
     return PTX_FITS;
 }
 
@@ -330,7 +335,7 @@ static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *
             return ptx_misfit(d, name, letter_wants(letter));
         if (!register_slot(d->p, r, number, &op))
             return PTX_FAILED;
-        set_op(d, op, ptx_type_bytes(r->type) == 8);
+        set_register(d, op, ptx_type_bytes(r->type) == 8, false);
         return PTX_FITS;
     }
     if (find_special(name, &which)) {
@@ -460,7 +465,7 @@ static ptx_fit take_further_address(ptx_decoding *d, const ptx_operand *operand)
     else if (r->type == PTX_TYPE_PRED || ptx_type_bytes(r->type) < 4)
         return ptx_misfit(d, &operand->token, "expected a 32- or 64-bit register as the address");
     else if (register_slot(d->p, r, number, &op))
-        set_op(d, op, ptx_type_bytes(r->type) == 8);
+        set_register(d, op, ptx_type_bytes(r->type) == 8, false);
     else
         return PTX_FAILED;
     return fits == PTX_FITS ? take_constant(d, PTX_CONSTANT_VALUE, operand->value, 8) : fits;
@@ -478,8 +483,8 @@ static ptx_fit take_128(ptx_decoding *d, char letter, const ptx_operand *operand
         return ptx_misfit(d, &operand->token, letter_wants(letter));
     if (!register_slot(d->p, r, number, &op))
         return PTX_FAILED;
-    set_op(d, op, true);
-    set_op(d, op + 8 * PTX_LANES, true);
+    set_register(d, op, true, letter == 'D');
+    set_register(d, op + 8 * PTX_LANES, true, letter == 'D');
     return PTX_FITS;
 }
 

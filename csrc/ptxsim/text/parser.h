@@ -44,6 +44,7 @@ typedef struct ptx_statement {
 typedef struct ptx_slot {
     uint32_t op;
     bool wide;
+    ptx_role role;
 } ptx_slot;
 
 /* A .reg declaration: one name, or `prefix<count>` for prefix0 ... Its registers get a slot at first use. */

@@ -8,6 +8,7 @@
 #include "text/cursor.h"
 #include "text/decode.h"
 #include "text/location.h"
+#include "text/registers.h"
 #include "text/variable.h"
 
 /* ---- .reg ---- */
@@ -344,6 +345,7 @@ bool ptx_parse_body(ptx_parser *p) {
     p->scope = 0;
     if (!open_scope(p, 0) || !parse_statement_list(p, 0) || !append_exit(p) || !resolve_labels(p))
         return false;
+    ptx_share_registers(p->kernel);
     join_areas(p->kernel);
     return true;
 }
