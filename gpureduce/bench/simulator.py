@@ -1,4 +1,4 @@
-"""How fast the simulator runs the rungs: ``python -m gpureduce.bench.simulator``.
+"""How fast the simulator runs the rungs, and the default: ``python -m gpureduce.bench.simulator``.
 
 Wall-clock time on the CPU. It says nothing about the speed of a GPU.
 """
@@ -12,16 +12,16 @@ import time
 
 import numpy as np
 
-from gpureduce._device.variants import Variant, variants
+from gpureduce._device.variants import AUTO, variants
 from gpureduce._reduce import functions
 
 
-def elements_per_second(variant: Variant, data: np.ndarray, repeats: int) -> float:
+def elements_per_second(variant: str, data: np.ndarray, repeats: int) -> float:
     """Return the median elements a second of one variant, end to end."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        functions.sum(data, variant=variant.name, device="sim")
+        functions.sum(data, variant=variant, device="sim")
         times.append(time.perf_counter() - start)
     return data.size / statistics.median(times)
 
@@ -38,9 +38,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     os.environ["GPUREDUCE_SIM_THREADS"] = str(options.threads)
     data = (np.random.default_rng(1).random(options.n) * 1000).astype(options.dtype)
-    for variant in (record for record in variants() if "sim" in record.backends):
-        rate = elements_per_second(variant, data, options.repeats)
-        print(f"{variant.name:13} {rate / 1e6:9.1f} million elements/s", flush=True)
+    for name in (*(record.name for record in variants() if "sim" in record.backends), AUTO):
+        rate = elements_per_second(name, data, options.repeats)
+        print(f"{name:13} {rate / 1e6:9.1f} million elements/s", flush=True)
     return 0
 
 
