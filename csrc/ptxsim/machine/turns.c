@@ -19,8 +19,9 @@ static ptx_ahead *place_of(const ptx_turns *turns, uint64_t index) {
 
 bool ptx_turns_open(ptx_run *run, unsigned threads) {
     ptx_turns *turns = &run->turns;
-    turns->length = (size_t)PTX_AHEAD * threads;
-    turns->ahead = calloc(turns->length, sizeof *turns->ahead);
+    const size_t length = (size_t)PTX_AHEAD * threads;
+    turns->ahead = calloc(length, sizeof *turns->ahead);
+    turns->length = turns->ahead != NULL ? length : 0;
     return turns->ahead != NULL;
 }
 
