@@ -238,6 +238,167 @@ static void test_memory_functions(void) {
     ptx_memory_destroy(memory);
 }
 
+/* ---- how the lanes' addresses lie ---- */
+
+enum { PATTERNS = 14, DATA = 1024 }; /* the data begin at this byte */
+
+/* The place of a lane, in elements: one, neighbours, rows of 8 or 16 lanes of either kind, with one lane out
+   of the row, and no order at all. */
+static uint32_t place_in(unsigned pattern, unsigned lane) {
+    const uint32_t row = lane / 8, half = lane / 16, in_row = lane % 8, in_half = lane % 16;
+    const uint32_t places[PATTERNS] = {9,
+                                       lane + 3,
+                                       row * 5 + 1,
+                                       row * 11 + in_row,
+                                       half * 20 + 2,
+                                       half * 40 + in_half,
+                                       in_row,
+                                       in_half + 4,
+                                       31 - lane,
+                                       2 * lane,
+                                       lane == 13 ? 40 : 9,
+                                       lane == 22 ? 50 : lane,
+                                       row * 8 + (in_row ^ 1),
+                                       (lane * 2654435761u >> 8) % 60};
+    return places[pattern];
+}
+
+static uint32_t data_at(uint32_t byte) {
+    return byte * 2654435761u >> 24;
+}
+
+static uint32_t word_at(uint32_t byte) {
+    return data_at(byte) | data_at(byte + 1) << 8 | data_at(byte + 2) << 16 | data_at(byte + 3) << 24;
+}
+
+static void lay_out(unsigned pattern, unsigned bytes) {
+    for (unsigned i = 0; i < 32; i++)
+        in_words[i] = place_in(pattern, i) * bytes;
+    for (unsigned i = DATA; i < sizeof in_words; i += 4)
+        in_words[i / 4] = word_at(i);
+}
+
+/* %r1: a lane's offset; %p1: whether it is one of those that `n` names. */
+#define LANES                                                                                                \
+    "mad.wide.u32 %rd1, %r31, 4, %rd30; ld.global.u32 %r1, [%rd1]; cvt.u32.u64 %r2, %rd29;\n"                \
+    "shr.u32 %r2, %r2, %r31; and.b32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; mov.u32 %r4, 0;\n"                \
+    "cvt.u64.u32 %rd2, %r1; add.u64 %rd2, %rd2, %rd30; mov.u32 %r3, 7; mov.u32 %r5, 0; mov.u32 %r6, 0;\n"
+/* All data into shared memory, a word of every 32 for each lane. */
+#define COPY                                                                                                 \
+    ".shared .align 16 .b8 s[3072]; mov.u32 %r8, s; mad.lo.u32 %r9, %r31, 4, %r8; mov.u32 %r10, 0;\n"        \
+    "h: ld.global.u32 %r11, [%rd1+1024]; st.shared.u32 [%r9], %r11; add.u64 %rd1, %rd1, 128;\n"              \
+    "add.u32 %r9, %r9, 128; add.u32 %r10, %r10, 1; setp.lt.u32 %p2, %r10, 24; @%p2 bra h; add.u32 %r8, "     \
+    "%r8, "                                                                                                  \
+    "%r1;\nbar.warp.sync -1;\n"
+
+static const uint32_t masks[] = {UINT32_MAX, 0x7fffffff, 0xffff0000, 0x00ff00ff,
+                                 0x55555555, 0x80000001, 0x1f};
+
+static void test_patterns_of_loads(void) {
+    static const struct {
+        const char *load;
+        unsigned bytes;
+    } loads[] = {
+        {"u32 %%r3", 4}, {"u8 %%r3", 1}, {"v2.u32 {%%r3, %%r4}", 8}, {"v4.u32 {%%r3, %%r4, %%r5, %%r6}", 16}};
+    char text[2000], load[100];
+    for (unsigned k = 0; k < 4 * 3 * PATTERNS; k++) {
+        const unsigned pattern = k % PATTERNS, which = k / PATTERNS % 4, space = k / PATTERNS / 4;
+        static const char *const places[] = {"ld.global.%s, [%%rd2+1024];", "ld.%s, [%%rd2+1024];",
+                                             "ld.shared.%s, [%%r8];"};
+        const unsigned bytes = loads[which].bytes;
+        snprintf(load, sizeof load, places[space], "LOAD");
+        char *at = strstr(load, "LOAD");
+        char vector[64], after[100];
+        snprintf(vector, sizeof vector, loads[which].load, 0);
+        snprintf(after, sizeof after, "%s", at + 4);
+        *at = 0;
+        snprintf(text, sizeof text,
+                 "%s%s@%%p1 %s%s%s\nxor.b32 %%r3, %%r3, %%r4; xor.b32 %%r3, %%r3, %%r5;\n"
+                 "xor.b32 %%r3, %%r3, %%r6; st.global.u32 [%%rd28], %%r3;",
+                 LANES, space == 2 ? COPY : "", load, vector, after);
+        lay_out(pattern, bytes);
+        for (unsigned m = 0; m < sizeof masks / sizeof masks[0]; m++) {
+            expect_run(text, 32, masks[m], out_words, 128);
+            for (unsigned i = 0; i < 32; i++) {
+                const uint32_t byte = DATA + in_words[i];
+                uint32_t want = bytes == 1 ? data_at(byte) : 0;
+                for (unsigned e = 0; e < bytes / 4; e++)
+                    want ^= word_at(byte + 4 * e);
+                CHECK_EQUAL_AS(out_words[i], masks[m] >> i & 1 ? want : 7, vector);
+            }
+        }
+    }
+}
+
+/* Of several lanes at one place the last one's value stays. */
+static void test_patterns_of_stores(void) {
+    static const char *const stores[] = {
+        "add.u64 %rd2, %rd2, %rd31; sub.u64 %rd2, %rd2, %rd30; @%p1 st.global.u32 [%rd2], %r31;",
+        ".shared .align 16 .b8 s[4096]; mov.u32 %r8, s; add.u32 %r8, %r8, %r1; @%p1 st.shared.u32 [%r8], "
+        "%r31;\n"
+        "bar.warp.sync -1; mad.lo.u32 %r9, %r31, 4, s; mov.u32 %r10, 0; h: ld.shared.u32 %r11, [%r9];\n"
+        "st.global.u32 [%rd28], %r11; add.u64 %rd28, %rd28, 128; add.u32 %r9, %r9, 128; add.u32 %r10, %r10, "
+        "1;\n"
+        "setp.lt.u32 %p2, %r10, 3; @%p2 bra h;"};
+    char text[2000];
+    for (unsigned k = 0; k < 2 * PATTERNS; k++) {
+        snprintf(text, sizeof text, "%s%s", LANES, stores[k / PATTERNS]);
+        lay_out(k % PATTERNS, 4);
+        for (unsigned m = 0; m < sizeof masks / sizeof masks[0]; m++) {
+            uint32_t want[96];
+            memset(want, 0xff, sizeof want);
+            for (unsigned i = 0; i < 32; i++)
+                if (masks[m] >> i & 1)
+                    want[in_words[i] / 4] = i;
+            expect_run(text, 32, masks[m], out_words, sizeof want);
+            CHECK(memcmp(out_words, want, sizeof want) == 0);
+        }
+    }
+}
+
+/* One lane's address is wrong, by a little or a lot: it is named, if it is active. */
+static void test_patterns_of_faults(void) {
+    static const struct {
+        const char *access;
+        uint32_t offset; /* from the lane's place, or there is nothing */
+        ptx_status status;
+    } wrong[] = {{"ld.global.u32 %r3, [%rd2+1024]", 2, PTX_ERR_ALIGNMENT},
+                 {"ld.global.u32 %r3, [%rd2+1024]", 3072, PTX_ERR_ADDRESS},
+                 {"st.global.u32 [%rd2+1024], %r3", 0xfffffff0, PTX_ERR_ADDRESS},
+                 {"ld.shared.u32 %r3, [%r8]", 1, PTX_ERR_ALIGNMENT},
+                 {"ld.shared.u32 %r3, [%r8]", 3072, PTX_ERR_ADDRESS},
+                 {"ld.shared.u32 %r3, [%r8+-4]", 0, PTX_ERR_ADDRESS},
+                 {"st.shared.u32 [%r8], %r3", 0x80000000, PTX_ERR_ADDRESS}};
+    char text[2000];
+    for (unsigned k = 0; k < 7 * 8; k++) {
+        const unsigned which = k % 7, lane = k / 7 * 37 % 32;
+        snprintf(text, sizeof text, "%s%s@%%p1 %s;", LANES, COPY, wrong[which].access);
+        lay_out(1, 4);
+        in_words[lane] = wrong[which].offset;
+        expect_run(text, 32, ~(1u << lane), NULL, 128);
+        char *kernel = sim_kernel(text);
+        sim s;
+        sim_open(&s, kernel, in_words, sizeof in_words, 128);
+        CHECK_EQUAL_AS(sim_run(&s, "k", 1, 32, UINT32_MAX, NULL), wrong[which].status, wrong[which].access);
+        CHECK_EQUAL_AS(s.error.lane, lane, wrong[which].access);
+        sim_close(&s);
+        free(kernel);
+    }
+}
+
+/* Lanes in two allocations, which is no error. */
+static void test_two_allocations(void) {
+    lay_out(1, 4);
+    memset(out_words, 0, sizeof out_words);
+    expect_run(LANES
+               "and.b32 %r4, %r31, 1; setp.eq.u32 %p3, %r4, 1; st.global.u32 [%rd28], 5; bar.warp.sync -1;\n"
+               "add.u64 %rd3, %rd30, 1024; selp.b64 %rd2, %rd28, %rd3, %p3; ld.global.u32 %r3, [%rd2];\n"
+               "st.global.u32 [%rd28], %r3;",
+               32, UINT32_MAX, out_words, 128);
+    for (unsigned i = 0; i < 32; i++)
+        CHECK_EQUAL(out_words[i], i % 2 ? 5 : word_at(DATA));
+}
+
 int main(void) {
     test_widths();
     test_lane_order();
@@ -246,5 +407,9 @@ int main(void) {
     test_faults();
     test_fault_place();
     test_memory_functions();
+    test_patterns_of_loads();
+    test_patterns_of_stores();
+    test_patterns_of_faults();
+    test_two_allocations();
     return finish_checks("test_memory");
 }

@@ -121,23 +121,24 @@ ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned 
     return PTX_OK;
 }
 
-static inline u64 address_of(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
-    const void *lanes = ptx_base_lanes(w, in);
-    return in->address == PTX_ADDRESS_64 ? ((const ptx_u64 *)lanes)[lane] + (u64)in->imm
-                                         : ((const ptx_u32 *)lanes)[lane] + (u32)in->imm;
+static inline u64 address_in(const void *lanes, unsigned lane, bool wide, u64 imm) {
+    return wide ? ((const ptx_u64 *)lanes)[lane] + imm : (u32)(((const ptx_u32 *)lanes)[lane] + (u32)imm);
 }
 
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
                               ptx_places *at) {
-    const ptx_window *window = first_window(w, in, in->space);
+    const ptx_window window = *first_window(w, in, in->space);
+    const void *lanes = ptx_base_lanes(w, in);
+    const bool wide = in->address == PTX_ADDRESS_64;
+    const u64 imm = (u64)in->imm;
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        const u64 address = address_of(w, in, i);
-        if (address & (size - 1) || !inside(window, address, size))
+        const u64 address = address_in(lanes, i, wide, imm);
+        if (address & (size - 1) || !inside(&window, address, size))
             status = ptx_locate(w, in, i, in->space, address, size, size, &at->lane[i]);
         else
-            at->lane[i] = window->host + (address - window->address);
+            at->lane[i] = window.host + (address - window.address);
     }
     return status;
 }
@@ -249,7 +250,7 @@ ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, uns
             prefetch_next(window, at->lane[0], (u64)size * PTX_LANES);
         return PTX_OK;
     }
-    u64 address = address_of(w, in, first);
+    u64 address = address_in(ptx_base_lanes(w, in), first, in->address == PTX_ADDRESS_64, (u64)in->imm);
     if (together && global && !inside(window, address, size) && renew(w->worker, window, address) &&
         place(w, in, window, mask, size, at))
         return PTX_OK;

@@ -353,10 +353,12 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
                 const uint32_t end = meeting > pc && meeting - pc < left ? meeting : pc + left;
                 const uint32_t done = run_plain(warp, in, end - pc, &status);
                 in += done, pc += done, left -= done;
-                if (status == PTX_OK)
+                if (status != PTX_OK) {
+                    left--, mask = active;
+                    break;
+                }
+                if (pc == end)
                     continue;
-                left--, mask = active;
-                break;
             }
             mask = active & (predicates[in->guard] ^ in->guard_flip);
             if (in->ordered && mask && !warp->block->cluster->in_turn) {

@@ -49,12 +49,12 @@ static bool checkpoint(ptx_worker *worker, const ptx_cluster *cluster) {
 
 static void fill(ptx_warp *warp, const ptx_constant *c, uint64_t value) {
     uint8_t *slot = warp->registers + warp->worker->kernel->register_bytes + c->offset;
-    for (unsigned i = 0; i < PTX_LANES; i++) {
-        if (c->bytes == 8)
+    if (c->bytes == 8)
+        for (unsigned i = 0; i < PTX_LANES; i++)
             ((ptx_u64 *)(void *)slot)[i] = value;
-        else
+    else
+        for (unsigned i = 0; i < PTX_LANES; i++)
             ((ptx_u32 *)(void *)slot)[i] = (uint32_t)value;
-    }
 }
 
 /* Those of which each block of the grid has its own. */
