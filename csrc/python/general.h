@@ -3,6 +3,10 @@
 #define GR_PYTHON_GENERAL_H
 
 #include "python/state.h"
+#include "reduce/ops.h"
+
+/* The operator of a name; -1 with an exception set. */
+int py_find_op(PyObject *name, gr_op *out);
 
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* Whole arrays without options, with as little as possible before the launch. */
