@@ -27,6 +27,13 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     return 0;
 }
 
+int py_find_op(PyObject *name, gr_op *out) {
+    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (text != NULL && gr_op_find(text, out))
+        return 0;
+    return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_ValueError, "op: unknown operator %R", name);
+}
+
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
     py_work work;
     py_begin(&work);

@@ -3,6 +3,7 @@
 #define GR_PYTHON_ARGS_H
 
 #include "python/state.h"
+#include "reduce/reduce.h"
 
 /* The text of a str, or NULL with an exception set. One that holds a NUL is no name of ours and must not pass
    for what stands before the NUL. */
@@ -10,6 +11,9 @@ const char *py_text_argument(PyObject *value, const char *name);
 /* None is 0; anything else is an integer (operator.index, so NumPy integers too, but no bool). An integer
    past 64 bits is clamped: every check of the value refuses it anyway, naming what is valid. */
 int py_size_argument(PyObject *value, const char *name, int64_t *out);
+
+/* The operator of a name. -1 with an exception set. */
+int py_find_op(PyObject *name, gr_op *out);
 
 /* The device of a kind (the module's constants CUDA and SIM) and index, opened if need be. -1 with an
    exception set. */

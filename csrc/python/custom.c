@@ -1,4 +1,4 @@
-#include "python/custom.h"
+#include "python/methods.h"
 
 #include <string.h>
 

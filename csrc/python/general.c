@@ -1,4 +1,4 @@
-#include "python/general.h"
+#include "python/methods.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,13 +110,6 @@ static gr_status make_plan(call *self, gr_error *error) {
     self->binding.out_bytes =
         (size_t)self->reduction.plan.results * gr_reduction_result_bytes(&self->reduction);
     return status;
-}
-
-int py_find_op(PyObject *name, gr_op *out) {
-    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    if (text != NULL && gr_op_find(text, out))
-        return 0;
-    return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_ValueError, "op: unknown operator %R", name);
 }
 
 /* Of the arguments of py_general all but the last; without a device (NULL) only a plan is made. */

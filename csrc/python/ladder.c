@@ -5,6 +5,7 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/methods.h"
 
 enum { REQUIRED = 7 };
 
@@ -150,7 +151,7 @@ static PyObject *variant_tuple(const gr_variant *variant) {
         "(sssssNNNisOO(II))", variant->rung.name, variant->rung.title, variant->rung.technique,
         variant->rung.ladder, roles[variant->rung.role], coverage(variant), backends, block_sizes(variant),
         (int)gr_variant_default_block(variant), variant->rung.file,
-        gr_variant_float_atomics(variant) ? Py_True : Py_False,
+        variant->output == GR_OUTPUT_ATOMIC ? Py_True : Py_False,
         gr_variant_takes_grid(variant) ? Py_True : Py_False, (unsigned)(variant->rung.capability / 10),
         (unsigned)(variant->rung.capability % 10));
 }

@@ -1,4 +1,4 @@
-#include "python/memory.h"
+#include "python/methods.h"
 
 #include "python/args.h"
 #include "python/errors.h"

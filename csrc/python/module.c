@@ -2,16 +2,9 @@
 #include "python/state.h"
 
 #include "python/args.h"
-#include "python/custom.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/general.h"
-#include "python/intake/dlpack.h"
-#include "python/intake/exchange.h"
-#include "python/ladder.h"
-#include "python/memory.h"
-#include "python/profile.h"
-#include "python/tables.h"
+#include "python/methods.h"
 #include "reduce/custom/params.h"
 
 static py_state *state_of(PyObject *module) {

@@ -1,4 +1,4 @@
-#include "python/profile.h"
+#include "python/methods.h"
 
 #include <stdlib.h>
 #include <string.h>

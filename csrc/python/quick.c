@@ -1,8 +1,8 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/general.h"
 #include "python/intake/operand.h"
+#include "python/methods.h"
 #include "reduce/reduce.h"
 
 /* A tensor is reduced where it lies, and by nobody who asks for another device. */

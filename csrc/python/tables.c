@@ -1,4 +1,4 @@
-#include "python/tables.h"
+#include "python/methods.h"
 
 #include "python/args.h"
 #include "python/intake/dlpack_abi.h"

@@ -1,4 +1,4 @@
-#include "python/intake/dlpack.h"
+#include "python/methods.h"
 
 #include <limits.h>
 #include <stddef.h>
