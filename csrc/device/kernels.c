@@ -13,13 +13,6 @@ typedef struct gr_kernel_file {
     char *data;
 } gr_kernel_file;
 
-typedef struct gr_kernel_entry {
-    char name[GR_KERNEL_NAME_BYTES]; /* empty: nothing here */
-    gr_kernel *kernel;
-} gr_kernel_entry;
-
-enum { FIRST_ROOM = 64 };
-
 void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]) {
     char *at = name, *const end = name + GR_KERNEL_NAME_BYTES - 1;
     for (; *parts != NULL; ++parts)
@@ -41,9 +34,6 @@ void gr_kernels_unload(gr_kernels *kernels) {
         free(file->data);
         free(file);
     }
-    free(kernels->entries);
-    kernels->entries = NULL;
-    kernels->entry_count = kernels->entry_room = 0;
 }
 
 static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
@@ -93,11 +83,15 @@ static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kern
     return status == GR_OK ? kernels->backend->load(kernels->backend, &image, &file->module, error) : status;
 }
 
+/* The file, which then comes first in the list. */
 static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_module **out, gr_error *error) {
-    gr_kernel_file *file = kernels->files;
-    while (file != NULL && strcmp(file->name, id->file) != 0)
-        file = file->next;
-    if (file == NULL) {
+    gr_kernel_file **place = &kernels->files;
+    while (*place != NULL && strcmp((*place)->name, id->file) != 0)
+        place = &(*place)->next;
+    gr_kernel_file *file = *place;
+    if (file != NULL) {
+        *place = file->next;
+    } else {
         file = calloc(1, sizeof *file);
         if (file == NULL)
             return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", id->file);
@@ -108,57 +102,19 @@ static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_modul
             free(file);
             return status;
         }
-        file->next = kernels->files;
-        kernels->files = file;
     }
+    file->next = kernels->files;
+    kernels->files = file;
     *out = file->module;
-    return GR_OK;
-}
-
-/* The place of a name, which is there or empty (FNV-1a, by Fowler, Noll and Vo). The room is never full. */
-static gr_kernel_entry *place_of(const gr_kernels *kernels, const char *name) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char *c = name; *c != '\0'; ++c)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
-    size_t at = (size_t)hash & (kernels->entry_room - 1);
-    while (kernels->entries[at].name[0] != '\0' && strcmp(kernels->entries[at].name, name) != 0)
-        at = (at + 1) & (kernels->entry_room - 1);
-    return &kernels->entries[at];
-}
-
-static gr_status make_room(gr_kernels *kernels, gr_error *error) {
-    if (2 * kernels->entry_count < kernels->entry_room)
-        return GR_OK;
-    gr_kernels larger = *kernels;
-    larger.entry_room = kernels->entry_room == 0 ? FIRST_ROOM : 2 * kernels->entry_room;
-    larger.entries = calloc(larger.entry_room, sizeof *larger.entries);
-    if (larger.entries == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for the names of kernels");
-    for (size_t i = 0; i < kernels->entry_room; ++i)
-        if (kernels->entries[i].name[0] != '\0')
-            *place_of(&larger, kernels->entries[i].name) = kernels->entries[i];
-    free(kernels->entries);
-    kernels->entries = larger.entries;
-    kernels->entry_room = larger.entry_room;
     return GR_OK;
 }
 
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error) {
     gr_module *module = NULL;
     pthread_mutex_lock(&kernels->lock);
-    gr_status status = make_room(kernels, error);
-    gr_kernel_entry *entry = status == GR_OK ? place_of(kernels, id->entry) : NULL;
-    if (status == GR_OK && entry->kernel == NULL) {
-        status = find_file(kernels, id, &module, error);
-        if (status == GR_OK)
-            status = kernels->backend->find(kernels->backend, module, id->entry, &entry->kernel, error);
-        if (status == GR_OK) {
-            memcpy(entry->name, id->entry, sizeof entry->name);
-            ++kernels->entry_count;
-        }
-    }
+    gr_status status = find_file(kernels, id, &module, error);
     if (status == GR_OK)
-        *out = entry->kernel;
+        status = kernels->backend->find(kernels->backend, module, id->entry, out, error);
     pthread_mutex_unlock(&kernels->lock);
     return status;
 }

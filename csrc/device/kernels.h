@@ -8,7 +8,6 @@
 
 enum { GR_KERNEL_NAME_BYTES = 64 };
 
-/* Entries have names of their own over all files that one device loads. */
 typedef struct gr_kernel_id {
     const char *owner;               /* whose it is, for messages: a rung or an operator */
     char file[GR_KERNEL_NAME_BYTES]; /* without ending */
@@ -21,10 +20,8 @@ void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]);
 
 typedef struct gr_kernels {
     gr_backend *backend;
-    const char *folder;              /* of the compiled files */
-    struct gr_kernel_file *files;    /* those that are loaded */
-    struct gr_kernel_entry *entries; /* a table by hash, of a power of two */
-    size_t entry_count, entry_room;
+    const char *folder;           /* of the compiled files */
+    struct gr_kernel_file *files; /* those that are loaded, the one used last first */
     pthread_mutex_t lock;
 } gr_kernels;
 

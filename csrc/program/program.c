@@ -74,37 +74,28 @@ void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devp
     }
 }
 
-/* All buffers of a kind in one piece of memory. */
-static gr_status take_together(gr_device *device, const gr_program *program, gr_buffer_kind kind,
-                               gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
-    const size_t bytes = gr_program_pack(program, kind, 0, addresses);
-    if (bytes == 0)
-        return GR_OK;
-    gr_memory *memory = &rooms->held[rooms->count];
-    const gr_status status = gr_memory_take(&device->shelf, bytes, kind == GR_BUFFER_CLEAN, memory, error);
-    if (status == GR_OK) {
-        ++rooms->count;
-        gr_program_pack(program, kind, memory->address, addresses);
-    }
-    return status;
-}
-
-/* Each buffer on its own, where the backend then sees who leaves it. */
-static gr_status take_apart(gr_device *device, const gr_program *program, gr_buffer_kind kind,
-                            gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
-    gr_status status = GR_OK;
-    for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
+/* All buffers of a kind in one piece of memory; each on its own where the backend then sees who leaves it. */
+static gr_status take(gr_device *device, const gr_program *program, gr_buffer_kind kind, gr_devptr *addresses,
+                      gr_rooms *rooms, gr_error *error) {
+    const bool apart = device->backend->guards;
+    const size_t all = gr_program_pack(program, kind, 0, addresses);
+    for (size_t i = 0; i < program->buffer_count; ++i) {
         const gr_buffer *buffer = &program->buffers[i];
         if (buffer->kind != kind)
             continue;
         gr_memory *memory = &rooms->held[rooms->count];
-        status = gr_memory_take(&device->shelf, buffer->bytes, kind == GR_BUFFER_CLEAN, memory, error);
-        if (status == GR_OK) {
-            ++rooms->count;
-            addresses[i] = memory->address;
+        const gr_status status = gr_memory_take(&device->shelf, apart ? buffer->bytes : all,
+                                                kind == GR_BUFFER_CLEAN, memory, error);
+        if (status != GR_OK)
+            return status;
+        ++rooms->count;
+        addresses[i] = memory->address;
+        if (!apart) {
+            gr_program_pack(program, kind, memory->address, addresses);
+            break;
         }
     }
-    return status;
+    return GR_OK;
 }
 
 gr_status gr_rooms_take(gr_device *device, const gr_program *program, bool output, gr_devptr *addresses,
@@ -113,8 +104,7 @@ gr_status gr_rooms_take(gr_device *device, const gr_program *program, bool outpu
     gr_status status = GR_OK;
     rooms->count = 0;
     for (size_t i = 0; status == GR_OK && i < (output ? 3 : 2); ++i)
-        status = (device->backend->guards ? take_apart : take_together)(device, program, kinds[i], addresses,
-                                                                        rooms, error);
+        status = take(device, program, kinds[i], addresses, rooms, error);
     return status;
 }
 

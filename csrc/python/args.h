@@ -3,6 +3,7 @@
 #define GR_PYTHON_ARGS_H
 
 #include "python/state.h"
+#include "reduce/reduce.h"
 
 /* The text of a str, or NULL with an exception set. One that holds a NUL is no name of ours and must not pass
    for what stands before the NUL. */
@@ -11,16 +12,29 @@ const char *py_text_argument(PyObject *value, const char *name);
    past 64 bits is clamped: every check of the value refuses it anyway, naming what is valid. */
 int py_size_argument(PyObject *value, const char *name, int64_t *out);
 
+/* The operator of a name. -1 with an exception set. */
+int py_find_op(PyObject *name, gr_op *out);
+
 /* The device of a kind (the module's constants CUDA and SIM) and index, opened if need be. -1 with an
    exception set. */
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);
 int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
 
-/* For gr_interrupt: `arg` points to the saved thread state. A backend calls it on the calling thread while
-   the GIL is released. */
-bool py_signal_pending(void *arg);
+/* Work of the core, done without the GIL between py_begin and py_end. */
+typedef struct py_work {
+    gr_error error;
+    gr_interrupt interrupt; /* a signal stops the work */
+    PyThreadState *thread;  /* of the caller, for callbacks */
+} py_work;
 
-/* A new list of Python floats. */
+void py_begin(py_work *work);
+/* -1 with an exception set where the work failed. */
+int py_end(const py_state *state, py_work *work, gr_status status);
+
+/* Appends to a new list and takes the item's reference; without item, or memory, the list is no more. */
+void py_append(PyObject **list, PyObject *item);
+/* A tuple of what is in the list, whose reference it takes. NULL for NULL. */
+PyObject *py_as_tuple(PyObject *list);
 PyObject *py_list_of_doubles(const double *values, size_t count);
 
 /* How many reductions the calling thread has had done; counted by those that succeed. */

@@ -1,4 +1,4 @@
-#include "python/custom.h"
+#include "python/methods.h"
 
 #include <string.h>
 
@@ -29,13 +29,10 @@ PyObject *py_custom_load(PyObject *module, PyObject *args) {
         py_take_device(state, kind, index, &device) < 0)
         return NULL;
     gr_custom *custom = NULL;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_custom_load(device, name, ptx, (size_t)bytes, &custom, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
+    py_work work;
+    py_begin(&work);
+    if (py_end(state, &work, gr_custom_load(device, name, ptx, (size_t)bytes, &custom, &work.error)) < 0)
+        return NULL;
     PyObject *capsule = PyCapsule_New(custom, CAPSULE, capsule_free);
     if (capsule == NULL)
         gr_custom_free(custom);
@@ -56,10 +53,8 @@ typedef struct custom_call {
 } custom_call;
 
 static int take_scalar(PyObject *bytes, gr_custom_input *input) {
-    if ((size_t)PyBytes_GET_SIZE(bytes) > sizeof input->value) {
-        PyErr_SetString(PyExc_ValueError, "inputs: a scalar has at most 16 bytes");
-        return -1;
-    }
+    if ((size_t)PyBytes_GET_SIZE(bytes) > sizeof input->value)
+        return PY_REFUSE(PyExc_ValueError, "inputs: a scalar has at most 16 bytes");
     memcpy(input->value, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     return 0;
 }
@@ -74,15 +69,12 @@ static int take_array(const py_state *state, PyObject *object, size_t number, cu
     if (operand->ndim == first->ndim &&
         memcmp(operand->extent, first->extent, operand->ndim * sizeof operand->extent[0]) == 0)
         return 0;
-    PyErr_SetString(PyExc_ValueError, "inputs: expected arrays of one shape");
-    return -1;
+    return PY_REFUSE(PyExc_ValueError, "inputs: expected arrays of one shape");
 }
 
 static int take_inputs(const py_state *state, PyObject *inputs, custom_call *self) {
-    if (!PyTuple_Check(inputs) || PyTuple_GET_SIZE(inputs) > GR_MAX_INPUTS) {
-        PyErr_Format(PyExc_TypeError, "inputs: expected a tuple of at most %d", (int)GR_MAX_INPUTS);
-        return -1;
-    }
+    if (!PyTuple_Check(inputs) || PyTuple_GET_SIZE(inputs) > GR_MAX_INPUTS)
+        return PY_REFUSE(PyExc_TypeError, "inputs: expected a tuple of at most %d", (int)GR_MAX_INPUTS);
     self->request.count = (size_t)PyTuple_GET_SIZE(inputs);
     for (size_t i = 0; i < self->request.count; ++i) {
         PyObject *input = PyTuple_GET_ITEM(inputs, (Py_ssize_t)i);
@@ -93,15 +85,7 @@ static int take_inputs(const py_state *state, PyObject *inputs, custom_call *sel
     }
     if (self->arrays > 0 && (self->arrays <= 2 || self->by_position))
         return 0;
-    PyErr_Format(PyExc_ValueError, "inputs: %zu arrays", self->arrays);
-    return -1;
-}
-
-static uint64_t wanted_results(const custom_call *self) {
-    uint64_t results = 1;
-    for (size_t d = 0; d < self->operands[0].ndim; ++d)
-        results *= self->reduced[d] ? 1 : self->operands[0].extent[d];
-    return results;
+    return PY_REFUSE(PyExc_ValueError, "inputs: %zu arrays", self->arrays);
 }
 
 static int take_out(const py_state *state, PyObject *out, custom_call *self) {
@@ -110,7 +94,7 @@ static int take_out(const py_state *state, PyObject *out, custom_call *self) {
         py_operand_release(&place);
         return -1;
     }
-    bool good = py_operand_count(&place) == wanted_results(self);
+    bool good = py_operand_count(&place, NULL) == py_operand_count(&self->operands[0], self->reduced);
     self->request.result_bytes = gr_dtypes[place.dtype].item_bytes;
     if (place.owner != NULL) {
         PyArrayObject *array = (PyArrayObject *)out; /* what py_operand_take took, or would have copied */
@@ -120,22 +104,16 @@ static int take_out(const py_state *state, PyObject *out, custom_call *self) {
     } else {
         self->binding.device_out = place.source.origin;
     }
-    if (!good)
-        PyErr_SetString(PyExc_ValueError, "out: unexpected shape, or not writable in C order");
-    return good ? 0 : -1;
+    return good ? 0 : PY_REFUSE(PyExc_ValueError, "out: unexpected shape, or not writable in C order");
 }
 
 /* The layout of the arrays themselves. */
 static void describe_arrays(const custom_call *self, gr_layout *layout) {
-    const py_operand *first = &self->operands[0], *second = &self->operands[1];
-    layout->item_bytes = gr_dtypes[first->dtype].item_bytes;
     layout->has_second = self->arrays == 2;
     layout->result_bytes = self->request.result_bytes;
     layout->single_pass = self->request.count == 1;
     layout->packed = self->packed;
-    layout->origin = first->source.origin % 256;
-    memcpy(layout->stride, first->stride, sizeof layout->stride);
-    memcpy(layout->second_stride, second->stride, sizeof layout->second_stride);
+    memcpy(layout->second_stride, self->operands[1].stride, sizeof layout->second_stride);
 }
 
 /* The layout of positions: numbers in C order in the place of addresses. */
@@ -146,15 +124,16 @@ static void describe_positions(gr_layout *layout) {
         stride *= layout->extent[d] > 1 ? (int64_t)layout->extent[d] : 1;
     }
     layout->item_bytes = 1;
+    layout->origin = 0;
 }
 
 /* From positions to one array's offsets: what a plan over all of its dimensions calls `along`. */
 static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_error *error) {
     gr_general_plan plan;
-    gr_layout layout = {.ndim = operand->ndim, .item_bytes = 1, .in_order = true};
+    gr_layout layout = {.in_order = true};
+    py_operand_lay_out(operand, &layout);
+    layout.item_bytes = 1;
     memset(layout.reduced, true, sizeof layout.reduced);
-    memcpy(layout.extent, operand->extent, sizeof layout.extent);
-    memcpy(layout.stride, operand->stride, sizeof layout.stride);
     const gr_status status = gr_general_plan_make(&layout, &gr_reference_limits, &plan, error);
     if (status == GR_OK)
         *dims = plan.launches[0].params.along;
@@ -162,9 +141,9 @@ static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_erro
 }
 
 static gr_status make_plan(custom_call *self, gr_error *error) {
-    gr_layout layout = {.ndim = self->operands[0].ndim};
-    self->request.item_bytes = gr_dtypes[self->operands[0].dtype].item_bytes;
-    memcpy(layout.extent, self->operands[0].extent, sizeof layout.extent);
+    gr_layout layout = {.has_second = false};
+    py_operand_lay_out(&self->operands[0], &layout);
+    self->request.item_bytes = layout.item_bytes;
     memcpy(layout.reduced, self->reduced, sizeof layout.reduced);
     if (self->by_position)
         describe_positions(&layout);
@@ -195,7 +174,7 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
         py_take_axes(args[4], self->operands[0].ndim, self->reduced) < 0 ||
         take_out(state, args[5], self) < 0)
         return -1;
-    gr_error error = {GR_OK, ""};
+    gr_error error;
     if (make_plan(self, &error) == GR_OK)
         return 0;
     py_operand *operands[GR_MAX_INPUTS];
@@ -211,20 +190,16 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
 
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 6) {
-        PyErr_Format(PyExc_TypeError, "expected 6 arguments, got %zd", count);
-        return NULL;
-    }
+    if (count != 6)
+        return PyErr_Format(PyExc_TypeError, "expected 6 arguments, got %zd", count);
     custom_call now = {.custom = NULL};
-    gr_error error = {GR_OK, ""};
     int failed = take_call(state, args, &now);
     if (failed == 0) {
-        PyThreadState *thread = PyEval_SaveThread();
-        const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-        failed = gr_custom_run(now.custom, &now.request, &now.binding, &interrupt, &error) != GR_OK;
-        PyEval_RestoreThread(thread);
-        if (failed)
-            py_raise(state, &error);
+        py_work work;
+        py_begin(&work);
+        const gr_status status =
+            gr_custom_run(now.custom, &now.request, &now.binding, &work.interrupt, &work.error);
+        failed = py_end(state, &work, status);
     }
     for (size_t i = 0; i < now.arrays; ++i)
         py_operand_release(&now.operands[i]);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "python/errors.h"
+
 /* The one dtype that is not NumPy's own: its type number is given out when ml_dtypes is imported. */
 #define BFLOAT16 "bfloat16"
 
@@ -58,8 +60,8 @@ static int unsupported(PyObject *dtype, gr_scope scope, const char *argument) {
         append(supported, sizeof supported, *supported ? ", " : "");
         append(supported, sizeof supported, gr_dtypes[i].numpy_name);
     }
-    PyErr_Format(PyExc_TypeError, "%s: dtype %S is not supported; supported: %s", argument, dtype, supported);
-    return -1;
+    return PY_REFUSE(PyExc_TypeError, "%s: dtype %S is not supported; supported: %s", argument, dtype,
+                     supported);
 }
 
 int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, const char *argument,

@@ -10,4 +10,7 @@ int py_errors_init(PyObject *module, py_state *state);
 /* Sets the exception for `error`; returns NULL. An interrupt leaves the signal's own exception in place. */
 PyObject *py_raise(const py_state *state, const gr_error *error);
 
+/* Sets an exception as PyErr_Format does, in a function whose -1 says so. */
+#define PY_REFUSE(...) (PyErr_Format(__VA_ARGS__), -1)
+
 #endif

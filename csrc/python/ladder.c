@@ -5,14 +5,14 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/methods.h"
 
 enum { REQUIRED = 7 };
 
 static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
     if (gr_op_find(name, out) && gr_ops[*out].in_set[variant->ops])
         return 0;
-    PyErr_Format(PyExc_ValueError, "op: %s has no operator '%s'", variant->rung.name, name);
-    return -1;
+    return PY_REFUSE(PyExc_ValueError, "op: %s has no operator '%s'", variant->rung.name, name);
 }
 
 static int take_request(py_state *state, PyObject *const *args, py_rung_call *out) {
@@ -37,11 +37,9 @@ int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, 
                       size_t *extra, Py_ssize_t extra_count) {
     gr_request *request = &out->request;
     py_operand_clear(&out->source);
-    if (count != REQUIRED + extra_count) {
-        PyErr_Format(PyExc_TypeError, "expected %zd arguments, got %zd", (Py_ssize_t)REQUIRED + extra_count,
-                     count);
-        return -1;
-    }
+    if (count != REQUIRED + extra_count)
+        return PY_REFUSE(PyExc_TypeError, "expected %zd arguments, got %zd",
+                         (Py_ssize_t)REQUIRED + extra_count, count);
     for (Py_ssize_t i = 0; i < extra_count; ++i) {
         extra[i] = PyLong_AsSize_t(args[REQUIRED + i]);
         if (extra[i] == (size_t)-1 && PyErr_Occurred())
@@ -57,12 +55,11 @@ int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, 
         py_operand_pack(&out->source) < 0)
         return -1;
     request->dtype = out->source.dtype;
-    request->n = py_operand_count(&out->source);
+    request->n = py_operand_count(&out->source, NULL);
     if (gr_variant_covers(request->variant, request->op, request->dtype))
         return 0;
-    PyErr_Format(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[request->op].name,
-                 gr_dtypes[request->dtype].numpy_name);
-    return -1;
+    return PY_REFUSE(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[request->op].name,
+                     gr_dtypes[request->dtype].numpy_name);
 }
 
 PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -72,16 +69,12 @@ PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (py_take_rung_call(state, args, count, &call, true, NULL, 0) < 0)
         goto cleanup;
     gr_scalar result = {.bytes = {0}};
-    gr_error error = {GR_OK, ""};
-    PyThreadState *thread = PyEval_SaveThread();
-    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
+    py_work work;
+    py_begin(&work);
     const gr_status status =
-        gr_ladder_run(call.device, &call.request, &call.source.source, &interrupt, &result, &error);
-    PyEval_RestoreThread(thread);
-    if (status != GR_OK) {
-        py_raise(state, &error);
+        gr_ladder_run(call.device, &call.request, &call.source.source, &work.interrupt, &result, &work.error);
+    if (py_end(state, &work, status) < 0)
         goto cleanup;
-    }
     py_count_run();
     answer = py_result(state, gr_op_result(call.request.op, call.request.dtype), result);
 cleanup:
@@ -110,17 +103,14 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
         PyErr_NoMemory();
         goto cleanup;
     }
-    gr_error error = {GR_OK, ""};
-    gr_status status;
+    py_work work;
     const gr_timing timing = {.buffers = extra[BUFFERS], .rounds = extra[ROUNDS], .repeats = extra[REPEATS]};
     const void *data = (const char *)call.source.source.host + call.source.source.origin;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_ladder_time(call.device, &call.request, data, &timing, times, times + extra[REPEATS], &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK) {
-        py_raise(state, &error);
+    py_begin(&work);
+    const gr_status status =
+        gr_ladder_time(call.device, &call.request, data, &timing, times, times + extra[REPEATS], &work.error);
+    if (py_end(state, &work, status) < 0)
         goto cleanup;
-    }
     first = py_list_of_doubles(times, extra[REPEATS]);
     all = py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
     if (first != NULL && all != NULL)
@@ -135,37 +125,22 @@ cleanup:
 
 /* The pairs of operator and dtype that a variant covers; NULL stands for the general kernels. */
 static PyObject *coverage(const gr_variant *variant) {
-    PyObject *list = PyList_New(0), *tuple = NULL;
+    PyObject *list = PyList_New(0);
     for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
         const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
         const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
-        if (variant != NULL ? !gr_variant_covers(variant, op, dtype) : !gr_op_takes(op, dtype))
-            continue;
-        PyObject *pair = Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name);
-        if (pair == NULL || PyList_Append(list, pair) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(pair);
+        if (variant != NULL ? gr_variant_covers(variant, op, dtype) : gr_op_takes(op, dtype))
+            py_append(&list, Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name));
     }
-    if (list != NULL)
-        tuple = PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return tuple;
+    return py_as_tuple(list);
 }
 
 static PyObject *block_sizes(const gr_variant *variant) {
-    PyObject *list = PyList_New(0), *tuple = NULL;
-    for (long size = GR_MIN_BLOCK; list != NULL && size <= GR_MAX_BLOCK; size += 32) {
-        if (!gr_variant_takes_block(variant, size))
-            continue;
-        PyObject *number = PyLong_FromLong(size);
-        if (number == NULL || PyList_Append(list, number) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(number);
-    }
-    if (list != NULL)
-        tuple = PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return tuple;
+    PyObject *list = PyList_New(0);
+    for (long size = GR_MIN_BLOCK; list != NULL && size <= GR_MAX_BLOCK; size += 32)
+        if (gr_variant_takes_block(variant, size))
+            py_append(&list, PyLong_FromLong(size));
+    return py_as_tuple(list);
 }
 
 static PyObject *variant_tuple(const gr_variant *variant) {
@@ -176,20 +151,15 @@ static PyObject *variant_tuple(const gr_variant *variant) {
         "(sssssNNNisOO(II))", variant->rung.name, variant->rung.title, variant->rung.technique,
         variant->rung.ladder, roles[variant->rung.role], coverage(variant), backends, block_sizes(variant),
         (int)gr_variant_default_block(variant), variant->rung.file,
-        gr_variant_float_atomics(variant) ? Py_True : Py_False,
+        variant->output == GR_OUTPUT_ATOMIC ? Py_True : Py_False,
         gr_variant_takes_grid(variant) ? Py_True : Py_False, (unsigned)(variant->rung.capability / 10),
         (unsigned)(variant->rung.capability % 10));
 }
 
 PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    PyObject *list = PyList_New((Py_ssize_t)gr_variant_count);
-    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
-        PyObject *tuple = variant_tuple(&gr_variants[i]);
-        if (tuple == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
-    }
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i)
+        py_append(&list, variant_tuple(&gr_variants[i]));
     return list;
 }
 

@@ -1,4 +1,4 @@
-/* The methods of the core for the ladder of reductions: its rungs, and what runs one of them. */
+/* The call of one rung, as reduce, time and profile have it. */
 #ifndef GR_PYTHON_LADDER_H
 #define GR_PYTHON_LADDER_H
 
@@ -16,10 +16,5 @@ typedef struct py_rung_call {
    memory whose elements lie side by side. -1 with an exception set. */
 int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out, bool views,
                       size_t *extra, Py_ssize_t extra_count);
-
-PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count);
-PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
-PyObject *py_variants(PyObject *module, PyObject *ignored);
-PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
 #endif

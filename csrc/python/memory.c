@@ -1,13 +1,8 @@
-#include "python/memory.h"
+#include "python/methods.h"
 
 #include "python/args.h"
 #include "python/errors.h"
 #include "python/intake/operand.h"
-
-static gr_device *device_of(py_state *state, PyObject *kind, PyObject *index) {
-    gr_device *device = NULL;
-    return py_take_device(state, kind, index, &device) < 0 ? NULL : device;
-}
 
 PyObject *py_device_alloc(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
@@ -15,22 +10,16 @@ PyObject *py_device_alloc(PyObject *module, PyObject *args) {
     Py_ssize_t bytes;
     if (!PyArg_ParseTuple(args, "OOn", &kind, &index, &bytes))
         return NULL;
-    if (bytes < 0) {
-        PyErr_SetString(PyExc_ValueError, "nbytes: expected a size, got a negative number");
-        return NULL;
-    }
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
+    if (bytes < 0)
+        return PyErr_Format(PyExc_ValueError, "nbytes: expected a size, got a negative number");
+    gr_device *device;
+    if (py_take_device(state, kind, index, &device) < 0)
         return NULL;
     gr_devptr address = 0;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = device->backend->alloc(device->backend, (size_t)bytes, &address, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    return PyLong_FromUnsignedLongLong(address);
+    py_work work;
+    py_begin(&work);
+    const gr_status status = device->backend->alloc(device->backend, (size_t)bytes, &address, &work.error);
+    return py_end(state, &work, status) < 0 ? NULL : PyLong_FromUnsignedLongLong(address);
 }
 
 PyObject *py_device_free(PyObject *module, PyObject *args) {
@@ -39,8 +28,8 @@ PyObject *py_device_free(PyObject *module, PyObject *args) {
     unsigned long long address;
     if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address))
         return NULL;
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
+    gr_device *device;
+    if (py_take_device(state, kind, index, &device) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS; /* freeing waits for the device, which may be in a host callback */
     device->backend->free(device->backend, address);
@@ -55,31 +44,27 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     PyArrayObject *array;
     if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array))
         return NULL;
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
+    gr_device *device;
+    if (py_take_device(state, kind, index, &device) < 0)
         return NULL;
     /* After the device: while that was looked for, others may have had their way with the array. */
-    if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array))) {
-        PyErr_SetString(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
-        return NULL;
-    }
+    if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array)))
+        return PyErr_Format(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
     gr_backend *backend = device->backend;
-    gr_error error = {GR_OK, ""};
-    gr_status status = GR_OK;
     PyObject *pin = py_pin(array);
     if (pin == NULL)
         return NULL;
     void *const data = PyArray_DATA(array);
     const size_t bytes = (size_t)PyArray_NBYTES(array);
-    Py_BEGIN_ALLOW_THREADS;
+    gr_status status = GR_OK;
+    py_work work;
+    py_begin(&work);
     if (bytes > 0)
-        status = to_device ? backend->upload(backend, address, data, bytes, &error)
-                           : backend->download(backend, data, address, bytes, &error);
-    Py_END_ALLOW_THREADS;
+        status = to_device ? backend->upload(backend, address, data, bytes, &work.error)
+                           : backend->download(backend, data, address, bytes, &work.error);
+    const int failed = py_end(state, &work, status);
     Py_DECREF(pin);
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    Py_RETURN_NONE;
+    return failed < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 PyObject *py_device_write(PyObject *module, PyObject *args) {
@@ -96,36 +81,28 @@ PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &handle))
         return NULL;
     const unsigned long long stream = PyLong_AsUnsignedLongLong(handle);
-    if (PyErr_Occurred()) { /* the driver would follow what is left of a number that does not fit */
-        if (PyErr_ExceptionMatches(PyExc_OverflowError))
-            PyErr_Format(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", handle);
+    if (PyErr_Occurred()) /* the driver would follow what is left of a number that does not fit */
+        return !PyErr_ExceptionMatches(PyExc_OverflowError)
+                   ? NULL
+                   : PyErr_Format(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", handle);
+    gr_device *device;
+    if (py_take_device(state, kind, index, &device) < 0)
         return NULL;
-    }
-    gr_device *device = device_of(state, kind, index);
-    if (device == NULL)
-        return NULL;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = device->backend->wait(device->backend, stream, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    Py_RETURN_NONE;
+    py_work work;
+    py_begin(&work);
+    const gr_status status = device->backend->wait(device->backend, stream, &work.error);
+    return py_end(state, &work, status) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* Without that device the function is called all the same: who uses the device next says what is wrong. */
 PyObject *py_call_on(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *index, *function;
-    if (!PyArg_ParseTuple(args, "OO", &index, &function))
+    long index;
+    PyObject *function;
+    if (!PyArg_ParseTuple(args, "lO", &index, &function))
         return NULL;
-    PyObject *kind = PyLong_FromLong(GR_DEVICE_CUDA);
-    if (kind == NULL)
-        return NULL;
-    gr_device *device = device_of(state, kind, index);
-    Py_DECREF(kind);
-    if (device == NULL) {
+    gr_device *device = NULL;
+    if (py_open_device(state, GR_DEVICE_CUDA, index, &device) < 0) {
         if (!PyErr_ExceptionMatches(state->device_error))
             return NULL;
         PyErr_Clear();
@@ -144,12 +121,8 @@ PyObject *py_pointer_device(PyObject *module, PyObject *pointer) {
     if (PyErr_Occurred())
         return NULL;
     int index = 0;
-    gr_error error = {GR_OK, ""};
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_backend_cuda_pointer(address, &index, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return py_raise(state, &error);
-    return PyLong_FromLong(index);
+    py_work work;
+    py_begin(&work);
+    const gr_status status = gr_backend_cuda_pointer(address, &index, &work.error);
+    return py_end(state, &work, status) < 0 ? NULL : PyLong_FromLong(index);
 }

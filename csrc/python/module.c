@@ -2,16 +2,9 @@
 #include "python/state.h"
 
 #include "python/args.h"
-#include "python/custom.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/general.h"
-#include "python/intake/dlpack.h"
-#include "python/intake/exchange.h"
-#include "python/ladder.h"
-#include "python/memory.h"
-#include "python/profile.h"
-#include "python/tables.h"
+#include "python/methods.h"
 #include "reduce/custom/params.h"
 
 static py_state *state_of(PyObject *module) {
@@ -25,73 +18,47 @@ static PyObject *device_tuple(const gr_device_info *info) {
                          info->driver_version, (unsigned long long)info->memory_bytes_per_second);
 }
 
-static int append_device(PyObject *list, const gr_device_info *info) {
-    PyObject *tuple = device_tuple(info);
-    const int failed = tuple == NULL ? -1 : PyList_Append(list, tuple);
-    Py_XDECREF(tuple);
-    return failed;
-}
-
 static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     py_state *state = state_of(module);
-    gr_error error = {GR_OK, ""};
     gr_device *sim = NULL;
-    gr_status status;
+    gr_error ignored;
     int cuda_count = 0;
     Py_BEGIN_ALLOW_THREADS;
-    if (gr_backend_cuda_count(&cuda_count, &error) != GR_OK)
+    if (gr_backend_cuda_count(&cuda_count, &ignored) != GR_OK)
         cuda_count = 0;
     Py_END_ALLOW_THREADS;
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < cuda_count; ++i) {
         gr_device_info info;
-        Py_BEGIN_ALLOW_THREADS;
-        status = gr_backend_cuda_info(i, &info, &error);
-        Py_END_ALLOW_THREADS;
-        if (status != GR_OK) {
-            py_raise(state, &error);
-            Py_CLEAR(list);
-        } else if (append_device(list, &info) < 0) {
-            Py_CLEAR(list);
-        }
+        py_work work;
+        py_begin(&work);
+        const int failed = py_end(state, &work, gr_backend_cuda_info(i, &info, &work.error));
+        py_append(&list, failed < 0 ? NULL : device_tuple(&info));
     }
-    if (list == NULL)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_registry_device(&state->registry, GR_DEVICE_SIM, 0, &sim, &error);
-    Py_END_ALLOW_THREADS;
-    if (status != GR_OK) {
-        py_raise(state, &error);
-        Py_CLEAR(list);
-    } else if (append_device(list, &sim->backend->info) < 0) {
-        Py_CLEAR(list);
+    if (list != NULL) {
+        const int failed = py_open_device(state, GR_DEVICE_SIM, 0, &sim);
+        py_append(&list, failed < 0 ? NULL : device_tuple(&sim->backend->info));
     }
     return list;
 }
 
 /* None when there is a CUDA device, else why there is none. */
 static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    gr_error error = {GR_OK, ""};
+    gr_error error;
     gr_status status;
     int count = 0;
     Py_BEGIN_ALLOW_THREADS;
     status = gr_backend_cuda_count(&count, &error);
     Py_END_ALLOW_THREADS;
-    if (status != GR_OK)
-        return PyUnicode_FromString(error.message);
-    if (count == 0)
-        return PyUnicode_FromString("the CUDA driver reports no device");
-    Py_RETURN_NONE;
+    return status == GR_OK ? Py_NewRef(Py_None) : PyUnicode_FromString(error.message);
 }
 
 /* The registry needs the folder of the compiled kernels, which only the Python package knows. */
 static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
     py_state *state = state_of(module);
     PyObject *bytes = NULL;
-    if (state->registry.image_folder != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "the device registry is open already");
-        return NULL;
-    }
+    if (state->registry.image_folder != NULL)
+        return PyErr_Format(PyExc_RuntimeError, "the device registry is open already");
     if (!PyUnicode_FSConverter(folder, &bytes))
         return NULL;
     gr_error error = {GR_OK, ""};
@@ -201,10 +168,9 @@ static PyMethodDef methods[] = {
 static int refuse_sub_interpreters(void) {
     if (PyInterpreterState_Get() == PyInterpreterState_Main())
         return 0;
-    PyErr_SetString(PyExc_ImportError,
-                    "gpureduce works in the main interpreter only, not in a sub-interpreter; use threads or "
-                    "processes");
-    return -1;
+    return PY_REFUSE(PyExc_ImportError,
+                     "gpureduce works in the main interpreter only, not in a sub-interpreter; use threads or "
+                     "processes");
 }
 
 static int core_exec(PyObject *module) {

@@ -4,6 +4,7 @@
 
 #include "ptxsim/diagnostic.h"
 #include "ptxsim/watch/predication.h"
+#include "python/args.h"
 
 /* Python reads both as rows of 64-bit numbers. */
 enum { COUNTER_FIELDS = 39, ROUND_FIELDS = 7 };
@@ -19,18 +20,12 @@ static const char *file_name(const ptx_module *module, uint32_t index) {
 
 /* The places of one instruction, from the innermost inlined function outwards: (file, line) each. */
 static PyObject *frames_of(const ptx_module *module, uint32_t location) {
-    PyObject *list = PyList_New(0), *tuple = NULL;
+    PyObject *list = PyList_New(0);
     for (uint32_t at = location; list != NULL && at != 0; at = module->locations[at - 1].caller) {
         const ptx_location *place = &module->locations[at - 1];
-        PyObject *frame = Py_BuildValue("(sI)", file_name(module, place->file), place->line);
-        if (frame == NULL || PyList_Append(list, frame) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(frame);
+        py_append(&list, Py_BuildValue("(sI)", file_name(module, place->file), place->line));
     }
-    if (list != NULL)
-        tuple = PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return tuple;
+    return py_as_tuple(list);
 }
 
 static PyObject *instruction_tuple(const ptx_kernel *kernel, size_t pc, uint32_t branch) {
@@ -51,14 +46,9 @@ static PyObject *instruction_list(const ptx_kernel *kernel) {
     if (branch_of == NULL)
         return PyErr_NoMemory();
     ptx_find_predicated(kernel, branch_of);
-    PyObject *list = PyList_New((Py_ssize_t)kernel->count);
-    for (size_t pc = 0; list != NULL && pc < kernel->count; ++pc) {
-        PyObject *tuple = instruction_tuple(kernel, pc, branch_of[pc]);
-        if (tuple == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)pc, tuple);
-    }
+    PyObject *list = PyList_New(0);
+    for (size_t pc = 0; list != NULL && pc < kernel->count; ++pc)
+        py_append(&list, instruction_tuple(kernel, pc, branch_of[pc]));
     free(branch_of);
     return list;
 }
@@ -74,19 +64,15 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
         return Py_NewRef(Py_None);
     size_t count = 0;
     const ptx_race *races = ptx_racecheck_races(racecheck, &count);
-    PyObject *list = PyList_New((Py_ssize_t)count);
+    PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < count; ++i) {
         const ptx_race *race = &races[i];
-        PyObject *tuple =
-            Py_BuildValue("(siiIIKKKKK)", hazards[race->hazard], place_or_none(race->first_pc),
-                          place_or_none(race->second_pc), race->first_thread, race->second_thread,
-                          (unsigned long long)race->first_block, (unsigned long long)race->second_block,
-                          (unsigned long long)race->block, (unsigned long long)race->address,
-                          (unsigned long long)race->count);
-        if (tuple == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
+        py_append(&list,
+                  Py_BuildValue("(siiIIKKKKK)", hazards[race->hazard], place_or_none(race->first_pc),
+                                place_or_none(race->second_pc), race->first_thread, race->second_thread,
+                                (unsigned long long)race->first_block, (unsigned long long)race->second_block,
+                                (unsigned long long)race->block, (unsigned long long)race->address,
+                                (unsigned long long)race->count));
     }
     return list;
 }
@@ -121,13 +107,8 @@ static PyObject *observed_tuple(const gr_observed *observed) {
 }
 
 PyObject *py_observed_list(const gr_profile *profile) {
-    PyObject *list = PyList_New((Py_ssize_t)profile->count);
-    for (size_t i = 0; list != NULL && i < profile->count; ++i) {
-        PyObject *tuple = observed_tuple(profile->launches[i]);
-        if (tuple == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, tuple);
-    }
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < profile->count; ++i)
+        py_append(&list, observed_tuple(profile->launches[i]));
     return list;
 }

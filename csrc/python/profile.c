@@ -1,4 +1,4 @@
-#include "python/profile.h"
+#include "python/methods.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,18 +36,17 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     if (py_take_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
         goto cleanup;
     gr_scalar scalar = {.bytes = {0}};
-    gr_error error = {GR_OK, ""};
+    py_work work;
     gr_profile profile = {.look_for_races = extra[RACES] != 0, .timeline_block = extra[TIMELINE]};
-    PyThreadState *thread = PyEval_SaveThread();
-    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
-    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+    py_begin(&work);
+    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);
     if (status == GR_OK)
-        status =
-            gr_ladder_run(profile.device, &call.request, &call.source.source, &interrupt, &scalar, &error);
-    PyEval_RestoreThread(thread);
+        status = gr_ladder_run(profile.device, &call.request, &call.source.source, &work.interrupt, &scalar,
+                               &work.error);
+    PyEval_RestoreThread(work.thread);
     if (status == GR_OK)
         result = py_result(state, gr_op_result(call.request.op, call.request.dtype), scalar);
-    all = outcome(state, &profile, status, &error, result);
+    all = outcome(state, &profile, status, &work.error, result);
     gr_profile_release(&profile);
 cleanup:
     py_operand_release(&call.source);
@@ -91,10 +90,8 @@ static int take_arrays(PyObject *tuple, simulation *s) {
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(tuple, i), "O!n", &PyArray_Type, &array, &offset))
             return -1;
         if (!PyArray_ISCARRAY_RO(array) || offset < 0 ||
-            (size_t)offset + sizeof(uint64_t) > s->config.param_bytes) {
-            PyErr_SetString(PyExc_ValueError, "args: an array that is not plain, or outside the parameters");
-            return -1;
-        }
+            (size_t)offset + sizeof(uint64_t) > s->config.param_bytes)
+            return PY_REFUSE(PyExc_ValueError, "args: an array that is not plain, or outside the parameters");
         PyObject *pin = py_pin(array);
         if (pin == NULL)
             return -1;
@@ -196,13 +193,13 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     memcpy(s.params, params, (size_t)param_bytes);
     if (take_arrays(arrays, &s) < 0)
         goto cleanup;
-    gr_error error = {GR_OK, ""};
-    PyThreadState *thread = PyEval_SaveThread();
-    s.config.interrupted = py_signal_pending;
-    s.config.interrupted_arg = &thread;
-    const gr_status status = run(&s, &profile, &error);
-    PyEval_RestoreThread(thread);
-    all = outcome(state, &profile, status, &error, status == GR_OK ? Py_NewRef(Py_None) : NULL);
+    py_work work;
+    py_begin(&work);
+    s.config.interrupted = work.interrupt.pending;
+    s.config.interrupted_arg = work.interrupt.arg;
+    const gr_status status = run(&s, &profile, &work.error);
+    PyEval_RestoreThread(work.thread);
+    all = outcome(state, &profile, status, &work.error, status == GR_OK ? Py_NewRef(Py_None) : NULL);
 cleanup:
     gr_profile_release(&profile);
     simulation_release(&s);
@@ -218,10 +215,7 @@ static PyObject *param_list(const ptx_kernel *kernel) {
         char name[8];
         snprintf(name, sizeof name, "%c%u", classes[ptx_type_class(param->type) >> 4],
                  8 * ptx_type_bytes(param->type));
-        PyObject *tuple = Py_BuildValue("(snn)", name, (Py_ssize_t)param->offset, (Py_ssize_t)param->bytes);
-        if (tuple == NULL || PyList_Append(list, tuple) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(tuple);
+        py_append(&list, Py_BuildValue("(snn)", name, (Py_ssize_t)param->offset, (Py_ssize_t)param->bytes));
     }
     return list;
 }
@@ -251,12 +245,8 @@ PyObject *py_kernel_params(PyObject *module, PyObject *args) {
             params == NULL ? NULL : Py_BuildValue("(Nn)", params, (Py_ssize_t)ptx_kernel_param_bytes(kernel));
     } else {
         PyObject *names = PyList_New(0);
-        for (size_t i = 0; names != NULL && i < ptx_module_kernel_count(parsed); ++i) {
-            PyObject *one = PyUnicode_FromString(ptx_kernel_name(ptx_module_kernel_at(parsed, i)));
-            if (one == NULL || PyList_Append(names, one) < 0)
-                Py_CLEAR(names);
-            Py_XDECREF(one);
-        }
+        for (size_t i = 0; names != NULL && i < ptx_module_kernel_count(parsed); ++i)
+            py_append(&names, PyUnicode_FromString(ptx_kernel_name(ptx_module_kernel_at(parsed, i))));
         if (names != NULL)
             PyErr_Format(PyExc_ValueError, "kernel: there is no kernel '%s' in the PTX; it has %R", name,
                          names);

@@ -1,8 +1,8 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/general.h"
 #include "python/intake/operand.h"
+#include "python/methods.h"
 #include "reduce/reduce.h"
 
 /* A tensor is reduced where it lies, and by nobody who asks for another device. */
@@ -18,23 +18,20 @@ static int take_device(py_state *state, PyObject *const *args, Py_ssize_t count,
 }
 
 static gr_status run(gr_device *device, const py_operand *source, const gr_reduction *reduction,
-                     gr_scalar *result, gr_error *error) {
+                     gr_scalar *result, py_work *work) {
     const gr_binding binding = {
         .inputs = {source->source}, .host_out = result, .out_bytes = gr_reduction_result_bytes(reduction)};
     gr_status status = GR_OK;
-    PyThreadState *thread = PyEval_SaveThread();
-    const gr_interrupt interrupt = {.pending = py_signal_pending, .arg = &thread};
     if (source->tensor.managed != NULL && source->tensor.stream != 0)
-        status = device->backend->wait(device->backend, source->tensor.stream, error);
-    if (status == GR_OK)
-        status = gr_reduction_run(device, reduction, &binding, NULL, &interrupt, error);
-    PyEval_RestoreThread(thread);
-    return status;
+        status = device->backend->wait(device->backend, source->tensor.stream, &work->error);
+    return status == GR_OK
+               ? gr_reduction_run(device, reduction, &binding, NULL, &work->interrupt, &work->error)
+               : status;
 }
 
 /* Fills in a reduction to one result; 0 where general has to see to it. */
 static int plan(const py_operand *source, gr_op op, gr_reduction *out) {
-    const uint64_t count = py_operand_count(source);
+    const uint64_t count = py_operand_count(source, NULL);
     if (count == 0 || !gr_op_takes(op, source->dtype) ||
         !py_operand_packed(source, gr_ops[op].result == GR_RESULT_PLACE))
         return 0;
@@ -52,12 +49,10 @@ PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (count != 2 && count != 4)
         return PyErr_Format(PyExc_TypeError, "expected 2 or 4 arguments, got %zd", count);
     gr_op op;
-    const char *name = PyUnicode_Check(args[1]) ? PyUnicode_AsUTF8(args[1]) : NULL;
-    if (name == NULL || !gr_op_find(name, &op) || gr_ops[op].takes == GR_TAKES_PAIR) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_ValueError, "op: unknown operator %R", args[1]);
+    if (py_find_op(args[1], &op) < 0)
         return NULL;
-    }
+    if (gr_ops[op].takes == GR_TAKES_PAIR)
+        return PyErr_Format(PyExc_ValueError, "op: unknown operator %R", args[1]);
     py_operand source;
     gr_reduction reduction = {.initial = NULL};
     gr_device *device = NULL;
@@ -72,11 +67,10 @@ PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
         goto cleanup;
     }
     gr_scalar result = {.bytes = {0}};
-    gr_error error = {.status = GR_OK};
-    if (run(device, &source, &reduction, &result, &error) != GR_OK) {
-        py_raise(state, &error);
+    py_work work;
+    py_begin(&work);
+    if (py_end(state, &work, run(device, &source, &reduction, &result, &work)) < 0)
         goto cleanup;
-    }
     py_count_run();
     answer = py_result(state, gr_op_result(op, reduction.dtype), result);
 cleanup:

@@ -1,5 +1,6 @@
-#include "python/tables.h"
+#include "python/methods.h"
 
+#include "python/args.h"
 #include "python/intake/dlpack_abi.h"
 
 static PyObject *dtype_tuple(gr_dtype dtype) {
@@ -13,13 +14,8 @@ static PyObject *dtype_tuple(gr_dtype dtype) {
 }
 
 PyObject *py_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    PyObject *rows = PyTuple_New(GR_DTYPE_COUNT);
-    for (int i = 0; rows != NULL && i < GR_DTYPE_COUNT; ++i) {
-        PyObject *row = dtype_tuple((gr_dtype)i);
-        if (row == NULL)
-            Py_CLEAR(rows);
-        else
-            PyTuple_SET_ITEM(rows, i, row);
-    }
-    return rows;
+    PyObject *rows = PyList_New(0);
+    for (int i = 0; rows != NULL && i < GR_DTYPE_COUNT; ++i)
+        py_append(&rows, dtype_tuple((gr_dtype)i));
+    return py_as_tuple(rows);
 }

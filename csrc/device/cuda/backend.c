@@ -171,19 +171,19 @@ static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entr
     if (status != GR_OK)
         return status;
     pthread_mutex_lock(&module->lock);
-    gr_kernel *kernel = module->kernels;
-    while (kernel && strcmp(kernel->name, entry) != 0)
-        kernel = kernel->next;
-    if (!kernel) {
+    gr_kernel **place = &module->kernels;
+    while (*place && strcmp((*place)->name, entry) != 0)
+        place = &(*place)->next;
+    gr_kernel *kernel = *place;
+    if (kernel)
+        *place = kernel->next;
+    else
         status = make_kernel(as_cuda(base), module, entry, &kernel, error);
-        if (status == GR_OK) {
-            kernel->next = module->kernels;
-            module->kernels = kernel;
-        }
+    if (status == GR_OK) { /* the one used last comes first */
+        kernel->next = module->kernels;
+        module->kernels = *out = kernel;
     }
     pthread_mutex_unlock(&module->lock);
-    if (status == GR_OK)
-        *out = kernel;
     return status;
 }
 
@@ -307,57 +307,43 @@ typedef struct timing {
     const char *name; /* of the first launch, for messages */
 } timing;
 
-static gr_status timing_check(const timing *t, gr_cu_result result, const char *step, gr_error *error) {
-    return gr_cuda_check(t->driver, result, error, "timing %s: %s", t->name, step);
+/* Whether a step went well; if not, `error` says which. */
+static bool done(const timing *t, gr_cu_result result, const char *step, gr_error *error) {
+    return gr_cuda_check(t->driver, result, error, "timing %s: %s", t->name, step) == GR_OK;
 }
 
-static gr_status capture(cuda_backend *self, timing *t, const gr_launch *launches, size_t count,
-                         gr_error *error) {
-    gr_status status = timing_check(t, t->driver->capture_begin(t->stream, GR_CU_CAPTURE_THREAD_LOCAL),
-                                    "starting the capture", error);
-    if (status != GR_OK)
-        return status;
+static bool capture(cuda_backend *self, timing *t, const gr_launch *launches, size_t count, gr_error *error) {
+    if (!done(t, t->driver->capture_begin(t->stream, GR_CU_CAPTURE_THREAD_LOCAL), "starting the capture",
+              error))
+        return false;
+    gr_status status = GR_OK;
     for (size_t i = 0; i < count && status == GR_OK; i++)
         status = enqueue(self, &launches[i], t->stream, error);
     gr_cu_result ended = t->driver->capture_end(t->stream, &t->graph); /* after a failed launch, too */
-    return status == GR_OK ? timing_check(t, ended, "ending the capture", error) : status;
+    return status == GR_OK && done(t, ended, "ending the capture", error);
 }
 
-static gr_status make_timing(cuda_backend *self, timing *t, const gr_launch *launches, size_t count,
-                             gr_error *error) {
+static bool make_timing(cuda_backend *self, timing *t, const gr_launch *launches, size_t count,
+                        gr_error *error) {
     const gr_cuda_driver *driver = t->driver;
-    gr_status status = GR_OK;
-    for (size_t i = 0; i < count && status == GR_OK; i++)
-        status = permit(self, &launches[i], error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->event_create(&t->start, 0), "making an event", error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->event_create(&t->stop, 0), "making an event", error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->stream_create(&t->stream, GR_CU_STREAM_NON_BLOCKING),
-                              "making a stream", error);
-    if (status == GR_OK)
-        status = capture(self, t, launches, count, error);
-    if (status == GR_OK)
-        status =
-            timing_check(t, driver->graph_instantiate(&t->exec, t->graph, 0), "preparing the graph", error);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        if (permit(self, &launches[i], error) != GR_OK)
+            return false;
+    return done(t, driver->event_create(&t->start, 0), "making an event", error) &&
+           done(t, driver->event_create(&t->stop, 0), "making an event", error) &&
+           done(t, driver->stream_create(&t->stream, GR_CU_STREAM_NON_BLOCKING), "making a stream", error) &&
+           capture(self, t, launches, count, error) &&
+           done(t, driver->graph_instantiate(&t->exec, t->graph, 0), "preparing the graph", error) &&
+           done(t, driver->graph_launch(t->exec, t->stream), "warming up", error);
 }
 
-static gr_status time_once(const timing *t, float *milliseconds, gr_error *error) {
+static bool time_once(const timing *t, float *milliseconds, gr_error *error) {
     const gr_cuda_driver *driver = t->driver;
-    gr_status status =
-        timing_check(t, driver->event_record(t->start, t->stream), "recording the start", error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->graph_launch(t->exec, t->stream), "launching the graph", error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->event_record(t->stop, t->stream), "recording the end", error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->event_wait(t->stop), "waiting for the end", error);
-    if (status == GR_OK)
-        status = timing_check(t, driver->event_elapsed(milliseconds, t->start, t->stop), "reading the time",
-                              error);
-    return status;
+    return done(t, driver->event_record(t->start, t->stream), "recording the start", error) &&
+           done(t, driver->graph_launch(t->exec, t->stream), "launching the graph", error) &&
+           done(t, driver->event_record(t->stop, t->stream), "recording the end", error) &&
+           done(t, driver->event_wait(t->stop), "waiting for the end", error) &&
+           done(t, driver->event_elapsed(milliseconds, t->start, t->stop), "reading the time", error);
 }
 
 static void release_timing(const timing *t) {
@@ -389,16 +375,14 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
     if (status != GR_OK)
         return status;
     timing t = {.driver = self->driver, .name = name_of(&launches[0])};
-    status = make_timing(self, &t, launches, count, error);
-    if (status == GR_OK)
-        status = timing_check(&t, t.driver->graph_launch(t.exec, t.stream), "warming up", error);
-    for (size_t i = 0; i < repeats && status == GR_OK; i++) {
+    bool good = make_timing(self, &t, launches, count, error);
+    for (size_t i = 0; i < repeats && good; i++) {
         float milliseconds = 0.0F;
-        status = time_once(&t, &milliseconds, error);
+        good = time_once(&t, &milliseconds, error);
         microseconds[i] = 1000.0 * (double)milliseconds / (double)count;
     }
     release_timing(&t);
-    return gr_cuda_leave(self, status, error);
+    return gr_cuda_leave(self, good ? GR_OK : error->status, error);
 }
 
 static void cuda_close(gr_backend *base) {
@@ -413,17 +397,15 @@ static void cuda_close(gr_backend *base) {
 
 gr_status gr_backend_cuda_count(int *count, gr_error *error) {
     const gr_cuda_driver *driver;
-    gr_status status = gr_cuda_driver_get(&driver, error);
-    if (status != GR_OK)
-        return status;
     int present = 0;
-    status = gr_cuda_check(driver, driver->device_count(&present), error, "counting the CUDA devices");
-    if (status != GR_OK)
-        return status;
-    if (present == 0)
-        return gr_fail(error, GR_ERR_DEVICE, "the CUDA driver is present, but it reports no device");
-    *count = present;
-    return GR_OK;
+    gr_status status = gr_cuda_driver_get(&driver, error);
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, driver->device_count(&present), error, "counting the CUDA devices");
+    if (status == GR_OK && present == 0)
+        status = gr_fail(error, GR_ERR_DEVICE, "the CUDA driver is present, but it reports no device");
+    if (status == GR_OK)
+        *count = present;
+    return status;
 }
 
 static gr_status find_device(int index, const gr_cuda_driver **driver, gr_cu_device *device,
@@ -441,14 +423,9 @@ static gr_status find_device(int index, const gr_cuda_driver **driver, gr_cu_dev
     return status;
 }
 
-static gr_status read_attribute(const gr_cuda_driver *driver, gr_cu_device device, int attribute, int *value,
-                                gr_error *error) {
-    return gr_cuda_check(driver, driver->device_attribute(value, attribute, device), error,
-                         "reading device attribute %d", attribute);
-}
-
-static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr_device_info *info,
+static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, int index, gr_device_info *info,
                            gr_error *error) {
+    *info = (gr_device_info){.kind = GR_DEVICE_CUDA, .index = index};
     int multiprocessors = 0, threads = 0, clock_khz = 0, bus_bits = 0, shared = 0, clusters = 0;
     const struct {
         int attribute, *value;
@@ -464,7 +441,8 @@ static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, gr
     gr_status status = gr_cuda_check(driver, driver->device_name(info->name, (int)sizeof info->name, device),
                                      error, "reading the device's name");
     for (size_t i = 0; status == GR_OK && i < sizeof wanted / sizeof *wanted; ++i)
-        status = read_attribute(driver, device, wanted[i].attribute, wanted[i].value, error);
+        status = gr_cuda_check(driver, driver->device_attribute(wanted[i].value, wanted[i].attribute, device),
+                               error, "reading device attribute %d", wanted[i].attribute);
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->device_memory(&memory, device), error,
                                "reading the device's memory size");
@@ -488,10 +466,7 @@ gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error)
     const gr_cuda_driver *driver;
     gr_cu_device device;
     gr_status status = find_device(index, &driver, &device, error);
-    if (status != GR_OK)
-        return status;
-    *info = (gr_device_info){.kind = GR_DEVICE_CUDA, .index = index};
-    return read_info(driver, device, info, error);
+    return status == GR_OK ? read_info(driver, device, index, info, error) : status;
 }
 
 gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error) {
@@ -536,10 +511,9 @@ gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
     if (!self)
         return gr_fail(error, GR_ERR_MEMORY, "out of memory opening cuda:%d", index);
     self->base = cuda_operations;
-    self->base.info = (gr_device_info){.kind = GR_DEVICE_CUDA, .index = index};
     self->driver = driver;
     self->device = device;
-    status = read_info(driver, device, &self->base.info, error);
+    status = read_info(driver, device, index, &self->base.info, error);
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->context_retain(&self->context, device), error,
                                "making a context on cuda:%d", index);

@@ -1,10 +1,11 @@
-#include "python/intake/dlpack.h"
+#include "python/methods.h"
 
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "python/errors.h"
 #include "python/intake/dlpack_abi.h"
 
 /* The names of capsules; a capsule keeps the pointer, so they must be static. */
@@ -51,8 +52,7 @@ static int dtype_named(const char *name, dl_dtype *out) {
             return 0;
         }
     }
-    PyErr_Format(PyExc_TypeError, "DLPack: dtype %s is not supported", name);
-    return -1;
+    return PY_REFUSE(PyExc_TypeError, "DLPack: dtype %s is not supported", name);
 }
 
 /* Import */
@@ -103,19 +103,13 @@ static PyObject *refuse_capsule(PyObject *capsule) {
 }
 
 static int check_structure(const dl_tensor *tensor) {
-    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM) {
-        PyErr_Format(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
-                     tensor->ndim, DL_MAX_NDIM);
-        return -1;
-    }
-    if (tensor->ndim > 0 && tensor->shape == NULL) {
-        PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has no shape");
-        return -1;
-    }
-    if (tensor->byte_offset > UINT64_MAX - (uintptr_t)tensor->data) {
-        PyErr_SetString(PyExc_BufferError, "DLPack: the byte offset runs past the address space");
-        return -1;
-    }
+    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM)
+        return PY_REFUSE(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
+                         tensor->ndim, DL_MAX_NDIM);
+    if (tensor->ndim > 0 && tensor->shape == NULL)
+        return PY_REFUSE(PyExc_BufferError, "DLPack: the tensor has no shape");
+    if (tensor->byte_offset > UINT64_MAX - (uintptr_t)tensor->data)
+        return PY_REFUSE(PyExc_BufferError, "DLPack: the byte offset runs past the address space");
     return 0;
 }
 
@@ -147,10 +141,8 @@ static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
         if (tensor->strides == NULL && length > 1)
             fits = !__builtin_mul_overflow(stride, length, &stride) && fits;
     }
-    if (!fits) {
-        PyErr_SetString(PyExc_BufferError, "DLPack: a stride is past 64 bits");
-        return NULL;
-    }
+    if (!fits)
+        return PyErr_Format(PyExc_BufferError, "DLPack: a stride is past 64 bits");
     return tuple_of(bytes, tensor->ndim);
 }
 
@@ -264,10 +256,8 @@ static int fill_axes(PyObject *shape, int ndim, int64_t *axes) {
             return -1;
         axes[i] = length;
         axes[ndim + i] = stride;
-        if (length < 0 || __builtin_mul_overflow(stride, length > 1 ? length : 1, &stride)) {
-            PyErr_SetString(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
-            return -1;
-        }
+        if (length < 0 || __builtin_mul_overflow(stride, length > 1 ? length : 1, &stride))
+            return PY_REFUSE(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
     }
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "python/intake/exchange.h"
 
+#include "python/methods.h"
+
 /* Attribute `name`. 1: there; 0: there is none; -1: it raised. */
 static int find(PyObject *object, const char *name, PyObject **out) {
     *out = PyObject_GetAttrString(object, name);

@@ -13,8 +13,4 @@ typedef struct py_tensor {
    producer refuses: its __dlpack__ has to be asked, and says why. -1: one of its attributes raised. */
 int py_tensor_take(PyObject *object, py_tensor *out);
 
-/* (parts as py_dlpack_import returns them, stream), or None where py_tensor_take gives 0. Nothing was waited
-   for. */
-PyObject *py_dlpack_exchange(PyObject *module, PyObject *object);
-
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "python/dtype.h"
+#include "python/errors.h"
 
 static size_t item_bytes(const py_operand *self) {
     return gr_dtypes[self->dtype].item_bytes;
@@ -21,11 +22,9 @@ static int take_view(PyObject *view, const char *name, py_operand *out) {
     if (!PyArg_ParseTuple(view, "KO!O!s", &pointer, &PyTuple_Type, &shape, &PyTuple_Type, &strides, &dtype))
         return -1;
     const Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
-    if (ndim > GR_MAX_NDIM || PyTuple_GET_SIZE(strides) != ndim) {
-        PyErr_Format(PyExc_ValueError, "%s: a view has %zd dimensions and %zd strides", name, ndim,
-                     PyTuple_GET_SIZE(strides));
-        return -1;
-    }
+    if (ndim > GR_MAX_NDIM || PyTuple_GET_SIZE(strides) != ndim)
+        return PY_REFUSE(PyExc_ValueError, "%s: a view has %zd dimensions and %zd strides", name, ndim,
+                         PyTuple_GET_SIZE(strides));
     out->ndim = (size_t)ndim;
     for (Py_ssize_t d = 0; d < ndim; ++d) {
         out->extent[d] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(shape, d));
@@ -94,20 +93,16 @@ static int take_array(const py_state *state, PyArrayObject *array, py_effort eff
     out->owner = (PyObject *)array;
     if (py_find_dtype(state, array, scope, name, &out->dtype) < 0)
         return -1;
-    if (PyArray_NDIM(array) > GR_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
-        return -1;
-    }
+    if (PyArray_NDIM(array) > GR_MAX_NDIM)
+        return PY_REFUSE(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
     if (effort == PY_CONVERT && !(is_plain(array) && is_one_piece(array))) {
         PyArray_Descr *native = PyArray_DescrFromType(state->type_numbers[out->dtype]);
         return native == NULL
                    ? -1
                    : own(out, PyArray_FromArray(array, native, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY));
     }
-    if (!is_plain(array)) {
-        PyErr_Format(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
-        return -1;
-    }
+    if (!is_plain(array))
+        return PY_REFUSE(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
     out->pin = py_pin(array);
     return out->pin == NULL ? -1 : own(out, Py_NewRef(array));
 }
@@ -174,11 +169,9 @@ int py_operand_take(const py_state *state, PyObject *object, py_effort effort, g
         return look(state, object, scope, name, out);
     if (effort == PY_TAKE && PyTuple_Check(object))
         return take_view(object, name, out) < 0 ? -1 : 1;
-    if (effort == PY_TAKE && !PyArray_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s", name,
-                     Py_TYPE(object)->tp_name);
-        return -1;
-    }
+    if (effort == PY_TAKE && !PyArray_Check(object))
+        return PY_REFUSE(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s",
+                         name, Py_TYPE(object)->tp_name);
     PyObject *array = effort == PY_TAKE ? Py_NewRef(object) : PyArray_FROM_O(object);
     if (array == NULL)
         return -1;
@@ -193,11 +186,19 @@ void py_operand_release(py_operand *self) {
     self->tensor.managed = NULL;
 }
 
-uint64_t py_operand_count(const py_operand *self) {
+uint64_t py_operand_count(const py_operand *self, const bool *reduced) {
     uint64_t count = 1;
     for (size_t d = 0; d < self->ndim; ++d)
-        count *= self->extent[d];
+        count *= reduced != NULL && reduced[d] ? 1 : self->extent[d];
     return count;
+}
+
+void py_operand_lay_out(const py_operand *self, gr_layout *layout) {
+    layout->ndim = self->ndim;
+    layout->item_bytes = item_bytes(self);
+    layout->origin = self->source.origin % 256; /* host elements go to memory that begins so, or better */
+    memcpy(layout->extent, self->extent, sizeof layout->extent);
+    memcpy(layout->stride, self->stride, sizeof layout->stride);
 }
 
 static bool packed_in(const py_operand *self, bool last_first) {
@@ -212,22 +213,19 @@ static bool packed_in(const py_operand *self, bool last_first) {
 }
 
 bool py_operand_packed(const py_operand *self, bool in_order) {
-    return py_operand_count(self) == 0 || packed_in(self, true) || (!in_order && packed_in(self, false));
+    return py_operand_count(self, NULL) == 0 || packed_in(self, true) ||
+           (!in_order && packed_in(self, false));
 }
 
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
-    if (!PyTuple_Check(axes)) {
-        PyErr_SetString(PyExc_TypeError, "axes: expected a tuple");
-        return -1;
-    }
+    if (!PyTuple_Check(axes))
+        return PY_REFUSE(PyExc_TypeError, "axes: expected a tuple");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axes); ++i) {
         const Py_ssize_t axis = PyNumber_AsSsize_t(PyTuple_GET_ITEM(axes, i), PyExc_ValueError);
         if (axis == -1 && PyErr_Occurred())
             return -1;
-        if (axis < 0 || (size_t)axis >= ndim || reduced[axis]) {
-            PyErr_Format(PyExc_ValueError, "axes: %zd is no axis, or named twice", axis);
-            return -1;
-        }
+        if (axis < 0 || (size_t)axis >= ndim || reduced[axis])
+            return PY_REFUSE(PyExc_ValueError, "axes: %zd is no axis, or named twice", axis);
         reduced[axis] = true;
     }
     return 0;
@@ -248,8 +246,7 @@ static int turn(py_operand *self, npy_intp *order, int ndim) {
         return -1;
     if (memcmp(self->extent, extent, (size_t)ndim * sizeof extent[0]) == 0)
         return 0;
-    PyErr_SetString(PyExc_ValueError, "a: the array was given another shape during the call");
-    return -1;
+    return PY_REFUSE(PyExc_ValueError, "a: the array was given another shape during the call");
 }
 
 int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
@@ -264,12 +261,10 @@ int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
         if (reduced[d])
             order[ndim++] = (npy_intp)d;
     for (size_t i = 0; i < count; ++i) {
-        if (operands[i]->owner == NULL) {
-            PyErr_SetString(PyExc_ValueError,
-                            "a: a device array with such strides cannot be reduced over these "
-                            "axes; copy it to C order first");
-            return -1;
-        }
+        if (operands[i]->owner == NULL)
+            return PY_REFUSE(PyExc_ValueError,
+                             "a: a device array with such strides cannot be reduced over these "
+                             "axes; copy it to C order first");
         if (turn(operands[i], order, ndim) < 0)
             return -1;
     }

@@ -37,7 +37,10 @@ int py_operand_take(const py_state *state, PyObject *object, py_effort effort, g
                     const char *name, py_operand *out);
 void py_operand_release(py_operand *self);
 
-uint64_t py_operand_count(const py_operand *self);
+/* How many elements there are or, where the axes of `reduced` are reduced, results. NULL: none of them. */
+uint64_t py_operand_count(const py_operand *self, const bool *reduced);
+/* Tells a layout of the shape, the strides, the size and the origin of the elements. */
+void py_operand_lay_out(const py_operand *self, gr_layout *layout);
 /* Whether the elements lie side by side: in C order, or in any order of axes. */
 bool py_operand_packed(const py_operand *self, bool in_order);
 /* Puts a copy in C order in the place of an array. */

@@ -69,6 +69,15 @@ static bool fits_grid(uint64_t blocks) {
     return blocks <= GR_MAX_GRID;
 }
 
+/* A launch of so many blocks for each part of the results; true, as it fits. */
+static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t blocks, uint64_t parts) {
+    launch->kernel = kernel;
+    launch->grid_x = (uint32_t)blocks;
+    launch->grid_y = (uint32_t)parts;
+    launch->params.parts = parts;
+    return true;
+}
+
 /* ---- vectors ---- */
 
 /* Elements that a thread of `columns` loads at once. */
@@ -96,13 +105,7 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     const size_t larger = most(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
     const uint64_t blocks = gr_ceil_div(vectors, GR_GENERAL_THREADS * GR_MAP_VECTORS);
-    if (!fits_grid(blocks))
-        return false;
-    launch->kernel = "map";
-    launch->grid_x = (uint32_t)blocks;
-    launch->grid_y = 1;
-    p->parts = 1;
-    return true;
+    return fits_grid(blocks) && launch_as(launch, "map", blocks, 1);
 }
 
 /* ---- tiles ---- */
@@ -160,11 +163,7 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
                           .each = (uint32_t)each,
                           .lanes = lanes};
     avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
-    launch->kernel = "tiles";
-    launch->grid_x = (uint32_t)blocks;
-    launch->grid_y = 1;
-    p->parts = 1;
-    return true;
+    return launch_as(launch, "tiles", blocks, 1);
 }
 
 /* ---- rows ---- */
@@ -193,11 +192,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     p->rows = (gr_rows){
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
     p->threads_along = along;
-    p->parts = parts;
-    launch->kernel = "rows";
-    launch->grid_x = (uint32_t)blocks;
-    launch->grid_y = (uint32_t)parts;
-    return true;
+    return launch_as(launch, "rows", blocks, parts);
 }
 
 /* ---- columns ---- */
@@ -242,7 +237,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     if (!fits_grid(blocks))
         return false;
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
-    p->parts = parts;
+    launch_as(launch, "columns", blocks, parts);
     if (ragged) {
         const bool fold = c.period == c.across;
         p->along.stride[0] = (int64_t)(c.period * vector * item);
@@ -250,9 +245,6 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
         p->parts = fold ? parts : parts * c.replicas;
     }
     p->columns = c;
-    launch->kernel = "columns";
-    launch->grid_x = (uint32_t)blocks;
-    launch->grid_y = (uint32_t)parts;
     return true;
 }
 
@@ -282,17 +274,11 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const uint64_t parts =
         parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
     p->threads_along = along;
-    p->parts = parts;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
-    launch->kernel = "axis";
-    launch->grid_x = (uint32_t)blocks;
-    launch->grid_y = (uint32_t)parts;
-    if (!along_first && p->along.extent[2] == 1 && p->results >= resident / 2) {
-        p->flags = GR_WHOLE;
-        p->parts = launch->grid_y = 1;
-        launch->grid_x = (uint32_t)gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
-    }
-    return true;
+    if (along_first || p->along.extent[2] != 1 || p->results < resident / 2)
+        return launch_as(launch, "axis", blocks, parts);
+    p->flags = GR_WHOLE;
+    return launch_as(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER), 1);
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
@@ -310,9 +296,5 @@ bool gr_last_plan(gr_general_launch *launch) {
         power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
-    p->parts = 1;
-    launch->kernel = "last";
-    launch->grid_x = (uint32_t)blocks;
-    launch->grid_y = 1;
-    return fits_grid(blocks);
+    return fits_grid(blocks) && launch_as(launch, "last", blocks, 1);
 }

@@ -43,8 +43,6 @@ bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
 /* 0 where the block size cannot be chosen. */
 int64_t gr_variant_default_block(const gr_variant *variant);
-/* Whether the result in a floating dtype depends on the order in which blocks finish. */
-bool gr_variant_float_atomics(const gr_variant *variant);
 /* Whether the number of blocks may be chosen by the caller. */
 bool gr_variant_takes_grid(const gr_variant *variant);
 

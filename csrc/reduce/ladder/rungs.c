@@ -55,10 +55,6 @@ int64_t gr_variant_default_block(const gr_variant *variant) {
     return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
 }
 
-bool gr_variant_float_atomics(const gr_variant *variant) {
-    return variant->output == GR_OUTPUT_ATOMIC;
-}
-
 bool gr_variant_takes_grid(const gr_variant *variant) {
     return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
 }

@@ -1,0 +1,66 @@
+/* The methods of the core, beside those of module.c itself, which lists them all with their arguments. */
+#ifndef GR_PYTHON_METHODS_H
+#define GR_PYTHON_METHODS_H
+
+#include "python/state.h"
+
+/* The rungs of the ladder of reductions, and what runs one of them. */
+PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_variants(PyObject *module, PyObject *ignored);
+PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
+
+/* Reductions of any layout; py_quick is for whole arrays without options, with as little as possible before
+   the launch. */
+PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_plan_general(PyObject *module, PyObject *args);
+PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);
+PyObject *py_time_general(PyObject *module, PyObject *args);
+
+/* Reductions that were compiled while the program runs: a capsule that unloads the kernels at its end, and
+   runs of it. Inputs are arrays or views of one shape, and bytes for the value of a scalar, in the order and
+   of the dtypes that the kernels were compiled for; `by_position` is as in custom/params.h, `packed` as in
+   general/layout.h, `out` a view or a C-contiguous array. */
+PyObject *py_custom_load(PyObject *module, PyObject *args);
+PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* Runs on the simulator with observers. */
+PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_simulate(PyObject *module, PyObject *args);
+PyObject *py_kernel_params(PyObject *module, PyObject *args);
+
+/* Memory and streams of a device. */
+PyObject *py_device_alloc(PyObject *module, PyObject *args);
+PyObject *py_device_free(PyObject *module, PyObject *args);
+PyObject *py_device_write(PyObject *module, PyObject *args);
+PyObject *py_device_read(PyObject *module, PyObject *args);
+PyObject *py_stream_wait(PyObject *module, PyObject *args);
+PyObject *py_call_on(PyObject *module, PyObject *args);
+PyObject *py_pointer_device(PyObject *module, PyObject *pointer);
+
+/* Exchange of arrays with other libraries.
+
+   py_dlpack_import consumes a capsule named "dltensor" or "dltensor_versioned" and renames it "used_...". It
+   returns (pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner): the
+   elements are valid for as long as `owner` lives, whose end calls the producer's deleter. Shape and strides
+   are handed over as the producer wrote them, except that an axis of at most one element has stride 0; the
+   caller judges them. On an error the capsule is left to its producer: TypeError for something that is no
+   such capsule or an element type without a NumPy name, BufferError for a capsule that was consumed, another
+   major version or a broken structure.
+
+   py_dlpack_exchange gives such a tuple and a stream, nothing of which was waited for; None where
+   py_tensor_take gives 0.
+
+   py_dlpack_export makes a capsule of C-ordered elements which holds `owner` until its consumer is done.
+   `versioned` chooses the structure; `copied`, which only that one can say, that nobody else sees the
+   elements. */
+PyObject *py_dlpack_import(PyObject *module, PyObject *capsule);
+PyObject *py_dlpack_exchange(PyObject *module, PyObject *object);
+PyObject *py_dlpack_export(PyObject *module, PyObject *args);
+
+/* A tuple of the rows of dtypes.def: (name, NumPy's name, bytes of an element, kind, NumPy's names of the
+   dtypes of sum and mean, scope, DLPack's type code and bits). */
+PyObject *py_dtypes(PyObject *module, PyObject *ignored);
+
+#endif
