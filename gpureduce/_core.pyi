@@ -59,6 +59,7 @@ def variants() -> list[
         bool,
         bool,
         tuple[int, int],
+        str,
     ]
 ]: ...
 def general_coverage() -> tuple[tuple[str, str], ...]: ...

@@ -105,6 +105,13 @@ def test_ladders():
     assert len(set(names)) == len(names)
 
 
+def test_each_rung_comes_after_another():
+    rungs = [variant for variant in VARIANTS if variant.role == "rung"]
+    assert [variant.after for variant in rungs] == [None, *(variant.name for variant in rungs[:-1])]
+    earlier = {variant.name for variant in rungs}
+    assert all(variant.after in earlier for variant in VARIANTS if variant.role != "rung")
+
+
 @pytest.mark.parametrize(
     ("ladder", "error", "message"),
     [

@@ -148,12 +148,12 @@ static PyObject *variant_tuple(const gr_variant *variant) {
     PyObject *backends = variant->rung.backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
                                                                     : Py_BuildValue("(ss)", "cuda", "sim");
     return Py_BuildValue(
-        "(sssssNNNisOO(II))", variant->rung.name, variant->rung.title, variant->rung.technique,
+        "(sssssNNNisOO(II)s)", variant->rung.name, variant->rung.title, variant->rung.technique,
         variant->rung.ladder, roles[variant->rung.role], coverage(variant), backends, block_sizes(variant),
         (int)gr_variant_default_block(variant), variant->rung.file,
         variant->output == GR_OUTPUT_ATOMIC ? Py_True : Py_False,
         gr_variant_takes_grid(variant) ? Py_True : Py_False, (unsigned)(variant->rung.capability / 10),
-        (unsigned)(variant->rung.capability % 10));
+        (unsigned)(variant->rung.capability % 10), variant->rung.after);
 }
 
 PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

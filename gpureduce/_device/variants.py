@@ -43,6 +43,8 @@ class Variant:
         Whether the number of blocks can be chosen with ``grid_size=``.
     capability : tuple of int
         The least compute capability of CUDA devices that run it, major and minor.
+    after : str or None
+        The name of the rung whose last cost it lowers, or beside which it stands; None for the first.
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
@@ -62,6 +64,7 @@ class Variant:
     float_atomics: bool
     fixed_grid: bool
     capability: tuple[int, int]
+    after: str | None = None
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -99,7 +102,7 @@ class Variant:
 
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
 # those that it does not have.
-_ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:]) for row in _core.variants())
+_ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:-1], row[-1] or None) for row in _core.variants())
 _BY_NAME = {record.name: record for record in _ALL}
 _LADDERS = {
     ladder: tuple(record for record in _ALL if record.ladder == ladder)
