@@ -5,6 +5,8 @@
 
 #include "device/cuda/driver.h"
 
+enum { DEVICES = 1 + GR_MAX_CUDA_DEVICES };
+
 void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
@@ -48,9 +50,8 @@ gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_e
 void gr_registry_close(gr_registry *registry) {
     if (registry->image_folder == NULL)
         return;
-    gr_device_close(registry->sim);
-    for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
-        gr_device_close(registry->cuda[i]);
+    for (int i = 0; i < DEVICES; ++i)
+        gr_device_close(registry->devices[i]);
     pthread_mutex_destroy(&registry->lock);
     free(registry->image_folder);
     memset(registry, 0, sizeof *registry);
@@ -58,14 +59,12 @@ void gr_registry_close(gr_registry *registry) {
 
 void gr_registry_trim(gr_registry *registry) {
     pthread_mutex_lock(&registry->lock); /* devices stay open until the registry closes */
-    gr_device *sim = registry->sim, *cuda[GR_MAX_CUDA_DEVICES];
-    memcpy(cuda, registry->cuda, sizeof cuda);
+    gr_device *devices[DEVICES];
+    memcpy(devices, registry->devices, sizeof devices);
     pthread_mutex_unlock(&registry->lock);
-    if (sim != NULL)
-        gr_shelf_clear(&sim->shelf);
-    for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
-        if (cuda[i] != NULL)
-            gr_shelf_clear(&cuda[i]->shelf);
+    for (int i = 0; i < DEVICES; ++i)
+        if (devices[i] != NULL)
+            gr_shelf_clear(&devices[i]->shelf);
 }
 
 static void device_hold(gr_device *device, bool taken) {
@@ -84,9 +83,8 @@ void gr_registry_hold(gr_registry *registry, bool taken) {
         return;
     if (taken)
         pthread_mutex_lock(&registry->lock);
-    device_hold(registry->sim, taken);
-    for (int i = 0; i < GR_MAX_CUDA_DEVICES; ++i)
-        device_hold(registry->cuda[i], taken);
+    for (int i = 0; i < DEVICES; ++i)
+        device_hold(registry->devices[i], taken);
     gr_cuda_driver_hold(taken);
     if (!taken)
         pthread_mutex_unlock(&registry->lock);
@@ -100,7 +98,7 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
     if (kind == GR_DEVICE_CUDA && (index < 0 || index >= GR_MAX_CUDA_DEVICES))
         return gr_fail(error, GR_ERR_DEVICE, "cuda:%ld: no such device; indices go from 0 to %d", index,
                        GR_MAX_CUDA_DEVICES - 1);
-    gr_device **slot = kind == GR_DEVICE_CUDA ? &registry->cuda[index] : &registry->sim;
+    gr_device **slot = &registry->devices[kind == GR_DEVICE_CUDA ? 1 + index : 0];
     pthread_mutex_lock(&registry->lock);
     gr_status status =
         *slot != NULL ? GR_OK : gr_device_open(kind, (int)index, registry->image_folder, slot, error);

@@ -17,8 +17,7 @@ typedef struct gr_device {
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {
     char *image_folder;
-    gr_device *sim;
-    gr_device *cuda[GR_MAX_CUDA_DEVICES];
+    gr_device *devices[1 + GR_MAX_CUDA_DEVICES]; /* the simulator, then those of CUDA by their number */
     pthread_mutex_t lock;
 } gr_registry;
 

@@ -49,9 +49,15 @@ gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes,
         }
         free(self);
     }
-    const gr_status status = kind->open(shelf->backend, bytes, out, error);
+    self = calloc(1, kind->size);
+    if (self == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", kind->name);
+    *self = (gr_kept){.kind = kind, .bytes = bytes, .process = gr_process()};
+    const gr_status status = kind->open(shelf->backend, self, error);
     if (status == GR_OK)
-        **out = (gr_kept){.kind = kind, .bytes = bytes, .process = gr_process()};
+        *out = self;
+    else
+        close_one(shelf, self);
     return status;
 }
 

@@ -10,14 +10,16 @@
 typedef struct gr_kept gr_kept;
 
 typedef struct gr_kept_kind {
-    size_t most;     /* that stay idle; the one that waited longest makes room */
-    bool of_process; /* a forked child can neither use nor close those of its parent */
-    /* Makes one of `bytes`, whatever the kind means by that; fills in no field of gr_kept. */
-    gr_status (*open)(gr_backend *backend, size_t bytes, gr_kept **out, gr_error *error);
-    void (*close)(gr_backend *backend, gr_kept *self); /* does not free *self itself */
+    const char *name; /* for messages */
+    size_t size;      /* of the structure, whose first member is a gr_kept */
+    size_t most;      /* that stay idle; the one that waited longest makes room */
+    bool of_process;  /* a forked child can neither use nor close those of its parent */
+    /* Fills in one that is all zeroes but for its gr_kept, of `bytes`, whatever the kind means by that. */
+    gr_status (*open)(gr_backend *backend, gr_kept *self, gr_error *error);
+    /* Also after `open` failed. Does not free *self itself. */
+    void (*close)(gr_backend *backend, gr_kept *self);
 } gr_kept_kind;
 
-/* The first member of what is kept, which lies in one piece of malloc's. */
 struct gr_kept {
     gr_kept *next;
     const gr_kept_kind *kind;

@@ -36,34 +36,22 @@ void gr_kernels_unload(gr_kernels *kernels) {
     }
 }
 
+/* The caller frees *data, also after a failure. */
 static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
+    static const char cannot[] = "cannot read the compiled kernels in";
     gr_status status = GR_OK;
-    char *text = NULL;
     long length = 0;
     FILE *file = fopen(path, "rb");
     if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (length = ftell(file)) < 0 ||
-        fseek(file, 0, SEEK_SET) != 0) {
+        fseek(file, 0, SEEK_SET) != 0)
         status =
-            gr_fail(error, GR_ERR_DEVICE, "cannot read the compiled kernels in %s: %s; reinstall gpureduce",
-                    path, strerror(errno));
-        goto cleanup;
-    }
-    text = malloc((size_t)length + 1);
-    if (text == NULL) {
+            gr_fail(error, GR_ERR_DEVICE, "%s %s: %s; reinstall gpureduce", cannot, path, strerror(errno));
+    else if ((*data = malloc((size_t)length + 1)) == NULL)
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %ld bytes of compiled kernels", length);
-        goto cleanup;
-    }
-    if (fread(text, 1, (size_t)length, file) != (size_t)length) {
-        status =
-            gr_fail(error, GR_ERR_DEVICE, "cannot read the compiled kernels in %s: file cut short", path);
-        goto cleanup;
-    }
-    text[length] = '\0';
-    *data = text;
-    *size = (size_t)length;
-    text = NULL;
-cleanup:
-    free(text);
+    else if (fread(*data, 1, (size_t)length, file) != (size_t)length)
+        status = gr_fail(error, GR_ERR_DEVICE, "%s %s: file cut short", cannot, path);
+    else
+        (*data)[ *size = (size_t)length] = '\0';
     if (file != NULL)
         fclose(file);
     return status;

@@ -29,32 +29,22 @@ static gr_status allocate(gr_backend *backend, size_t bytes, bool clean, gr_devp
     return status;
 }
 
-static gr_status piece_open(gr_backend *backend, size_t bytes, bool clean, gr_kept **out, gr_error *error) {
-    piece *self = calloc(1, sizeof *self);
-    if (self == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a call");
-    const gr_status status = allocate(backend, bytes, clean, &self->address, error);
-    if (status != GR_OK)
-        free(self);
-    else
-        *out = &self->kept;
-    return status;
+static gr_status plain_open(gr_backend *backend, gr_kept *self, gr_error *error) {
+    return allocate(backend, self->bytes, false, &((piece *)self)->address, error);
 }
 
-static gr_status plain_open(gr_backend *backend, size_t bytes, gr_kept **out, gr_error *error) {
-    return piece_open(backend, bytes, false, out, error);
-}
-
-static gr_status clean_open(gr_backend *backend, size_t bytes, gr_kept **out, gr_error *error) {
-    return piece_open(backend, bytes, true, out, error);
+static gr_status clean_open(gr_backend *backend, gr_kept *self, gr_error *error) {
+    return allocate(backend, self->bytes, true, &((piece *)self)->address, error);
 }
 
 static void piece_close(gr_backend *backend, gr_kept *self) {
     backend->free(backend, ((piece *)self)->address);
 }
 
-static const gr_kept_kind plain = {.most = MOST_PLAIN, .open = plain_open, .close = piece_close};
-static const gr_kept_kind cleaned = {.most = MOST_CLEAN, .open = clean_open, .close = piece_close};
+static const gr_kept_kind plain = {
+    .name = "a call", .size = sizeof(piece), .most = MOST_PLAIN, .open = plain_open, .close = piece_close};
+static const gr_kept_kind cleaned = {
+    .name = "a call", .size = sizeof(piece), .most = MOST_CLEAN, .open = clean_open, .close = piece_close};
 
 gr_status gr_memory_take(gr_shelf *shelf, size_t bytes, bool clean, gr_memory *out, gr_error *error) {
     const size_t size = clean ? CLEAN_BYTES : PLAIN_BYTES;

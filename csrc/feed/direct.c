@@ -1,7 +1,6 @@
 #include "feed/direct.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -20,24 +19,21 @@ typedef struct direct {
     gr_devptr mapped;
 } direct;
 
-static gr_status direct_open(gr_backend *backend, size_t bytes, gr_kept **out, gr_error *error) {
-    direct *self = calloc(1, sizeof *self);
-    if (self == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a call");
-    const gr_status status = backend->streams->host_alloc(backend, bytes, &self->host, &self->mapped, error);
-    if (status != GR_OK)
-        free(self);
-    else
-        *out = &self->kept;
-    return status;
+static gr_status direct_open(gr_backend *backend, gr_kept *kept, gr_error *error) {
+    direct *self = (direct *)kept;
+    return backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
 }
 
 static void direct_close(gr_backend *backend, gr_kept *self) {
     backend->streams->host_free(backend, ((direct *)self)->host);
 }
 
-static const gr_kept_kind directs = {
-    .most = IDLE_DIRECTS, .of_process = true, .open = direct_open, .close = direct_close};
+static const gr_kept_kind directs = {.name = "a call",
+                                     .size = sizeof(direct),
+                                     .most = IDLE_DIRECTS,
+                                     .of_process = true,
+                                     .open = direct_open,
+                                     .close = direct_close};
 
 bool gr_direct_takes(const gr_device *device, const gr_flow *flow, const gr_binding *binding) {
     if (!device->backend->streams->maps || binding->host_out == NULL)

@@ -81,9 +81,10 @@ static void ring_close(gr_backend *backend, gr_kept *kept) {
     streams->host_free(backend, self->host);
 }
 
-static gr_status fill_ring(gr_backend *backend, size_t place_bytes, gr_ring *self, gr_error *error) {
+static gr_status ring_open(gr_backend *backend, gr_kept *kept, gr_error *error) {
     const gr_stream_ops *streams = backend->streams;
-    const size_t bytes = PLACES * place_bytes;
+    gr_ring *self = (gr_ring *)kept;
+    const size_t bytes = PLACES * kept->bytes;
     void *host = NULL;
     gr_status status =
         backend->alloc(backend, bytes + CLEAN_BYTES + PLAIN_BYTES + GR_RESULT_BYTES, &self->device, error);
@@ -111,22 +112,12 @@ static gr_status fill_ring(gr_backend *backend, size_t place_bytes, gr_ring *sel
     return status == GR_OK ? gr_copy_pool_open(copy_threads(), &self->pool, error) : status;
 }
 
-static gr_status ring_open(gr_backend *backend, size_t place_bytes, gr_kept **out, gr_error *error) {
-    gr_ring *self = calloc(1, sizeof *self);
-    if (self == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a ring of chunks");
-    const gr_status status = fill_ring(backend, place_bytes, self, error);
-    if (status != GR_OK) {
-        ring_close(backend, &self->kept);
-        free(self);
-    } else {
-        *out = &self->kept;
-    }
-    return status;
-}
-
-static const gr_kept_kind rings = {
-    .most = IDLE_RINGS, .of_process = true, .open = ring_open, .close = ring_close};
+static const gr_kept_kind rings = {.name = "a ring of chunks",
+                                   .size = sizeof(gr_ring),
+                                   .most = IDLE_RINGS,
+                                   .of_process = true,
+                                   .open = ring_open,
+                                   .close = ring_close};
 
 bool gr_ring_takes(const gr_device *device, const gr_flow *flow, const gr_binding *binding) {
     for (size_t i = 0; i < flow->inputs; ++i)

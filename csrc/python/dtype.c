@@ -9,33 +9,33 @@
 
 enum { NO_TYPE_NUMBER = -1 };
 
+static PyArray_Descr *named(const char *numpy_name) {
+    PyObject *name = PyUnicode_FromString(numpy_name);
+    PyArray_Descr *descr = NULL;
+    if (name != NULL && PyArray_DescrConverter(name, &descr) == NPY_FAIL)
+        descr = NULL;
+    Py_XDECREF(name);
+    return descr;
+}
+
 int py_dtypes_init(py_state *state) {
     for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
         state->type_numbers[i] = NO_TYPE_NUMBER;
         if (strcmp(gr_dtypes[i].numpy_name, BFLOAT16) == 0)
             continue;
-        PyObject *name = PyUnicode_FromString(gr_dtypes[i].numpy_name);
-        PyArray_Descr *descr = NULL;
-        if (name == NULL || PyArray_DescrConverter(name, &descr) == NPY_FAIL) {
-            Py_XDECREF(name);
+        PyArray_Descr *descr = named(gr_dtypes[i].numpy_name);
+        if (descr == NULL)
             return -1;
-        }
         state->type_numbers[i] = descr->type_num;
         Py_DECREF(descr);
-        Py_DECREF(name);
     }
     return 0;
 }
 
 PyArray_Descr *py_descr(const py_state *state, gr_dtype dtype) {
-    if (state->type_numbers[dtype] != NO_TYPE_NUMBER)
-        return PyArray_DescrFromType(state->type_numbers[dtype]);
-    PyObject *name = PyUnicode_FromString(gr_dtypes[dtype].numpy_name);
-    PyArray_Descr *descr = NULL;
-    if (name != NULL && PyArray_DescrConverter(name, &descr) == NPY_FAIL)
-        descr = NULL; /* "data type 'bfloat16' not understood": ml_dtypes was not imported */
-    Py_XDECREF(name);
-    return descr;
+    return state->type_numbers[dtype] != NO_TYPE_NUMBER
+               ? PyArray_DescrFromType(state->type_numbers[dtype])
+               : named(gr_dtypes[dtype].numpy_name); /* not understood until ml_dtypes is imported */
 }
 
 static bool is_bfloat16(PyArrayObject *array) {

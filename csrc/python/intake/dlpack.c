@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "python/dtype.h"
 #include "python/errors.h"
 #include "python/intake/dlpack_abi.h"
 
@@ -36,23 +37,14 @@ dl_dtype dl_dtype_of(gr_dtype dtype) {
     return (dl_dtype){type_code(row->numpy_name), (uint8_t)(row->item_bytes * CHAR_BIT), 1};
 }
 
-const char *dl_dtype_name(dl_dtype dtype) {
+bool dl_find_dtype(dl_dtype dtype, gr_dtype *out) {
     for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
         const dl_dtype known = dl_dtype_of((gr_dtype)i);
+        *out = (gr_dtype)i;
         if (known.code == dtype.code && known.bits == dtype.bits && known.lanes == dtype.lanes)
-            return gr_dtypes[i].numpy_name;
+            return true;
     }
-    return NULL;
-}
-
-static int dtype_named(const char *name, dl_dtype *out) {
-    for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
-        if (strcmp(gr_dtypes[i].numpy_name, name) == 0) {
-            *out = dl_dtype_of((gr_dtype)i);
-            return 0;
-        }
-    }
-    return PY_REFUSE(PyExc_TypeError, "DLPack: dtype %s is not supported", name);
+    return false;
 }
 
 /* Import */
@@ -149,8 +141,8 @@ static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
 PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) {
     if (check_structure(tensor) < 0)
         return NULL;
-    const char *dtype = dl_dtype_name(tensor->dtype);
-    if (dtype == NULL)
+    gr_dtype dtype;
+    if (!dl_find_dtype(tensor->dtype, &dtype))
         return PyErr_Format(PyExc_TypeError,
                             "DLPack: elements of type code %d with %d bits and %d lanes are not supported",
                             tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
@@ -160,8 +152,8 @@ PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) 
     if (strides != NULL)
         result =
             Py_BuildValue("KOOsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
-                          shape, strides, dtype, (int)tensor->device.type, (int)tensor->device.number,
-                          read_only ? Py_True : Py_False, owner);
+                          shape, strides, gr_dtypes[dtype].numpy_name, (int)tensor->device.type,
+                          (int)tensor->device.number, read_only ? Py_True : Py_False, owner);
     Py_XDECREF(shape);
     Py_XDECREF(strides);
     return result;
@@ -270,8 +262,8 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!PyArg_ParseTuple(args, "OKO!siipp:dlpack_export", &owner, &pointer, &PyTuple_Type, &shape, &name,
                           &type, &number, &versioned, &copied))
         return NULL;
-    dl_dtype dtype;
-    if (dtype_named(name, &dtype) < 0)
+    gr_dtype dtype;
+    if (py_find_dtype_name(name, "DLPack", &dtype) < 0)
         return NULL;
     if (PyTuple_GET_SIZE(shape) > DL_MAX_NDIM)
         return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", DL_MAX_NDIM);
@@ -287,7 +279,7 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
         .data = (void *)(uintptr_t)pointer,
         .device = {type, number},
         .ndim = ndim,
-        .dtype = dtype,
+        .dtype = dl_dtype_of(dtype),
         .shape = self->axes,
         .strides = self->axes + ndim,
     };

@@ -68,8 +68,8 @@ enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
 
 dl_dtype dl_dtype_of(gr_dtype dtype);
 
-/* NumPy's name of the elements, or NULL. */
-const char *dl_dtype_name(dl_dtype dtype);
+/* Whether there is such a dtype, and which. */
+bool dl_find_dtype(dl_dtype dtype, gr_dtype *out);
 
 /* (pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner). */
 PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner);

@@ -109,10 +109,7 @@ static int take_array(const py_state *state, PyArrayObject *array, py_effort eff
 
 /* One that NumPy knows: bfloat16 only once ml_dtypes is imported. */
 static bool find_tensor_dtype(const py_state *state, dl_dtype dtype, gr_dtype *out) {
-    const char *name = dl_dtype_name(dtype);
-    PyArray_Descr *descr = NULL;
-    if (name != NULL && py_find_dtype_name(name, "a", out) == 0)
-        descr = py_descr(state, *out);
+    PyArray_Descr *descr = dl_find_dtype(dtype, out) ? py_descr(state, *out) : NULL;
     const bool found = descr != NULL;
     Py_XDECREF(descr);
     PyErr_Clear();
