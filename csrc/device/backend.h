@@ -44,7 +44,7 @@ typedef struct gr_image {
 
 /* A stream as the driver has it; 0 is the legacy default stream, with which other libraries' are ordered. */
 typedef uint64_t gr_stream;
-typedef struct gr_event gr_event;
+typedef uint64_t gr_event; /* a place in a stream, which others can wait for */
 
 /* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
 typedef struct gr_module gr_module;
@@ -97,21 +97,21 @@ typedef struct gr_stream_ops {
     bool maps; /* kernels reach the memory of host_alloc */
     /* *mapped is its address for kernels, 0 where they cannot reach it. */
     gr_status (*host_alloc)(gr_backend *self, size_t bytes, void **out, gr_devptr *mapped, gr_error *error);
-    void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed, here and below */
+    void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed, and below 0 */
     /* Whether a device may copy from this memory while the caller goes on; *mapped as above. */
     bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
 
     gr_status (*stream_open)(gr_backend *self, gr_stream *out, gr_error *error);
     void (*stream_close)(gr_backend *self, gr_stream stream);
-    gr_status (*event_open)(gr_backend *self, gr_event **out, gr_error *error);
-    void (*event_close)(gr_backend *self, gr_event *event);
+    gr_status (*event_open)(gr_backend *self, gr_event *out, gr_error *error);
+    void (*event_close)(gr_backend *self, gr_event event);
     gr_status (*copy)(gr_backend *self, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
                       gr_error *error);
-    gr_status (*record)(gr_backend *self, gr_stream stream, gr_event *event, gr_error *error);
+    gr_status (*record)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
     /* What comes next in the stream waits for the event. */
-    gr_status (*follow)(gr_backend *self, gr_stream stream, gr_event *event, gr_error *error);
-    gr_status (*event_done)(gr_backend *self, gr_event *event, bool *done, gr_error *error);
-    gr_status (*event_wait)(gr_backend *self, gr_event *event, gr_error *error);
+    gr_status (*follow)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
+    /* Whether what was recorded is done; with `wait` it returns when it is. */
+    gr_status (*event_done)(gr_backend *self, gr_event event, bool wait, bool *done, gr_error *error);
 } gr_stream_ops;
 
 struct gr_backend {

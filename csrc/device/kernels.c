@@ -50,8 +50,10 @@ static gr_status read_file(const char *path, char **data, size_t *size, gr_error
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %ld bytes of compiled kernels", length);
     else if (fread(*data, 1, (size_t)length, file) != (size_t)length)
         status = gr_fail(error, GR_ERR_DEVICE, "%s %s: file cut short", cannot, path);
-    else
-        (*data)[ *size = (size_t)length] = '\0';
+    if (status == GR_OK) {
+        (*data)[length] = '\0';
+        *size = (size_t)length;
+    }
     if (file != NULL)
         fclose(file);
     return status;

@@ -30,8 +30,8 @@ typedef struct gr_ring {
     gr_devptr clean, plain;
     gr_devptr result;
     gr_stream copies, kernels;
-    gr_event *copied[PLACES], *reduced[PLACES]; /* what was last done to each place */
-    gr_event *before;                           /* the work in the default stream when a call began */
+    gr_event copied[PLACES], reduced[PLACES]; /* what was last done to each place */
+    gr_event before;                          /* the work in the default stream when a call began */
     gr_copy_pool *pool;
 } gr_ring;
 
@@ -202,10 +202,9 @@ static gr_status free_places(run *self, uint64_t wanted, gr_error *error) {
     const uint64_t before = self->freed;
     gr_status status = GR_OK;
     while (status == GR_OK && self->freed < self->sent) {
-        gr_event *event = self->ring->copied[self->freed % PLACES];
-        bool done = wanted >= self->freed + PLACES;
-        status = done ? backend->streams->event_wait(backend, event, error)
-                      : backend->streams->event_done(backend, event, &done, error);
+        const gr_event event = self->ring->copied[self->freed % PLACES];
+        bool done = false;
+        status = backend->streams->event_done(backend, event, wanted >= self->freed + PLACES, &done, error);
         if (status != GR_OK || !done)
             break;
         ++self->freed;

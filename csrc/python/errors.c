@@ -16,29 +16,16 @@ int py_errors_init(PyObject *module, py_state *state) {
 }
 
 PyObject *py_raise(const py_state *state, const gr_error *error) {
-    PyObject *type = state->device_error;
-    switch (error->status) {
-    case GR_ERR_VALUE:
-        type = PyExc_ValueError;
-        break;
-    case GR_ERR_TYPE:
-        type = PyExc_TypeError;
-        break;
-    case GR_ERR_MEMORY:
-        type = PyExc_MemoryError;
-        break;
-    case GR_ERR_SIMULATION:
-        type = state->simulation_error;
-        break;
-    case GR_ERR_INTERRUPTED:
-        if (PyErr_Occurred())
-            return NULL;
-        type = PyExc_KeyboardInterrupt;
-        break;
-    case GR_ERR_DEVICE:
-    case GR_OK:
-        break;
-    }
-    PyErr_SetString(type, error->message);
+    PyObject *const types[] = {
+        [GR_OK] = state->device_error,
+        [GR_ERR_VALUE] = PyExc_ValueError,
+        [GR_ERR_TYPE] = PyExc_TypeError,
+        [GR_ERR_MEMORY] = PyExc_MemoryError,
+        [GR_ERR_DEVICE] = state->device_error,
+        [GR_ERR_SIMULATION] = state->simulation_error,
+        [GR_ERR_INTERRUPTED] = PyExc_KeyboardInterrupt,
+    };
+    if (error->status != GR_ERR_INTERRUPTED || !PyErr_Occurred())
+        PyErr_SetString(types[error->status], error->message);
     return NULL;
 }

@@ -15,6 +15,8 @@ typedef struct call {
     gr_reduction reduction;
     gr_binding binding;
     gr_device *device;
+    py_work work;
+    PyObject *progress; /* a callback, or None */
 } call;
 
 static void call_release(call *self) {
@@ -141,17 +143,11 @@ static int take_call(py_state *state, PyObject *const *args, call *self) {
     return -1;
 }
 
-/* The callback of a progress report, and the work whose thread is to call it. */
-typedef struct reporter {
-    py_work work;
-    PyObject *callback;
-} reporter;
-
 static bool report(void *arg, uint64_t done, uint64_t total) {
-    reporter *self = arg;
+    call *self = arg;
     PyEval_RestoreThread(self->work.thread);
     PyObject *result =
-        PyObject_CallFunction(self->callback, "KK", (unsigned long long)done, (unsigned long long)total);
+        PyObject_CallFunction(self->progress, "KK", (unsigned long long)done, (unsigned long long)total);
     const bool failed = result == NULL;
     Py_XDECREF(result);
     self->work.thread = PyEval_SaveThread();
@@ -162,17 +158,15 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     py_state *state = PyModule_GetState(module);
     if (count != 9)
         return PyErr_Format(PyExc_TypeError, "expected 9 arguments, got %zd", count);
-    call now = {.out_array = NULL};
+    call now = {.progress = args[8]};
     PyObject *result = NULL;
     if (take_call(state, args, &now) < 0)
         goto cleanup;
-    reporter told;
-    told.callback = args[8];
-    py_work *work = &told.work;
-    const gr_progress progress = {.report = report, .arg = &told};
+    py_work *work = &now.work;
+    const gr_progress progress = {.report = report, .arg = &now};
     py_begin(work);
     const gr_status status =
-        gr_reduction_run(now.device, &now.reduction, &now.binding, args[8] != Py_None ? &progress : NULL,
+        gr_reduction_run(now.device, &now.reduction, &now.binding, now.progress != Py_None ? &progress : NULL,
                          &work->interrupt, &work->error);
     if (py_end(state, work, status) < 0)
         goto cleanup;
@@ -284,16 +278,11 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
     gr_devptr *addresses = calloc((size_t)buffers * 3, sizeof *addresses);
     if (addresses == NULL)
         return PyErr_NoMemory();
-    PyObject *const first[] = {PyTuple_GET_ITEM(sources, 0),
-                               op,
-                               axes,
-                               seconds != NULL ? PyTuple_GET_ITEM(seconds, 0) : Py_None,
-                               Py_None,
-                               PyTuple_GET_ITEM(outs, 0),
-                               kind,
-                               index};
+    PyObject *source = PyTuple_GET_ITEM(sources, 0), *first_out = PyTuple_GET_ITEM(outs, 0);
+    PyObject *second = seconds != NULL ? PyTuple_GET_ITEM(seconds, 0) : Py_None;
+    PyObject *const first[] = {source, op, axes, second, Py_None, first_out, kind, index};
     if (take_call(state, first, &now) < 0 ||
-        py_operand_take(state, first[5], PY_TAKE, GR_SCOPE_GENERAL, "outs", &out) < 0 ||
+        py_operand_take(state, first_out, PY_TAKE, GR_SCOPE_GENERAL, "outs", &out) < 0 ||
         take_addresses(state, sources, "sources", &now.source, addresses) < 0 ||
         take_addresses(state, outs, "outs", &out, addresses + buffers) < 0 ||
         (seconds != NULL &&

@@ -87,7 +87,7 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
     py_rung_call call;
     size_t extra[EXTRA];
-    PyObject *first = NULL, *all = NULL, *result = NULL;
+    PyObject *result = NULL;
     double *times = NULL;
     if (py_take_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
         goto cleanup;
@@ -111,13 +111,10 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
         gr_ladder_time(call.device, &call.request, data, &timing, times, times + extra[REPEATS], &work.error);
     if (py_end(state, &work, status) < 0)
         goto cleanup;
-    first = py_list_of_doubles(times, extra[REPEATS]);
-    all = py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]);
-    if (first != NULL && all != NULL)
-        result = PyTuple_Pack(2, first, all);
+    PyObject *first = py_list_of_doubles(times, extra[REPEATS]);
+    if (first != NULL)
+        result = Py_BuildValue("(NN)", first, py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]));
 cleanup:
-    Py_XDECREF(first);
-    Py_XDECREF(all);
     free(times);
     py_operand_release(&call.source);
     return result;

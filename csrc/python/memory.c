@@ -26,10 +26,9 @@ PyObject *py_device_free(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *kind, *index;
     unsigned long long address;
-    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address))
-        return NULL;
     gr_device *device;
-    if (py_take_device(state, kind, index, &device) < 0)
+    if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address) ||
+        py_take_device(state, kind, index, &device) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS; /* freeing waits for the device, which may be in a host callback */
     device->backend->free(device->backend, address);
@@ -42,10 +41,9 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     PyObject *kind, *index;
     unsigned long long address;
     PyArrayObject *array;
-    if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array))
-        return NULL;
     gr_device *device;
-    if (py_take_device(state, kind, index, &device) < 0)
+    if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array) ||
+        py_take_device(state, kind, index, &device) < 0)
         return NULL;
     /* After the device: while that was looked for, others may have had their way with the array. */
     if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array)))

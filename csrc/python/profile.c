@@ -9,22 +9,15 @@
 #include "python/ladder.h"
 #include "python/observed.h"
 
-/* (result, launches, None); (None, launches, message) when the simulator stopped a kernel. */
+/* (result, launches, None), which takes the reference to the result; (None, launches, message) when the
+ * simulator stopped a kernel. */
 static PyObject *outcome(const py_state *state, const gr_profile *profile, gr_status status,
                          const gr_error *error, PyObject *result) {
-    if (status != GR_OK && status != GR_ERR_SIMULATION) {
-        Py_XDECREF(result);
-        return py_raise(state, error);
-    }
-    PyObject *launches = py_observed_list(profile);
-    if (launches == NULL || (status == GR_OK && result == NULL)) {
-        Py_XDECREF(launches);
-        Py_XDECREF(result);
-        return NULL;
-    }
+    if (status == GR_ERR_SIMULATION)
+        return Py_BuildValue("(ONs)", Py_None, py_observed_list(profile), error->message);
     if (status != GR_OK)
-        return Py_BuildValue("(ONs)", Py_None, launches, error->message);
-    return Py_BuildValue("(NNO)", result, launches, Py_None);
+        return py_raise(state, error);
+    return result == NULL ? NULL : Py_BuildValue("(NNO)", result, py_observed_list(profile), Py_None);
 }
 
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
@@ -240,9 +233,7 @@ PyObject *py_kernel_params(PyObject *module, PyObject *args) {
     }
     const ptx_kernel *kernel = ptx_module_find(parsed, name);
     if (kernel != NULL) {
-        PyObject *params = param_list(kernel);
-        result =
-            params == NULL ? NULL : Py_BuildValue("(Nn)", params, (Py_ssize_t)ptx_kernel_param_bytes(kernel));
+        result = Py_BuildValue("(Nn)", param_list(kernel), (Py_ssize_t)ptx_kernel_param_bytes(kernel));
     } else {
         PyObject *names = PyList_New(0);
         for (size_t i = 0; names != NULL && i < ptx_module_kernel_count(parsed); ++i)

@@ -11,14 +11,12 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .item_bytes = self->layout.item_bytes,
         .result_bytes = gr_reduction_result_bytes(self),
         .pair = self->layout.pair,
-        .first = part->first,
-        .count = part->count,
-        .total = part->total,
+        .part = *part,
         .initial = self->initial,
     };
     const bool whole = part->count == part->total, hopper = can->capability >= GR_HOPPER;
     const gr_flat_shape *shape =
-        self->shape != NULL ? self->shape : gr_flat_best(work.count * work.item_bytes, work.pair, can);
+        self->shape != NULL ? self->shape : gr_flat_best(part->count * work.item_bytes, work.pair, can);
     gr_program_begin(program);
     gr_step *step = gr_flat_append(&work, shape, program);
     step->overlap = hopper && whole; /* a part follows a copy, not a kernel */

@@ -99,7 +99,7 @@ typedef struct session {
     gr_module *module;
     gr_kernel *first, *second;
     gr_stream copies, kernels;
-    gr_event *event;
+    gr_event event;
     void *pinned;
     int64_t result;
     double microseconds[3];
@@ -127,12 +127,12 @@ static gr_status run_streams(session *s, const int32_t *data, gr_error *error) {
     if (status == GR_OK)
         status = streams->record(b, s->copies, s->event, error);
     if (status == GR_OK)
-        status = streams->event_done(b, s->event, &done, error);
+        status = streams->event_done(b, s->event, false, &done, error);
     CHECK(!done);
     if (status == GR_OK)
-        status = streams->event_wait(b, s->event, error);
+        status = streams->event_done(b, s->event, true, &done, error);
     if (status == GR_OK)
-        status = streams->event_done(b, s->event, &done, error);
+        status = streams->event_done(b, s->event, false, &done, error);
     CHECK(done || status != GR_OK);
     if (status == GR_OK)
         status = streams->follow(b, s->kernels, s->event, error);
@@ -271,7 +271,7 @@ static void test_pinned(void) {
     CHECK(!streams->pinned(b, memory, 16, &found));
     streams->host_free(b, NULL);
     streams->host_free(b, memory);
-    streams->event_close(b, NULL);
+    streams->event_close(b, 0);
     streams->stream_close(b, 0);
     b->free(b, device);
     b->close(b);

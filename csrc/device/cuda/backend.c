@@ -231,10 +231,6 @@ static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *e
     return status == GR_OK ? permit_cluster(self, launch, error) : status;
 }
 
-static const char *name_of(const gr_launch *launch) {
-    return launch->library ? launch->library->name : launch->kernel->name;
-}
-
 static gr_status enqueue_library(const gr_library_call *call, gr_cu_stream stream, gr_error *error) {
     size_t temp_bytes = call->temp_bytes;
     int code = call->run(call->temp, &temp_bytes, call->in, call->out, call->n, stream);
@@ -374,7 +370,8 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
         status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    timing t = {.driver = self->driver, .name = name_of(&launches[0])};
+    timing t = {.driver = self->driver,
+                .name = launches->library ? launches->library->name : launches->kernel->name};
     bool good = make_timing(self, &t, launches, count, error);
     for (size_t i = 0; i < repeats && good; i++) {
         float milliseconds = 0.0F;

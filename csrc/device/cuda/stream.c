@@ -82,7 +82,11 @@ static void cuda_stream_close(gr_backend *base, gr_stream stream) {
 }
 
 /* A gr_event is a CUevent. */
-static gr_status cuda_event_open(gr_backend *base, gr_event **out, gr_error *error) {
+static gr_cu_event event_of(gr_event event) {
+    return (gr_cu_event)(uintptr_t)event;
+}
+
+static gr_status cuda_event_open(gr_backend *base, gr_event *out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     gr_cu_event event = NULL;
     const gr_status status =
@@ -91,14 +95,14 @@ static gr_status cuda_event_open(gr_backend *base, gr_event **out, gr_error *err
     if (status != GR_OK && event)
         self->driver->event_destroy(event);
     if (status == GR_OK)
-        *out = (gr_event *)event;
+        *out = (uintptr_t)event;
     return status;
 }
 
-static void cuda_event_close(gr_backend *base, gr_event *event) {
+static void cuda_event_close(gr_backend *base, gr_event event) {
     const cuda_backend *self = as_cuda(base);
-    if (event)
-        GR_CUDA_RELEASE(self, self->driver->event_destroy((gr_cu_event)event));
+    if (event != 0)
+        GR_CUDA_RELEASE(self, self->driver->event_destroy(event_of(event)));
 }
 
 static gr_status cuda_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
@@ -108,36 +112,30 @@ static gr_status cuda_copy(gr_backend *base, gr_stream stream, gr_devptr to, con
                         "copying %zu bytes to cuda:%d", bytes, base->info.index);
 }
 
-static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->event_record((gr_cu_event)event, gr_cuda_stream(stream)),
+    return GR_CUDA_CALL(self, error, self->driver->event_record(event_of(event), gr_cuda_stream(stream)),
                         "recording an event on cuda:%d", base->info.index);
 }
 
-static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error,
-                        self->driver->stream_follow(gr_cuda_stream(stream), (gr_cu_event)event, 0),
+    return GR_CUDA_CALL(self, error, self->driver->stream_follow(gr_cuda_stream(stream), event_of(event), 0),
                         "ordering streams on cuda:%d", base->info.index);
 }
 
-static gr_status cuda_event_done(gr_backend *base, gr_event *event, bool *done, gr_error *error) {
+static gr_status cuda_event_done(gr_backend *base, gr_event event, bool wait, bool *done, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    const gr_cu_result result = self->driver->event_query((gr_cu_event)event);
+    const gr_cu_result result =
+        (wait ? self->driver->event_wait : self->driver->event_query)(event_of(event));
     *done = result == GR_CU_SUCCESS;
     if (result != GR_CU_NOT_READY)
-        status =
-            gr_cuda_check(self->driver, result, error, "asking for an event on cuda:%d", base->info.index);
+        status = gr_cuda_check(self->driver, result, error, "%s an event on cuda:%d",
+                               wait ? "waiting for" : "asking for", base->info.index);
     return gr_cuda_leave(self, status, error);
-}
-
-static gr_status cuda_event_wait(gr_backend *base, gr_event *event, gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->event_wait((gr_cu_event)event),
-                        "waiting for an event on cuda:%d", base->info.index);
 }
 
 const gr_stream_ops gr_cuda_stream_ops = {
@@ -153,5 +151,4 @@ const gr_stream_ops gr_cuda_stream_ops = {
     .record = cuda_record,
     .follow = cuda_follow,
     .event_done = cuda_event_done,
-    .event_wait = cuda_event_wait,
 };

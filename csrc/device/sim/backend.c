@@ -18,16 +18,10 @@ static ptx_memory *memory_of(gr_backend *base) {
 }
 
 gr_status gr_sim_check(ptx_status status, const ptx_error *from, gr_error *error) {
-    switch (status) {
-    case PTX_OK:
-        return GR_OK;
-    case PTX_ERR_MEMORY:
-        return gr_fail(error, GR_ERR_MEMORY, "%s", from->message);
-    case PTX_ERR_INTERRUPTED:
-        return gr_fail(error, GR_ERR_INTERRUPTED, "%s", from->message);
-    default:
-        return gr_fail(error, GR_ERR_SIMULATION, "%s", from->message);
-    }
+    const gr_status failed = status == PTX_ERR_MEMORY        ? GR_ERR_MEMORY
+                             : status == PTX_ERR_INTERRUPTED ? GR_ERR_INTERRUPTED
+                                                             : GR_ERR_SIMULATION;
+    return status == PTX_OK ? GR_OK : gr_fail(error, failed, "%s", from->message);
 }
 
 static gr_status sim_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
@@ -155,24 +149,15 @@ static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_de
     return false;
 }
 
-static gr_status sim_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
+/* A stream, or an event. */
+static gr_status sim_begin(gr_backend *base, uint64_t *out, gr_error *error) {
     *out = 0;
     return sim_sync(base, error);
 }
 
-static void sim_stream_close(gr_backend *base, gr_stream stream) {
+static void sim_end(gr_backend *base, uint64_t stream_or_event) {
     (void)base;
-    (void)stream;
-}
-
-static gr_status sim_event_open(gr_backend *base, gr_event **out, gr_error *error) {
-    *out = NULL;
-    return sim_sync(base, error);
-}
-
-static void sim_event_close(gr_backend *base, gr_event *event) {
-    (void)base;
-    (void)event;
+    (void)stream_or_event;
 }
 
 static gr_status sim_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
@@ -181,18 +166,15 @@ static gr_status sim_copy(gr_backend *base, gr_stream stream, gr_devptr to, cons
     return sim_upload(base, to, from, bytes, error);
 }
 
-static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event *event, gr_error *error) {
+static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     (void)stream;
     (void)event;
     return sim_sync(base, error);
 }
 
-static gr_status sim_event_done(gr_backend *base, gr_event *event, bool *done, gr_error *error) {
+static gr_status sim_event_done(gr_backend *base, gr_event event, bool wait, bool *done, gr_error *error) {
     *done = true;
-    return sim_order(base, 0, event, error);
-}
-
-static gr_status sim_event_wait(gr_backend *base, gr_event *event, gr_error *error) {
+    (void)wait;
     return sim_order(base, 0, event, error);
 }
 
@@ -201,15 +183,14 @@ static const gr_stream_ops sim_stream_ops = {
     .host_alloc = sim_host_alloc,
     .host_free = sim_host_free,
     .pinned = sim_pinned,
-    .stream_open = sim_stream_open,
-    .stream_close = sim_stream_close,
-    .event_open = sim_event_open,
-    .event_close = sim_event_close,
+    .stream_open = sim_begin,
+    .stream_close = sim_end,
+    .event_open = sim_begin,
+    .event_close = sim_end,
     .copy = sim_copy,
     .record = sim_order,
     .follow = sim_order,
     .event_done = sim_event_done,
-    .event_wait = sim_event_wait,
 };
 
 static void sim_close(gr_backend *base) {

@@ -146,17 +146,13 @@ PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) 
         return PyErr_Format(PyExc_TypeError,
                             "DLPack: elements of type code %d with %d bits and %d lanes are not supported",
                             tensor->dtype.code, tensor->dtype.bits, tensor->dtype.lanes);
-    PyObject *shape = tuple_of(tensor->shape, tensor->ndim);
-    PyObject *strides = shape == NULL ? NULL : byte_strides(tensor, tensor->dtype.bits / CHAR_BIT);
-    PyObject *result = NULL;
-    if (strides != NULL)
-        result =
-            Py_BuildValue("KOOsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
-                          shape, strides, gr_dtypes[dtype].numpy_name, (int)tensor->device.type,
-                          (int)tensor->device.number, read_only ? Py_True : Py_False, owner);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
-    return result;
+    PyObject *strides = byte_strides(tensor, tensor->dtype.bits / CHAR_BIT);
+    if (strides == NULL)
+        return NULL;
+    return Py_BuildValue("KNNsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
+                         tuple_of(tensor->shape, tensor->ndim), strides, gr_dtypes[dtype].numpy_name,
+                         (int)tensor->device.type, (int)tensor->device.number, read_only ? Py_True : Py_False,
+                         owner);
 }
 
 /* The owner gets its destructor last. An error leaves the tensor to the capsule it came in, and that with the

@@ -249,14 +249,13 @@ static int turn(py_operand *self, npy_intp *order, int ndim) {
 int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
     npy_intp order[GR_MAX_NDIM];
     const size_t all = operands[0]->ndim;
-    int ndim = 0, kept;
+    int ndim = 0, kept = 0;
     for (size_t d = 0; d < all; ++d)
-        if (!reduced[d])
-            order[ndim++] = (npy_intp)d;
-    kept = ndim;
-    for (size_t d = 0; d < all; ++d)
-        if (reduced[d])
-            order[ndim++] = (npy_intp)d;
+        kept += !reduced[d];
+    for (int last = 0; last < 2; ++last)
+        for (size_t d = 0; d < all; ++d)
+            if (reduced[d] == last)
+                order[ndim++] = (npy_intp)d;
     for (size_t i = 0; i < count; ++i) {
         if (operands[i]->owner == NULL)
             return PY_REFUSE(PyExc_ValueError,

@@ -7,39 +7,25 @@
 struct gr_custom {
     gr_device *device;
     gr_module *module;
-    char *name, *ptx; /* the backend may keep pointing into both */
+    char text[]; /* the name, then the PTX: the backend may keep pointing into both */
 };
-
-static char *copy_of(const char *text, size_t bytes) {
-    char *copy = malloc(bytes + 1);
-    if (copy != NULL) {
-        memcpy(copy, text, bytes);
-        copy[bytes] = '\0';
-    }
-    return copy;
-}
 
 gr_status gr_custom_load(gr_device *device, const char *name, const char *ptx, size_t ptx_bytes,
                          gr_custom **out, gr_error *error) {
-    gr_status status = GR_OK;
-    gr_custom *custom = calloc(1, sizeof *custom);
-    if (custom != NULL) {
-        custom->device = device;
-        custom->name = copy_of(name, strlen(name));
-        custom->ptx = copy_of(ptx, ptx_bytes);
-    }
-    if (custom == NULL || custom->name == NULL || custom->ptx == NULL) {
-        status = gr_fail(error, GR_ERR_MEMORY, "no host memory to load the kernels of %s", name);
-        goto cleanup;
-    }
-    const gr_image image = {.name = custom->name, .data = custom->ptx, .size = ptx_bytes};
-    status = device->backend->load(device->backend, &image, &custom->module, error);
-    if (status == GR_OK) {
+    const size_t name_bytes = strlen(name) + 1;
+    gr_custom *custom = calloc(1, sizeof *custom + name_bytes + ptx_bytes + 1);
+    if (custom == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory to load the kernels of %s", name);
+    char *text = custom->text + name_bytes;
+    custom->device = device;
+    memcpy(custom->text, name, name_bytes);
+    memcpy(text, ptx, ptx_bytes);
+    const gr_image image = {.name = custom->text, .data = text, .size = ptx_bytes};
+    const gr_status status = device->backend->load(device->backend, &image, &custom->module, error);
+    if (status == GR_OK)
         *out = custom;
-        custom = NULL;
-    }
-cleanup:
-    gr_custom_free(custom);
+    else
+        gr_custom_free(custom);
     return status;
 }
 
@@ -52,15 +38,13 @@ void gr_custom_free(gr_custom *custom) {
         backend->sync(backend, &ignored); /* a launch that writes to the device may still be under way */
         backend->unload(backend, custom->module);
     }
-    free(custom->name);
-    free(custom->ptx);
     free(custom);
 }
 
 static gr_status find_kernel(const gr_custom *custom, const char *kernel, gr_step *step, gr_error *error) {
     gr_backend *backend = custom->device->backend;
     char entry[256];
-    snprintf(entry, sizeof entry, "%s_%s", custom->name, kernel);
+    snprintf(entry, sizeof entry, "%s_%s", custom->text, kernel);
     return backend->find(backend, custom->module, entry, &step->found, error);
 }
 
@@ -71,8 +55,7 @@ static gr_status plan_flat(const gr_custom *custom, const gr_custom_request *req
     const uint64_t count = request->plan.reduced_count;
     const gr_flat_work work = {.item_bytes = request->item_bytes,
                                .result_bytes = request->result_bytes,
-                               .count = count,
-                               .total = count};
+                               .part = {.count = count, .total = count}};
     const gr_flat_shape *shape = gr_flat_best(count * request->item_bytes, false, &plain);
     return find_kernel(custom, shape->kernel, gr_flat_append(&work, shape, program), error);
 }

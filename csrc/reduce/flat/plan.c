@@ -35,23 +35,24 @@ const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities 
 static uint32_t grid_of(const gr_flat_work *work, const gr_flat_shape *shape) {
     const uint64_t chunks = (uint64_t)shape->threads * GR_FLAT_CHUNKS;
     const uint64_t blocks =
-        shape->is_ring ? shape->most_blocks : gr_ceil_div(work->count * work->item_bytes, chunks * 16);
+        shape->is_ring ? shape->most_blocks : gr_ceil_div(work->part.count * work->item_bytes, chunks * 16);
     return (uint32_t)(blocks < 1 ? 1 : blocks < shape->most_blocks ? blocks : shape->most_blocks);
 }
 
 gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program) {
-    const bool whole = work->count == work->total, last = work->first + work->count == work->total;
+    const gr_part *part = &work->part;
+    const bool whole = part->count == part->total, last = part->first + part->count == part->total;
     const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
     const uint32_t slots =
         gr_program_buffer(program, GR_BUFFER_CLEAN, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
     const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, GR_FLAT_SLOT_BYTES);
     gr_flat_params params = {
-        .count = work->count,
-        .flags = (whole ? shape->flags : 0u) | (work->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
+        .count = part->count,
+        .flags = (whole ? shape->flags : 0u) | (part->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
                  (last ? GR_FLAT_FINAL : 0u),
-        .first = work->first,
-        .divisor = work->total,
+        .first = part->first,
+        .divisor = part->total,
     };
     if (last && work->initial != NULL) {
         params.flags |= GR_FLAT_HAS_INITIAL;

@@ -2,7 +2,7 @@
 #ifndef GR_REDUCE_FLAT_PLAN_H
 #define GR_REDUCE_FLAT_PLAN_H
 
-#include "program/program.h"
+#include "feed/feed.h"
 #include "reduce/flat/params.h"
 
 /* A row of shapes.def. Any of them is right for any count. */
@@ -25,8 +25,8 @@ const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities 
 typedef struct gr_flat_work {
     size_t item_bytes, result_bytes;
     bool pair;
-    uint64_t first, count, total; /* elements before these, of these, and of all parts */
-    const void *initial;          /* of the result's dtype, or NULL */
+    gr_part part;
+    const void *initial; /* of the result's dtype, or NULL */
 } gr_flat_work;
 
 /* Appends the launch, whose kernel is the caller's to name: an input or two, an output, a State between

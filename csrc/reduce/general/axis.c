@@ -15,10 +15,6 @@ enum {
     RAGGED_ROWS = 16, /* periods that outweigh the States of one */
 };
 
-static uint64_t magnitude(int64_t stride) {
-    return stride < 0 ? (uint64_t)0 - (uint64_t)stride : (uint64_t)stride;
-}
-
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -253,7 +249,8 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
 static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t resident = resident_threads(limits);
-    const bool along_first = p->results == 1 || magnitude(p->along.stride[0]) <= magnitude(p->keep.stride[0]);
+    const bool along_first =
+        p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
     uint32_t along;
     if (along_first) {
         /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:

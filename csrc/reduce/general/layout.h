@@ -23,10 +23,14 @@ typedef struct gr_layout {
     bool reduced[GR_MAX_NDIM];
     bool has_second;
     bool in_order;    /* positions count (argmin): elements must be numbered in C order */
-    bool packed;      /* there are kernels for elements that lie side by side: see axis_plan.c */
+    bool packed;      /* there are kernels for elements that lie side by side: see axis.c */
     bool single_pass; /* one result from contiguous elements is for the flat kernels */
     bool pair;        /* `second` is another vector rather than a mask */
 } gr_layout;
+
+static inline uint64_t gr_magnitude(int64_t stride) {
+    return stride < 0 ? (uint64_t)0 - (uint64_t)stride : (uint64_t)stride;
+}
 
 typedef struct gr_general_launch {
     const char *kernel; /* the middle of the name: "rows", "columns", "tiles", "map", "axis" or "last" */

@@ -12,10 +12,6 @@ typedef struct dims_list {
     int64_t second[GR_MAX_NDIM];
 } dims_list;
 
-static uint64_t magnitude(int64_t stride) {
-    return stride < 0 ? (uint64_t)0 - (uint64_t)stride : (uint64_t)stride;
-}
-
 static void append(dims_list *list, uint64_t extent, int64_t stride, int64_t second) {
     if (extent == 1)
         return;
@@ -42,7 +38,8 @@ static void collect(const gr_layout *layout, bool reduced, bool by_stride, dims_
     for (size_t i = 1; by_stride && i < count; ++i) { /* insertion sort: stable, and the lists are short */
         const size_t moved = order[i];
         size_t at = i;
-        for (; at > 0 && magnitude(layout->stride[moved]) < magnitude(layout->stride[order[at - 1]]); --at)
+        for (; at > 0 && gr_magnitude(layout->stride[moved]) < gr_magnitude(layout->stride[order[at - 1]]);
+             --at)
             order[at] = order[at - 1];
         order[at] = moved;
     }
