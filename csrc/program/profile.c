@@ -4,20 +4,14 @@
 #include <string.h>
 
 static void observed_free(gr_observed *observed) {
-    if (observed == NULL)
-        return;
     ptx_counters_free(observed->counters);
     ptx_racecheck_free(observed->races);
     free(observed);
 }
 
-static gr_status observed_create(const gr_profile *profile, const ptx_kernel *kernel, gr_observed **out,
+static gr_status observed_create(const gr_profile *profile, const ptx_kernel *kernel, gr_observed *observed,
                                  gr_error *error) {
     ptx_error failed;
-    gr_observed *observed = calloc(1, sizeof *observed);
-    *out = observed;
-    if (observed == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a profile");
     observed->kernel = kernel;
     ptx_status status = ptx_counters_create(kernel, profile->timeline_block, &observed->counters, &failed);
     if (status == PTX_OK && profile->look_for_races)
@@ -27,21 +21,18 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
 
 gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_launch_config *config,
                              gr_error *error) {
-    if (profile->count == profile->capacity) {
-        const size_t capacity = profile->capacity == 0 ? 8 : 2 * profile->capacity;
-        gr_observed **launches = realloc(profile->launches, capacity * sizeof(gr_observed *));
-        if (launches == NULL)
-            return gr_fail(error, GR_ERR_MEMORY, "no host memory for a profile");
-        profile->launches = launches;
-        profile->capacity = capacity;
-    }
-    gr_observed *observed = NULL;
-    const gr_status status = observed_create(profile, kernel, &observed, error);
+    gr_observed *observed = calloc(1, sizeof *observed);
+    if (observed == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a profile");
+    const gr_status status = observed_create(profile, kernel, observed, error);
     if (status != GR_OK) {
         observed_free(observed);
         return status;
     }
-    profile->launches[profile->count++] = observed;
+    gr_observed **end = &profile->launches;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = observed;
     memcpy(observed->grid, config->grid, sizeof observed->grid);
     memcpy(observed->block, config->block, sizeof observed->block);
     observed->dynamic_shared_bytes = config->dynamic_shared_bytes;
@@ -67,11 +58,11 @@ gr_status gr_profile_open(gr_profile *profile, const char *image_folder, gr_erro
 }
 
 void gr_profile_release(gr_profile *profile) {
-    for (size_t i = 0; i < profile->count; ++i)
-        observed_free(profile->launches[i]);
-    free(profile->launches);
+    while (profile->launches != NULL) {
+        gr_observed *observed = profile->launches;
+        profile->launches = observed->next;
+        observed_free(observed);
+    }
     gr_device_close(profile->device);
-    profile->launches = NULL;
-    profile->count = profile->capacity = 0;
     profile->device = NULL;
 }

@@ -9,6 +9,7 @@
 
 /* One launch and what was seen of it. */
 typedef struct gr_observed {
+    struct gr_observed *next;
     const ptx_kernel *kernel;
     uint32_t grid[3], block[3];
     size_t dynamic_shared_bytes;
@@ -21,9 +22,8 @@ typedef struct gr_observed {
 typedef struct gr_profile {
     bool look_for_races;
     uint64_t timeline_block; /* UINT64_MAX for none */
-    gr_observed **launches;
-    size_t count, capacity;
-    gr_device *device; /* holds the kernels */
+    gr_observed *launches;   /* in their order */
+    gr_device *device;       /* holds the kernels */
 } gr_profile;
 
 /* Adds a launch that is about to be made to the profile, and its observers to the configuration. */

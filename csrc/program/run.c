@@ -2,13 +2,6 @@
 
 #include "program/program.h"
 
-static gr_status find_kernel(gr_device *device, const gr_step *step, gr_kernel **out, gr_error *error) {
-    *out = step->found;
-    return step->kind != GR_STEP_LAUNCH || step->found != NULL
-               ? GR_OK
-               : gr_kernels_find(&device->kernels, &step->kernel, out, error);
-}
-
 gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                              gr_stream stream, gr_launch *launches, char *params, gr_error *error) {
     if (program->full)
@@ -22,8 +15,10 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
     for (size_t i = 0; i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];
         const void *own = params + step->params;
-        gr_kernel *kernel;
-        const gr_status status = find_kernel(device, step, &kernel, error);
+        gr_kernel *kernel = step->found;
+        gr_status status = GR_OK;
+        if (step->kind == GR_STEP_LAUNCH && kernel == NULL)
+            status = gr_kernels_find(&device->kernels, &step->kernel, &kernel, error);
         if (status != GR_OK)
             return status;
         launches[i] = (gr_launch){

@@ -108,7 +108,7 @@ static PyObject *observed_tuple(const gr_observed *observed) {
 
 PyObject *py_observed_list(const gr_profile *profile) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < profile->count; ++i)
-        py_append(&list, observed_tuple(profile->launches[i]));
+    for (const gr_observed *one = profile->launches; list != NULL && one != NULL; one = one->next)
+        py_append(&list, observed_tuple(one));
     return list;
 }

@@ -43,14 +43,13 @@ static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_e
         return status;
     gr_cu_deviceptr address = 0;
     gr_cu_result result = self->driver->alloc(&address, bytes ? bytes : 16); /* the driver refuses 0 */
-    if (result == GR_CU_OUT_OF_MEMORY) {
-        size_t free_bytes = 0, total_bytes = 0;
-        if (self->driver->memory_info(&free_bytes, &total_bytes) == GR_CU_SUCCESS)
-            status = gr_cuda_check(self->driver, result, error,
-                                   "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free", bytes,
-                                   base->info.index, free_bytes, total_bytes);
-    }
-    if (status == GR_OK)
+    size_t free_bytes = 0, total_bytes = 0;
+    if (result == GR_CU_OUT_OF_MEMORY &&
+        self->driver->memory_info(&free_bytes, &total_bytes) == GR_CU_SUCCESS)
+        status = gr_cuda_check(self->driver, result, error,
+                               "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free", bytes,
+                               base->info.index, free_bytes, total_bytes);
+    else
         status = gr_cuda_check(self->driver, result, error, "allocating %zu bytes on cuda:%d", bytes,
                                base->info.index);
     status = gr_cuda_leave(self, status, error);

@@ -41,12 +41,13 @@ static gr_status complete_library(gr_device *device, gr_program *program, gr_err
     return GR_OK;
 }
 
-/* Checks that the device can run the program, and adds what that of a library lacks. */
-static gr_status complete(const gr_request *request, gr_device *device, gr_program *program,
-                          gr_error *error) {
+/* Makes a program that the device can run; that of a library gets what the planner left open. */
+static gr_status plan(gr_device *device, const gr_request *request, gr_program *program, gr_error *error) {
     const gr_variant *variant = request->variant;
     const gr_device_info *info = &device->backend->info;
-    const gr_status status = gr_rung_check(&variant->rung, info, error);
+    gr_status status = gr_ladder_plan(request, &gr_reference_limits, program, error);
+    if (status == GR_OK)
+        status = gr_rung_check(&variant->rung, info, error);
     if (status != GR_OK)
         return status;
     if (variant->cluster > 1 && !info->can.clusters)
@@ -56,11 +57,6 @@ static gr_status complete(const gr_request *request, gr_device *device, gr_progr
         return complete_library(device, program, error);
     const gr_step *first = program->steps;
     return check_shared(variant, first->kind == GR_STEP_FILL ? first + 1 : first, info, error);
-}
-
-static gr_status plan(gr_device *device, const gr_request *request, gr_program *program, gr_error *error) {
-    const gr_status status = gr_ladder_plan(request, &gr_reference_limits, program, error);
-    return status == GR_OK ? complete(request, device, program, error) : status;
 }
 
 gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,
