@@ -5,8 +5,6 @@
 
 #include "device/cuda/driver.h"
 
-enum { DEVICES = 1 + GR_MAX_CUDA_DEVICES };
-
 void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
@@ -50,7 +48,7 @@ gr_status gr_registry_open(gr_registry *registry, const char *image_folder, gr_e
 void gr_registry_close(gr_registry *registry) {
     if (registry->image_folder == NULL)
         return;
-    for (int i = 0; i < DEVICES; ++i)
+    for (int i = 0; i < GR_DEVICES; ++i)
         gr_device_close(registry->devices[i]);
     pthread_mutex_destroy(&registry->lock);
     free(registry->image_folder);
@@ -59,10 +57,10 @@ void gr_registry_close(gr_registry *registry) {
 
 void gr_registry_trim(gr_registry *registry) {
     pthread_mutex_lock(&registry->lock); /* devices stay open until the registry closes */
-    gr_device *devices[DEVICES];
+    gr_device *devices[GR_DEVICES];
     memcpy(devices, registry->devices, sizeof devices);
     pthread_mutex_unlock(&registry->lock);
-    for (int i = 0; i < DEVICES; ++i)
+    for (int i = 0; i < GR_DEVICES; ++i)
         if (devices[i] != NULL)
             gr_shelf_clear(&devices[i]->shelf);
 }
@@ -83,7 +81,7 @@ void gr_registry_hold(gr_registry *registry, bool taken) {
         return;
     if (taken)
         pthread_mutex_lock(&registry->lock);
-    for (int i = 0; i < DEVICES; ++i)
+    for (int i = 0; i < GR_DEVICES; ++i)
         device_hold(registry->devices[i], taken);
     gr_cuda_driver_hold(taken);
     if (!taken)

@@ -6,7 +6,7 @@
 #include "device/library.h"
 #include "device/memory.h"
 
-enum { GR_MAX_CUDA_DEVICES = 64 };
+enum { GR_MAX_CUDA_DEVICES = 64, GR_DEVICES = 1 + GR_MAX_CUDA_DEVICES };
 
 typedef struct gr_device {
     gr_backend *backend;
@@ -17,7 +17,7 @@ typedef struct gr_device {
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {
     char *image_folder;
-    gr_device *devices[1 + GR_MAX_CUDA_DEVICES]; /* the simulator, then those of CUDA by their number */
+    gr_device *devices[GR_DEVICES]; /* the simulator, then those of CUDA by their number */
     pthread_mutex_t lock;
 } gr_registry;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "python/errors.h"
+#include "python/methods.h"
 
 const char *py_text_argument(PyObject *value, const char *name) {
     if (!PyUnicode_Check(value)) {
@@ -96,6 +97,6 @@ void py_count_run(void) {
     ++runs;
 }
 
-unsigned long long py_runs(void) {
-    return runs;
+PyObject *py_runs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    return PyLong_FromUnsignedLongLong(runs);
 }

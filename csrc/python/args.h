@@ -37,8 +37,7 @@ void py_append(PyObject **list, PyObject *item);
 PyObject *py_as_tuple(PyObject *list);
 PyObject *py_list_of_doubles(const double *values, size_t count);
 
-/* How many reductions the calling thread has had done; counted by those that succeed. */
+/* For py_runs; called by reductions that succeed. */
 void py_count_run(void);
-unsigned long long py_runs(void);
 
 #endif

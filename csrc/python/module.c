@@ -69,10 +69,6 @@ static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
     Py_RETURN_NONE;
 }
 
-static PyObject *core_runs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    return PyLong_FromUnsignedLongLong(py_runs());
-}
-
 static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     py_state *state = state_of(module);
     if (state->registry.image_folder != NULL) {
@@ -108,7 +104,7 @@ static PyMethodDef methods[] = {
     {"quick", (PyCFunction)(void (*)(void))py_quick, METH_FASTCALL,
      "quick(source, op[, device_kind, device_index]) -> scalar, or NotImplemented when general has to see to "
      "it; without a device where a tensor lies"},
-    {"runs", core_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
+    {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
     {"free_memory", core_free_memory, METH_NOARGS,
      "free_memory(): releases the buffers that devices keep from call to call"},
     {"hold", core_hold, METH_O,

@@ -214,7 +214,6 @@ static const gr_backend sim_operations = {
     .sync = sim_sync,
     .hold = sim_hold,
     .wait = sim_wait,
-    .time = NULL,
 };
 
 gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {

@@ -47,10 +47,6 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
     return power;
 }
 
-static uint64_t resident_threads(const gr_limits *limits) {
-    return (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
-}
-
 /* As many blocks as are resident at once. One-byte elements make more States, which take more registers. */
 static uint64_t resident_blocks(const gr_layout *layout, const gr_limits *limits) {
     return (uint64_t)limits->multiprocessors * (layout->item_bytes == 1 ? BLOCKS_EACH - 1 : BLOCKS_EACH);
@@ -248,7 +244,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
 
 static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const uint64_t resident = resident_threads(limits);
+    const uint64_t resident = (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
     const bool along_first =
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
     uint32_t along;

@@ -42,9 +42,13 @@ gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *er
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
 /* 0 where the block size cannot be chosen. */
-int64_t gr_variant_default_block(const gr_variant *variant);
+static inline int64_t gr_variant_default_block(const gr_variant *variant) {
+    return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
+}
 /* Whether the number of blocks may be chosen by the caller. */
-bool gr_variant_takes_grid(const gr_variant *variant);
+static inline bool gr_variant_takes_grid(const gr_variant *variant) {
+    return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
+}
 
 /* A reduction of n elements side by side, of which the first lies on a boundary of 256 bytes or at `origin`.
  */

@@ -50,11 +50,3 @@ bool gr_variant_takes_block(const gr_variant *variant, int64_t block) {
         return false;
     return variant->blocks == GR_BLOCKS_WARPS || (block & (block - 1)) == 0;
 }
-
-int64_t gr_variant_default_block(const gr_variant *variant) {
-    return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
-}
-
-bool gr_variant_takes_grid(const gr_variant *variant) {
-    return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
-}
