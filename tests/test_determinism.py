@@ -97,3 +97,45 @@ def test_same_bits_of_arrays_of_the_host_under_load(device, load):
     array = rough("float32", (1 << 23) + 3 if on_gpu else 5_003)
     assert different(lambda: gpureduce.sum(array, device=device).tobytes(), 100 if on_gpu else 3) == 0
     assert different(lambda: gpureduce.dot(array, array, device=device).tobytes(), 100 if on_gpu else 3) == 0
+
+
+WATCHING = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u64 n)
+{
+.reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .pred %p<4>;
+ld.param.u64 %rd1, [data];
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;
+mul.lo.u32 %r3, %r1, 37; and.b32 %r3, %r3, 255; add.u32 %r3, %r3, 1;
+work: sub.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra work;
+cvt.rn.f32.u32 %f1, %r1; rcp.rn.f32 %f1, %f1;
+setp.ne.u32 %p2, %r2, 0; @%p2 exit;
+setp.eq.u32 %p3, %r1, 0; @!%p3 atom.global.add.f32 %f2, [%rd1], %f1;
+atom.global.add.u32 %r4, [%rd1+4], 1;
+WRONG
+wait: ld.volatile.global.u32 %r4, [%rd1+4]; setp.lt.u32 %p1, %r4, 50; @%p1 bra wait;
+atom.global.add.f32 %f2, [%rd1+8], %f1;
+ret;
+}
+"""
+
+
+@pytest.mark.core
+def test_same_results_with_any_number_of_threads(monkeypatch):
+    """Of blocks that watch each other, too: the default's meet in slots, those of some rungs by atomics."""
+    seen = set()
+    array = rough("float32", 300_007)
+    variants = [v.name for v in gpureduce.variants() if v.role != "study" and "sim" in v.backends]
+    for threads in (1, 2, 4, 8):
+        monkeypatch.setenv("GPUREDUCE_SIM_THREADS", str(threads))
+        results = [gpureduce.sum(array, device="sim"), gpureduce.argmax(array, device="sim")]
+        results += [gpureduce.sum(array, variant=name, device="sim") for name in variants]
+        data = np.zeros(4, np.uint32)
+        profile = gpureduce.simulate(WATCHING.replace("WRONG", ""), "k", 50, 64, [data, 0])
+        with pytest.raises(gpureduce.SimulationError) as wrong:
+            broken = WATCHING.replace("WRONG", "setp.gt.u32 %p1, %r1, 30; @%p1 trap;")
+            gpureduce.simulate(broken, "k", 50, 64, [np.zeros(4, np.uint32), 0])
+        seen.add((b"".join(r.tobytes() for r in results), data.tobytes(), str(profile), str(wrong.value)))
+    assert len(seen) == 1

@@ -78,8 +78,8 @@ typedef struct ptx_launch_config {
     size_t dynamic_shared_bytes;
     const void *params; /* ptx_kernel_param_bytes bytes, laid out as PTX does */
     size_t param_bytes;
-    unsigned threads; /* host threads; kernels with atomics on global memory, or with loads from it that are
-                         volatile, relaxed or acquire, run on one */
+    unsigned threads; /* host threads; what blocks do with atomics on global memory, or with accesses to it
+                         that are volatile, relaxed, acquire or release, comes in the order of one */
     uint64_t step_budget;           /* warp instructions in the whole launch; 0 means no limit */
     bool (*interrupted)(void *arg); /* called on the launching thread only, about every 10 ms; may be NULL */
     void *interrupted_arg;

@@ -224,7 +224,7 @@ static void test_threads_agree_on_errors(void) {
     }
 }
 
-/* Global atomics keep to one thread, so that what they return is the same each time. */
+/* Global atomics come in the order of one thread, so that what they return is the same each time. */
 static void test_atomics_are_ordered(void) {
     sim s;
     open_kernel(&s, "atom.global.add.u32 %r1, [%rd30], 1; st.global.u32 [%rd28], %r1;");

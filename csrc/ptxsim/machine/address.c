@@ -166,8 +166,9 @@ static inline bool any(const part_64 *part) {
    each lane took 83 % of the time of a matrix product. An offset is too high if it, or its distance from the
    last one there is room at, has the highest bit; lanes that are not active take the place of one that is. */
 #define PLACE(bits)                                                                                          \
-    PTX_CLONES static bool place_##bits(const ptx_window *window, const ptx_u##bits *address, u##bits shift, \
-                                        uint32_t mask, u##bits size, ptx_places *at) {                       \
+    static inline __attribute__((always_inline)) bool place_##bits(                                          \
+        const ptx_window *window, const ptx_u##bits *address, u##bits shift, uint32_t mask, u##bits size,    \
+        ptx_places *at) {                                                                                    \
         enum { LENGTH = 256 / bits };                                                                        \
         u##bits offset[PTX_LANES], head = 0, last = (u##bits)window->bytes - size;                           \
         u##bits first = address[__builtin_ctz(mask)] + shift;                                                \
@@ -212,8 +213,9 @@ static inline bool any(const part_64 *part) {
 PLACE(32)
 PLACE(64)
 
-static bool place(const ptx_warp *w, const ptx_instr *in, const ptx_window *window, uint32_t mask,
-                  unsigned size, ptx_places *at) {
+static inline __attribute__((always_inline)) bool place(const ptx_warp *w, const ptx_instr *in,
+                                                        const ptx_window *window, uint32_t mask,
+                                                        unsigned size, ptx_places *at) {
     const void *address = ptx_base_lanes(w, in);
     u64 shift = (u64)in->imm - window->address;
     bool wide = in->address == PTX_ADDRESS_64;
@@ -233,7 +235,8 @@ static void prefetch_next(ptx_window *window, const uint8_t *here, u64 bytes) {
             __builtin_prefetch(window->host + next + line);
 }
 
-ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size, ptx_places *at) {
+PTX_CLONES ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
+                                       ptx_places *at) {
     at->packed = at->same = at->packed_rows = at->same_rows = false;
     unsigned first = (unsigned)__builtin_ctz(mask);
     if (in->address == PTX_ADDRESS_UNIFORM) {
@@ -241,18 +244,16 @@ ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, uns
         at->same = true;
         return ptx_locate(w, in, first, in->space, a[0], size, size, &at->lane[0]);
     }
+    const bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
+    if (!are_many(mask) || in->space == PTX_SPACE_CLUSTER || (global && in->address != PTX_ADDRESS_64))
+        return locate_each(w, in, mask, size, at);
     ptx_window *window = first_window(w, in, in->space);
-    bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
-    bool together =
-        are_many(mask) && in->space != PTX_SPACE_CLUSTER && (!global || in->address == PTX_ADDRESS_64);
-    if (together && place(w, in, window, mask, size, at)) {
-        if (global && at->packed)
-            prefetch_next(window, at->lane[0], (u64)size * PTX_LANES);
-        return PTX_OK;
-    }
-    u64 address = address_in(ptx_base_lanes(w, in), first, in->address == PTX_ADDRESS_64, (u64)in->imm);
-    if (together && global && !inside(window, address, size) && renew(w->worker, window, address) &&
-        place(w, in, window, mask, size, at))
-        return PTX_OK;
-    return locate_each(w, in, mask, size, at);
+    const u64 address = address_in(ptx_base_lanes(w, in), first, in->address == PTX_ADDRESS_64, (u64)in->imm);
+    if (global && !inside(window, address, size))
+        (void)renew(w->worker, window, address);
+    if (!place(w, in, window, mask, size, at))
+        return locate_each(w, in, mask, size, at);
+    if (global && at->packed)
+        prefetch_next(window, at->lane[0], (u64)size * PTX_LANES);
+    return PTX_OK;
 }

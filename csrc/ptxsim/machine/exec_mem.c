@@ -155,7 +155,7 @@ STORE(b8_wide, uint8_t, u64)
 STORE(b16_wide, uint16_t, u64)
 STORE(b32_wide, uint32_t, u64)
 
-/* ---- atomics: lane after lane, in order; no other host thread runs then ---- */
+/* ---- atomics: lane after lane, in order; on global memory no other host thread's come between ---- */
 
 /* atom and red from an expression of the old value x and the operands y and z. One that changes nothing, such
    as a failing compare-and-swap, may be waiting for others. */
