@@ -96,3 +96,16 @@ bool ptx_skip_line(ptx_parser *p) {
         ptx_advance(p);
     return true;
 }
+
+bool ptx_skip_braces(ptx_parser *p) {
+    if (!ptx_expect(p, "{", "to open the section"))
+        return false;
+    for (unsigned depth = 1; depth;) {
+        if (p->token.kind == PTX_TOKEN_END)
+            return ptx_syntax(p, &p->token, "a '{' is never closed");
+        depth += ptx_at(p, "{") ? 1u : 0u;
+        depth -= ptx_at(p, "}") ? 1u : 0u;
+        ptx_advance(p);
+    }
+    return true;
+}

@@ -18,6 +18,8 @@ bool ptx_expect(ptx_parser *p, const char *text, const char *where);
 bool ptx_parse_count(ptx_parser *p, uint64_t limit, uint64_t *value, const char *what);
 bool ptx_skip_to_semicolon(ptx_parser *p);
 bool ptx_skip_line(ptx_parser *p);
+/* From a `{` to behind its `}`. */
+bool ptx_skip_braces(ptx_parser *p);
 /* What a token is, for the wording of an error. */
 void ptx_describe_token(const ptx_token *token, char *to, size_t size);
 

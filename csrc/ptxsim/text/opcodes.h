@@ -42,9 +42,10 @@ typedef struct ptx_opcode_parts {
     ptx_type type, type2;
     unsigned vector;
     ptx_combine combine;
+    ptx_compare compare;
     ptx_rounding rounding;
     ptx_effect effect;
-    bool ftz, sat, aligned;
+    bool ftz, sat, relu, aligned;
     bool strong;     /* volatile, relaxed or acquire */
     bool cache_hint; /* a cache policy is the last operand */
 } ptx_opcode_parts;
