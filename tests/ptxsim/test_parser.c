@@ -85,7 +85,10 @@ static void test_refusals(void) {
     refuse("add.rna.f32 %f1, %f2, %f3;", PTX_ERR_UNSUPPORTED, 1,
            "the instruction 'add.rna.f32' is not supported");
     refuse("wgmma.fence.sync.aligned;", PTX_ERR_UNSUPPORTED, 1,
-           "'wgmma.fence.sync.aligned' is not supported");
+           "'wgmma.fence.sync.aligned' is not simulated yet (products of matrices by four warps)");
+    refuse("atom.global.exch.b128 _, [%rd1], %rd2;", PTX_ERR_UNSUPPORTED, 1,
+           "'atom.global.exch.b128' is not simulated yet (atomics of 128 bits)");
+    refuse("mmad.sync %r1;", PTX_ERR_UNSUPPORTED, 1, "the instruction 'mmad.sync' is not supported");
     refuse("mov.u32 %r1, %envreg0;", PTX_ERR_UNSUPPORTED, 14, "'%envreg0'");
     refuse("add.u32 %r1, %clock, 1;", PTX_ERR_SYNTAX, 14, "a clock can only be moved");
     refuse("bra nowhere;", PTX_ERR_SYNTAX, 5, "the label 'nowhere' is not declared");

@@ -32,6 +32,15 @@ bool ptx_unsupported(ptx_parser *p, const ptx_token *at, const char *format, ...
     return false;
 }
 
+bool ptx_unknown_opcode(ptx_parser *p, const ptx_token *opcode) {
+    const ptx_later *later = ptx_later_find(opcode->start, opcode->length);
+    if (later)
+        return ptx_unsupported(p, opcode, "the instruction '%.*s' is not simulated yet (%s)",
+                               (int)opcode->length, opcode->start, later->what);
+    return ptx_unsupported(p, opcode, "the instruction '%.*s' is not supported", (int)opcode->length,
+                           opcode->start);
+}
+
 bool ptx_out_of_memory(ptx_parser *p) {
     if (p->status == PTX_OK)
         p->status = ptx_fail(p->error, PTX_ERR_MEMORY, "out of memory while parsing PTX");

@@ -10,6 +10,8 @@ bool ptx_syntax(ptx_parser *p, const ptx_token *at, const char *format, ...)
 bool ptx_unsupported(ptx_parser *p, const ptx_token *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool ptx_out_of_memory(ptx_parser *p);
+/* An instruction that is in no row: one for later, or nothing that is known. */
+bool ptx_unknown_opcode(ptx_parser *p, const ptx_token *opcode);
 
 void ptx_advance(ptx_parser *p);
 bool ptx_at(const ptx_parser *p, const char *text);

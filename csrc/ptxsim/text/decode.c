@@ -142,6 +142,5 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     if (any)
         return ptx_syntax(p, &closest.misfit, "%s, as an operand of '%.*s'", closest.reason,
                           (int)name->length, name->start);
-    return ptx_unsupported(p, name, "the instruction '%.*s' is not supported", (int)name->length,
-                           name->start);
+    return ptx_unknown_opcode(p, name);
 }

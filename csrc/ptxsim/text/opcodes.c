@@ -126,6 +126,43 @@ bool ptx_opcode_base_known(const ptx_opcode_index *index, const char *name, size
     return false;
 }
 
+const ptx_opcode_row *ptx_opcode_row_at(size_t index) {
+    return index < ROWS ? &rows[index] : NULL;
+}
+
+static const ptx_later laters[] = {
+#define LATER(start, what) {start, NULL, what},
+#define LATER_PART(part, what) {NULL, part, what},
+#include "later.def"
+#undef LATER
+#undef LATER_PART
+};
+enum { LATERS = sizeof laters / sizeof laters[0] };
+
+const ptx_later *ptx_later_at(size_t index) {
+    return index < LATERS ? &laters[index] : NULL;
+}
+
+static bool falls_under(const ptx_later *later, const char *name, const char *end) {
+    if (later->start) {
+        const size_t length = strlen(later->start);
+        return (size_t)(end - name) >= length && memcmp(name, later->start, length) == 0 &&
+               (name + length == end || name[length] == '.');
+    }
+    for (; name < end; name += part_length(name, end) + 1)
+        if (part_length(name, end) == strlen(later->part) &&
+            memcmp(name, later->part, strlen(later->part)) == 0)
+            return true;
+    return false;
+}
+
+const ptx_later *ptx_later_find(const char *name, size_t length) {
+    for (size_t i = 0; i < LATERS; i++)
+        if (falls_under(&laters[i], name, name + length))
+            return &laters[i];
+    return NULL;
+}
+
 ptx_type ptx_type_named(const char *name, size_t length) {
     static const struct {
         const char *name;

@@ -385,8 +385,7 @@ static bool parse_instruction(ptx_parser *p) {
         return parse_call(p, &statement) && ptx_expect(p, ";", "after the call");
     if (!ptx_at(p, ";") &&
         !ptx_opcode_base_known(&p->opcodes, statement.opcode.start, statement.opcode.length))
-        return ptx_unsupported(p, &statement.opcode, "the instruction '%.*s' is not supported",
-                               (int)statement.opcode.length, statement.opcode.start);
+        return ptx_unknown_opcode(p, &statement.opcode);
     if (!parse_operands(p))
         return false;
     const bool returns = p->call_depth && is_named(&statement.opcode, "ret");
