@@ -17,9 +17,22 @@ enum {
    executing block. The blocks' own come after it, in order of their ranks. */
 #define PTX_SHARED_PART (1ull << 24)
 #define PTX_SHARED_WINDOW_BYTES ((1 + PTX_MAX_CLUSTER) * PTX_SHARED_PART)
+/* Generic addresses of a thread's local memory, of the parameters, of the module's constants and of its
+   variables; the addresses of constants are these in their own space, too. */
+#define PTX_LOCAL_WINDOW (1ull << 57)
+#define PTX_PARAM_WINDOW (1ull << 58)
+#define PTX_CONST_WINDOW (1ull << 59)
+#define PTX_VARIABLES_WINDOW (1ull << 60)
 
 /* Predicates are 32-bit lane masks in an array of their own; the first ones are fixed. */
-enum { PTX_PRED_FALSE, PTX_PRED_TRUE, PTX_PRED_SINK, PTX_PRED_EXPLICIT_CLUSTER, PTX_PRED_FIRST };
+enum {
+    PTX_PRED_FALSE,
+    PTX_PRED_TRUE,
+    PTX_PRED_SINK,
+    PTX_PRED_EXPLICIT_CLUSTER,
+    PTX_PRED_CARRY, /* what add.cc and its like leave to addc */
+    PTX_PRED_FIRST
+};
 
 /* A type is its class and its size in bytes, so that both are one mask away. */
 enum {
@@ -30,6 +43,8 @@ enum {
     PTX_TYPE_NONE = 0,
     PTX_TYPE_PRED = 0x50,
     PTX_TYPE_B128 = 0x60, /* two slots of 64 bits, one behind the other */
+    PTX_TYPE_BF16 = 0x70 | 2,
+    PTX_TYPE_F16 = PTX_CLASS_F | 2,
     PTX_TYPE_F32 = PTX_CLASS_F | 4,
     PTX_TYPE_F64 = PTX_CLASS_F | 8,
 };
@@ -49,7 +64,8 @@ typedef enum ptx_space {
     PTX_SPACE_SHARED,
     PTX_SPACE_CLUSTER, /* shared::cluster */
     PTX_SPACE_PARAM,
-    PTX_SPACE_CONST
+    PTX_SPACE_CONST,
+    PTX_SPACE_LOCAL
 } ptx_space;
 
 typedef enum ptx_kind {
@@ -72,6 +88,24 @@ typedef enum ptx_effect {
 } ptx_effect;
 
 typedef enum ptx_combine { PTX_COMBINE_NONE, PTX_COMBINE_AND, PTX_COMBINE_OR, PTX_COMBINE_XOR } ptx_combine;
+
+typedef enum ptx_compare {
+    PTX_COMPARE_NONE,
+    PTX_COMPARE_EQ,
+    PTX_COMPARE_NE,
+    PTX_COMPARE_LT,
+    PTX_COMPARE_LE,
+    PTX_COMPARE_GT,
+    PTX_COMPARE_GE,
+    PTX_COMPARE_EQU,
+    PTX_COMPARE_NEU,
+    PTX_COMPARE_LTU,
+    PTX_COMPARE_LEU,
+    PTX_COMPARE_GTU,
+    PTX_COMPARE_GEU,
+    PTX_COMPARE_NUM,
+    PTX_COMPARE_NAN
+} ptx_compare;
 
 typedef enum ptx_rounding {
     PTX_ROUND_NONE,
@@ -110,11 +144,11 @@ typedef struct ptx_instr {
     uint16_t opcode;
     uint8_t kind, space, address;
     uint8_t vector; /* elements of a vector access, else 1 */
-    uint8_t combine, rounding;
+    uint8_t combine, compare, rounding;
     uint8_t effect;
     ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
     bool flip : 1;        /* the source predicate is negated */
-    bool ftz : 1, sat : 1;
+    bool ftz : 1, sat : 1, relu : 1;
     bool strong : 1;  /* volatile, relaxed, acquire or release: of memory that other threads use meanwhile */
     bool aligned : 1; /* a barrier that a warp's threads come to together */
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
@@ -228,6 +262,8 @@ struct ptx_kernel {
     ptx_param *params;
     size_t param_count, param_capacity, param_bytes;
     size_t shared_bytes;  /* static */
+    size_t local_bytes;   /* of a thread */
+    bool generic_params;  /* it makes generic addresses of them */
     size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
     uint32_t max_threads; /* product of .maxntid, 0 when not given */
     uint32_t required[3]; /* .reqntid, 0 when not given */
@@ -248,6 +284,13 @@ typedef struct ptx_location {
     uint32_t caller;             /* index + 1 of the location it was inlined at, 0 if it was not */
 } ptx_location;
 
+/* The variables of a module in one state space: what they are when a launch begins. */
+typedef struct ptx_area {
+    uint64_t bytes;
+    uint8_t *image; /* up to the last byte that is given a value; zeros follow */
+    size_t filled;
+} ptx_area;
+
 struct ptx_module {
     char *text;
     size_t length;
@@ -257,6 +300,7 @@ struct ptx_module {
     size_t file_count, file_capacity;
     ptx_location *locations;
     size_t location_count, location_capacity;
+    ptx_area constants, variables; /* .const and .global */
 };
 
 #endif

@@ -85,13 +85,19 @@ static void test_refusals(void) {
     refuse("add.rna.f32 %f1, %f2, %f3;", PTX_ERR_UNSUPPORTED, 1,
            "the instruction 'add.rna.f32' is not supported");
     refuse("wgmma.fence.sync.aligned;", PTX_ERR_UNSUPPORTED, 1,
-           "'wgmma.fence.sync.aligned' is not supported");
-    refuse("mov.u32 %r1, %clock;", PTX_ERR_UNSUPPORTED, 14, "'%clock'");
+           "'wgmma.fence.sync.aligned' is not simulated yet (products of matrices by four warps)");
+    refuse("atom.global.exch.b128 _, [%rd1], %rd2;", PTX_ERR_UNSUPPORTED, 1,
+           "'atom.global.exch.b128' is not simulated yet (atomics of 128 bits)");
+    refuse("mmad.sync %r1;", PTX_ERR_UNSUPPORTED, 1, "the instruction 'mmad.sync' is not supported");
+    refuse("mov.u32 %r1, %envreg0;", PTX_ERR_UNSUPPORTED, 14, "'%envreg0'");
+    refuse("add.u32 %r1, %clock, 1;", PTX_ERR_SYNTAX, 14, "a clock can only be moved");
     refuse("bra nowhere;", PTX_ERR_SYNTAX, 5, "the label 'nowhere' is not declared");
     refuse("@%r1 bra x; x:", PTX_ERR_SYNTAX, 2, "'%r1' is not a declared predicate");
     refuse("x: x: ret;", PTX_ERR_SYNTAX, 4, "the label 'x' is declared twice");
     refuse(".reg .b32 a; .reg .b32 a;", PTX_ERR_SYNTAX, 24, "declared twice");
-    refuse(".local .b32 a;", PTX_ERR_UNSUPPORTED, 1, "'.local'");
+    refuse(".local .b32 a[200000];", PTX_ERR_UNSUPPORTED, 13, "local memory is over 524288 bytes");
+    refuse(".local .b32 a = 5;", PTX_ERR_SYNTAX, 15, "only .global and .const variables");
+    refuse(".const .b32 a;", PTX_ERR_UNSUPPORTED, 1, "'.const'");
     refuse(".reg .f16x2 a;", PTX_ERR_UNSUPPORTED, 6, "'.f16x2'");
     refuse("ld.global.v2.f32 %f1, [%rd1];", PTX_ERR_SYNTAX, 18, "expected a vector");
     refuse("ld.global.v4.f32 {%f1, %f2}, [%rd1];", PTX_ERR_SYNTAX, 18, "expected a vector");
@@ -108,7 +114,9 @@ static void test_refusals(void) {
     refuse(".shared .align 3 .b8 a[4];", PTX_ERR_SYNTAX, 16, "power of two");
     refuse(".shared .b8 a[];", PTX_ERR_SYNTAX, 13, "must be .extern .shared");
     refuse(".shared .b8 a[300000];", PTX_ERR_UNSUPPORTED, 13, "over 232448 bytes");
-    refuse("call foo;", PTX_ERR_UNSUPPORTED, 1, "'call' is not supported");
+    refuse("call foo;", PTX_ERR_UNSUPPORTED, 6, "the function 'foo' has no body here");
+    refuse("call %r1, foo;", PTX_ERR_UNSUPPORTED, 6, "calls by address");
+    refuse("call foo, (%r1);", PTX_ERR_UNSUPPORTED, 6, "'foo'");
 }
 
 /* `_` takes a result where ptxas lets it, and nowhere else. */
@@ -182,7 +190,25 @@ static void test_module_refusals(void) {
         {"hello", PTX_ERR_SYNTAX, "expected a directive, found 'hello'"},
         {".version x", PTX_ERR_SYNTAX, "expected a version"},
         {".address_size 32", PTX_ERR_UNSUPPORTED, "only 64-bit addresses"},
-        {SIM_HEADER ".func f() { ret; }", PTX_ERR_UNSUPPORTED, "device functions"},
+        {SIM_HEADER ".func f() { ret;", PTX_ERR_SYNTAX, "never closed"},
+        {SIM_HEADER ".func f() { call f; ret; }\n.entry k() { call f; ret; }", PTX_ERR_UNSUPPORTED,
+         "calls more than 32 deep"},
+        {SIM_HEADER ".func f(.param .b32 x) { ret; }\n.entry k() { call f; ret; }", PTX_ERR_SYNTAX,
+         "the call gives too little"},
+        {SIM_HEADER ".func f(.param .b64 x) { ret; }\n.entry k() { .param .b32 a; call f, (a); ret; }",
+         PTX_ERR_SYNTAX, "the call gives too little"},
+        {SIM_HEADER ".func f(.param .b32 x) { ret; }\n.entry k() { .reg .b32 a; call f, (a); ret; }",
+         PTX_ERR_UNSUPPORTED, "calls are supported with .param variables only"},
+        {SIM_HEADER ".func f() { ret 5; }\n.entry k() { call f; ret; }", PTX_ERR_SYNTAX,
+         "one operand too many"},
+        {SIM_HEADER ".const .b8 a[70000];", PTX_ERR_UNSUPPORTED, "constants are over 65536 bytes"},
+        {SIM_HEADER ".global .b8 a[300000000];", PTX_ERR_UNSUPPORTED, "variables are over 268435456 bytes"},
+        {SIM_HEADER ".global .b32 a[2] = {1, 2, 3};", PTX_ERR_SYNTAX, "more initial values"},
+        {SIM_HEADER ".global .b32 a[2] = {1, {2}};", PTX_ERR_UNSUPPORTED, "within further braces"},
+        {SIM_HEADER ".global .b32 a = x;", PTX_ERR_SYNTAX, "expected a number or a variable"},
+        {SIM_HEADER ".global .b64 a = x;", PTX_ERR_UNSUPPORTED, "'x' is no .global or .const variable"},
+        {SIM_HEADER ".global .b64 a = generic(a;", PTX_ERR_SYNTAX, "expected ')'"},
+        {SIM_HEADER ".global .b32 a[2] = {1, 2;", PTX_ERR_SYNTAX, "expected '}'"},
         {SIM_HEADER ".entry", PTX_ERR_SYNTAX, "expected the name of a kernel"},
         {SIM_HEADER ".entry k(.param .u64)", PTX_ERR_SYNTAX, "expected the type and the name of a parameter"},
         {SIM_HEADER ".entry k() .blocksareclusters { ret; }", PTX_ERR_UNSUPPORTED, "'.blocksareclusters'"},
@@ -190,8 +216,10 @@ static void test_module_refusals(void) {
         {SIM_HEADER ".entry k() { ret;", PTX_ERR_SYNTAX, "never closed"},
         {SIM_HEADER ".alias a, b;", PTX_ERR_UNSUPPORTED, "'.alias'"},
         {SIM_HEADER ".section .debug {", PTX_ERR_SYNTAX, "never closed"},
-        {SIM_HEADER ".global .b32 g = 5;\n.entry k() { .reg .b32 a; ld.global.b32 a, [g]; ret; }",
-         PTX_ERR_UNSUPPORTED, "the module variable 'g' is not supported"},
+        {SIM_HEADER ".extern .global .b32 g;\n.entry k() { .reg .b32 a; ld.global.b32 a, [g]; ret; }",
+         PTX_ERR_UNSUPPORTED, "the variable 'g' is one of another module"},
+        {SIM_HEADER ".const .b32 g = 5;\n.entry k() { .reg .b32 a; ld.global.b32 a, [g]; ret; }",
+         PTX_ERR_SYNTAX, "in another state space"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ptx_error error;

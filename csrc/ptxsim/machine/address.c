@@ -6,6 +6,8 @@
 static const char *space_name(unsigned space) {
     return space == PTX_SPACE_SHARED || space == PTX_SPACE_CLUSTER ? "shared"
            : space == PTX_SPACE_PARAM                              ? "param"
+           : space == PTX_SPACE_LOCAL                              ? "local"
+           : space == PTX_SPACE_CONST                              ? "constant"
                                                                    : "global";
 }
 
@@ -48,6 +50,27 @@ static ptx_status outside_shared(ptx_warp *w, const ptx_instr *in, const target 
                      "%llu bytes at the shared address 0x%llx are outside the block's %llu bytes",
                      (unsigned long long)t->size, (unsigned long long)offset,
                      (unsigned long long)block->shared.bytes);
+}
+
+/* Whether an address is one of the thread's own memory, and where in it. */
+static bool in_local(target *t) {
+    const bool generic = t->space == PTX_SPACE_GENERIC && t->address - PTX_LOCAL_WINDOW < PTX_LOCAL_WINDOW;
+    t->offset = generic ? t->address - PTX_LOCAL_WINDOW : t->address;
+    return generic || t->space == PTX_SPACE_LOCAL;
+}
+
+static uint8_t *find_in_local(const ptx_warp *w, const target *t) {
+    const ptx_kernel *kernel = w->worker->kernel;
+    const u64 thread = w->index * PTX_LANES + t->lane;
+    const bool good = t->size <= kernel->local_bytes && t->offset <= kernel->local_bytes - t->size;
+    return good ? w->block->local.host + thread * ptx_local_stride(kernel) + t->offset : NULL;
+}
+
+static ptx_status outside_local(ptx_warp *w, const ptx_instr *in, const target *t) {
+    return ptx_fault(w, in, (int)t->lane, PTX_ERR_ADDRESS,
+                     "%llu bytes at the local address 0x%llx are outside the thread's %llu bytes",
+                     (unsigned long long)t->size, (unsigned long long)t->offset,
+                     (unsigned long long)w->worker->kernel->local_bytes);
 }
 
 static ptx_status outside(ptx_warp *w, const ptx_instr *in, const target *t) {
@@ -114,6 +137,10 @@ ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned 
         *place = find_in_cluster(w, &t);
         return *place ? PTX_OK : outside(w, in, &t);
     }
+    if (in_local(&t)) {
+        *place = find_in_local(w, &t);
+        return *place ? PTX_OK : outside_local(w, in, &t);
+    }
     const ptx_window *window = find_window(w, in, space, address, size);
     if (!window)
         return outside(w, in, &t);
@@ -121,20 +148,15 @@ ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned 
     return PTX_OK;
 }
 
-static inline u64 address_in(const void *lanes, unsigned lane, bool wide, u64 imm) {
-    return wide ? ((const ptx_u64 *)lanes)[lane] + imm : (u32)(((const ptx_u32 *)lanes)[lane] + (u32)imm);
-}
-
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
                               ptx_places *at) {
-    const ptx_window window = *first_window(w, in, in->space);
-    const void *lanes = ptx_base_lanes(w, in);
-    const bool wide = in->address == PTX_ADDRESS_64;
-    const u64 imm = (u64)in->imm;
+    /* A thread's own memory has a place for each lane. */
+    const ptx_window window =
+        in->space == PTX_SPACE_LOCAL ? (ptx_window){.bytes = 0} : *first_window(w, in, in->space);
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        const u64 address = address_in(lanes, i, wide, imm);
+        const u64 address = ptx_address_of(w, in, i);
         if (address & (size - 1) || !inside(&window, address, size))
             status = ptx_locate(w, in, i, in->space, address, size, size, &at->lane[i]);
         else
@@ -239,6 +261,8 @@ PTX_CLONES ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_
                                        ptx_places *at) {
     at->packed = at->same = at->packed_rows = at->same_rows = false;
     unsigned first = (unsigned)__builtin_ctz(mask);
+    if (in->space == PTX_SPACE_LOCAL)
+        return locate_each(w, in, mask, size, at);
     if (in->address == PTX_ADDRESS_UNIFORM) {
         const ptx_u64 *a = ptx_base_lanes(w, in);
         at->same = true;
@@ -248,7 +272,7 @@ PTX_CLONES ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_
     if (!are_many(mask) || in->space == PTX_SPACE_CLUSTER || (global && in->address != PTX_ADDRESS_64))
         return locate_each(w, in, mask, size, at);
     ptx_window *window = first_window(w, in, in->space);
-    const u64 address = address_in(ptx_base_lanes(w, in), first, in->address == PTX_ADDRESS_64, (u64)in->imm);
+    const u64 address = ptx_address_of(w, in, first);
     if (global && !inside(window, address, size))
         (void)renew(w->worker, window, address);
     if (!place(w, in, window, mask, size, at))

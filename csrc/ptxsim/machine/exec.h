@@ -2,6 +2,8 @@
 #ifndef PTXSIM_EXEC_H
 #define PTXSIM_EXEC_H
 
+#include <fenv.h>
+
 #include "machine/lanes.h"
 
 /* Executes one instruction for the lanes of `mask`, which is never empty. */
@@ -136,6 +138,14 @@ static inline f64 ptx_result_f64(f64 value, f64 first, f64 second, f64 third) {
               : third != third   ? ptx_bits_f64(third) | quiet
                                  : 0xfff8000000000000ull;
     return value != value ? ptx_f64_of(nan) : value;
+}
+
+/* The host's rounding mode that gives an instruction's; the simulator is in the one to nearest otherwise. */
+static inline int ptx_host_rounding(ptx_rounding rounding) {
+    return rounding == PTX_ROUND_DOWN   ? FE_DOWNWARD
+           : rounding == PTX_ROUND_UP   ? FE_UPWARD
+           : rounding == PTX_ROUND_ZERO ? FE_TOWARDZERO
+                                        : FE_TONEAREST;
 }
 
 #endif

@@ -9,6 +9,9 @@ PTX_BINARY(pack_64, u64, u32, u32, (u64)y << 32 | x)
 PTX_BINARY(pack_32, u32, u32, u32, y << 16 | (x & 0xffff))
 PTX_UNARY(cvta_shared, u64, u64, x + PTX_SHARED_WINDOW)
 PTX_UNARY(cvta_to_shared, u64, u64, x - PTX_SHARED_WINDOW)
+PTX_UNARY(cvta_local, u64, u64, x + PTX_LOCAL_WINDOW)
+PTX_UNARY(cvta_to_local, u64, u64, x - PTX_LOCAL_WINDOW)
+PTX_UNARY(cvta_param, u64, u64, x + PTX_PARAM_WINDOW)
 
 PTX_CLONES PTX_HANDLER(unpack_64) {
     ptx_u32 *low = ptx_lanes(w, in, 0);
@@ -79,6 +82,22 @@ PTX_CLONES PTX_HANDLER(mov_pair) {
     return PTX_OK;
 }
 
+/* A clock that goes on whenever it is read, so that loops that wait for it end, and that is the same in every
+   run. */
+PTX_HANDLER(read_clock) {
+    enum { TICKS = 16 };
+    w->clock += TICKS;
+    const u64 value = w->clock >> in->imm;
+    if (ptx_is_wide(in, 0)) {
+        ptx_u64 *d = ptx_lanes(w, in, 0);
+        PTX_STORE_LANES(u64, d, value)
+    } else {
+        ptx_u32 *d = ptx_lanes(w, in, 0);
+        PTX_STORE_LANES(u32, d, value)
+    }
+    return PTX_OK;
+}
+
 PTX_HANDLER(no_operation) {
     (void)w;
     (void)in;
@@ -127,6 +146,31 @@ PTX_TERNARY(mad_wide_u16, u32, u32, u32, u32, low16(x) * low16(y) + z)
 PTX_TERNARY(mad_wide_s16, u32, u32, u32, u32, (u32)(signed16(x) * signed16(y)) + z)
 PTX_TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)x *y + z)
 PTX_TERNARY(mad_wide_s32, u64, s32, s32, u64, (u64)((s64)x *y) + z)
+
+/* Products of the lower 24 bits. */
+static inline s64 signed24(u32 x) {
+    return (s32)(x << 8) >> 8;
+}
+
+static inline u64 low24(u32 x) {
+    return x & 0xffffffu;
+}
+
+PTX_BINARY(mul24_lo_u32, u32, u32, u32, low24(x) * low24(y))
+PTX_BINARY(mul24_lo_s32, u32, u32, u32, (u64)(signed24(x) * signed24(y)))
+PTX_BINARY(mul24_hi_u32, u32, u32, u32, low24(x) * low24(y) >> 16)
+PTX_BINARY(mul24_hi_s32, u32, u32, u32, (u64)(signed24(x) * signed24(y)) >> 16)
+PTX_TERNARY(mad24_lo_u32, u32, u32, u32, u32, low24(x) * low24(y) + z)
+PTX_TERNARY(mad24_lo_s32, u32, u32, u32, u32, (u64)(signed24(x) * signed24(y)) + z)
+PTX_TERNARY(mad24_hi_u32, u32, u32, u32, u32, (low24(x) * low24(y) >> 16) + z)
+PTX_TERNARY(mad24_hi_s32, u32, u32, u32, u32, ((u64)(signed24(x) * signed24(y)) >> 16) + z)
+
+PTX_TERNARY(sad_u16, u32, u32, u32, u32, low16((low16(x) > low16(y) ? x - y : y - x) + z))
+PTX_TERNARY(sad_s16, u32, u32, u32, u32, low16((signed16(x) > signed16(y) ? x - y : y - x) + z))
+PTX_TERNARY(sad_u32, u32, u32, u32, u32, (x > y ? x - y : y - x) + z)
+PTX_TERNARY(sad_s32, u32, u32, u32, u32, ((s32)x > (s32)y ? x - y : y - x) + z)
+PTX_TERNARY(sad_u64, u64, u64, u64, u64, (x > y ? x - y : y - x) + z)
+PTX_TERNARY(sad_s64, u64, u64, u64, u64, ((s64)x > (s64)y ? x - y : y - x) + z)
 
 /* PTX leaves division by zero open; an H200 gives all ones, also as the remainder. The
    smallest integer over -1 wraps to itself. */
@@ -369,6 +413,28 @@ static inline u32 unsigned_byte_of(u32 x, unsigned k) {
 #define PACKED_PAIR(of, test)                                                                                \
     (low16((u32)(of(x, 0) test of(y, 0) ? of(x, 0) : of(y, 0))) |                                            \
      low16((u32)(of(x, 1) test of(y, 1) ? of(x, 1) : of(y, 1))) << 16)
+#define RELU(value) ((s32)(value) < 0 ? 0 : (value))
+#define RELU_PAIR(test)                                                                                      \
+    (low16((u32)RELU(half_of(x, 0) test half_of(y, 0) ? half_of(x, 0) : half_of(y, 0))) |                    \
+     low16((u32)RELU(half_of(x, 1) test half_of(y, 1) ? half_of(x, 1) : half_of(y, 1))) << 16)
+PTX_BINARY(add_16x2, u32, u32, u32, low16(x + y) | low16((x >> 16) + (y >> 16)) << 16)
+PTX_BINARY(max_relu_s16x2, u32, u32, u32, RELU_PAIR(>))
+PTX_BINARY(min_relu_s16x2, u32, u32, u32, RELU_PAIR(<))
+PTX_BINARY(max_relu_s32, u32, s32, s32, RELU(x > y ? x : y))
+PTX_BINARY(min_relu_s32, u32, s32, s32, RELU(x < y ? x : y))
+
+/* The distances of four bytes, and those added up. */
+static inline u32 byte_distance(u32 x, u32 y, unsigned k) {
+    const u32 a = unsigned_byte_of(x, k), b = unsigned_byte_of(y, k);
+    return a > b ? a - b : b - a;
+}
+
+PTX_BINARY(vabsdiff4, u32, u32, u32,
+           byte_distance(x, y, 0) | byte_distance(x, y, 1) << 8 | byte_distance(x, y, 2) << 16 |
+               byte_distance(x, y, 3) << 24)
+PTX_TERNARY(vabsdiff4_add, u32, u32, u32, u32,
+            z + byte_distance(x, y, 0) + byte_distance(x, y, 1) + byte_distance(x, y, 2) +
+                byte_distance(x, y, 3))
 PTX_BINARY(max_s16x2, u32, u32, u32, PACKED_PAIR(half_of, >))
 PTX_BINARY(min_s16x2, u32, u32, u32, PACKED_PAIR(half_of, <))
 PTX_BINARY(max_u16x2, u32, u32, u32, PACKED_PAIR(unsigned_half_of, >))

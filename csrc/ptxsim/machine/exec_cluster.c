@@ -61,7 +61,7 @@ GETCTARANK(u32, u32, 0)
 GETCTARANK(u64, u64, 0)
 GETCTARANK(generic, u64, PTX_SHARED_WINDOW)
 
-/* Whether a generic address is one of the state space. Of .const and .local there is none. */
+/* Whether a generic address is one of the state space. */
 PTX_HANDLER(isspacep) {
     const ptx_u64 *a = ptx_lanes(w, in, 1);
     uint32_t outcome = 0;
@@ -71,8 +71,12 @@ PTX_HANDLER(isspacep) {
         bool shared = offset < PTX_SHARED_WINDOW_BYTES && find_rank(w, offset, &rank);
         bool yes = in->space == PTX_SPACE_CLUSTER  ? shared
                    : in->space == PTX_SPACE_SHARED ? shared && rank == w->block->rank
-                   : in->space == PTX_SPACE_GLOBAL ? offset >= PTX_SHARED_WINDOW_BYTES
-                                                   : false;
+                   : in->space == PTX_SPACE_LOCAL  ? a[i] - PTX_LOCAL_WINDOW < PTX_LOCAL_WINDOW
+                   : in->space == PTX_SPACE_PARAM  ? a[i] - PTX_PARAM_WINDOW < PTX_PARAM_WINDOW
+                   : in->space == PTX_SPACE_CONST
+                       ? a[i] - PTX_CONST_WINDOW < PTX_CONST_WINDOW
+                       : a[i] >= PTX_VARIABLES_WINDOW ||
+                             (a[i] < PTX_LOCAL_WINDOW && offset >= PTX_SHARED_WINDOW_BYTES);
         outcome |= (uint32_t)yes << i;
     }
     ptx_set_predicate(w, in, 0, mask, outcome);

@@ -1,4 +1,5 @@
 /* Conversions. Three frequent ones have loops of their own; the others go through a 64-bit middle. */
+#include <fenv.h>
 #include <math.h>
 
 #include "machine/exec.h"
@@ -76,6 +77,10 @@ static f64 read_float(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     const u64 bits = read_bits(w, in, 1, lane);
     if (in->type == PTX_TYPE_F64)
         return ptx_f64_of(bits);
+    if (in->type == PTX_TYPE_F16)
+        return ptx_f32_of_half((u32)bits);
+    if (in->type == PTX_TYPE_BF16)
+        return ptx_result_f32(ptx_f32_of_bfloat((u32)bits));
     const f32 value = ptx_f32_of((u32)bits);
     return in->ftz ? ptx_flush(value) : value;
 }
@@ -152,8 +157,102 @@ PTX_HANDLER(cvt_float) {
             value = clamp_to_unit(value);
         if (in->type2 == PTX_TYPE_F32)
             write_bits(w, in, lane, ptx_bits_f32(narrow(value, in)));
+        else if (in->type2 == PTX_TYPE_F16)
+            write_bits(w, in, lane, ptx_half_of_f32((f32)value));
+        else if (in->type2 == PTX_TYPE_BF16)
+            write_bits(w, in, lane, ptx_bfloat_of_f32((f32)value));
         else
             write_bits(w, in, lane, ptx_bits_f64(ptx_result_f64(value, source, source, source)));
     }
     return PTX_OK;
 }
+
+/* ---- roundings of every kind, into every float ---- */
+
+/* As f64, and where that is not exact with its last bit set, so that rounding it once more is rounding once.
+ */
+static f64 to_odd(u64 value, bool is_signed) {
+    const bool negative = is_signed && (s64)value < 0;
+    const u64 magnitude = negative ? 0 - value : value;
+    const int spare = magnitude ? 11 - __builtin_clzll(magnitude) : 0;
+    u64 kept = magnitude;
+    if (spare > 0)
+        kept = (magnitude >> spare | ((magnitude & ((1ull << spare) - 1)) != 0)) << spare;
+    return negative ? -(f64)kept : (f64)kept;
+}
+
+/* What a type without room for a value gives: infinity, or its largest number if that is the way to round. */
+static f64 within(f64 value, f64 most, int mode) {
+    if (isinf(value) || fabs(value) <= most || mode == FE_TONEAREST)
+        return value;
+    const bool inwards = mode == FE_TOWARDZERO || (mode == FE_UPWARD) == (value < 0);
+    return inwards ? copysign(most, value) : value;
+}
+
+static u64 round_into(f64 value, ptx_type type, int mode) {
+    if (type == PTX_TYPE_F16)
+        value = within(ptx_round_to(value, 11, -14), 65504, mode);
+    else if (type == PTX_TYPE_BF16)
+        value = within(ptx_round_to(value, 8, -126), 0x1.fep127, mode);
+    volatile f32 narrow = (f32)value; /* here, where the mode is set */
+    return ptx_bits_f32(narrow);
+}
+
+/* The value of a source, ready to be rounded; 64-bit integers into f64 are rounded at once. */
+static f64 source_value(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    const unsigned class = ptx_type_class(in->type);
+    if (class != PTX_CLASS_U && class != PTX_CLASS_S)
+        return read_float(w, in, lane);
+    const u64 value = read_integer(w, in, 1, in->type, lane);
+    if (in->type2 == PTX_TYPE_F64)
+        return class == PTX_CLASS_S ? (f64)(s64)value : (f64)value;
+    return to_odd(value, class == PTX_CLASS_S);
+}
+
+static u64 cvt_rounded(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    const int mode = ptx_host_rounding((ptx_rounding)in->rounding);
+    fesetround(mode);
+    volatile f64 value = source_value(w, in, lane);
+    if (in->sat)
+        value = clamp_to_unit(value);
+    if (in->relu && value <= 0)
+        value = 0;
+    const u64 bits = in->type2 == PTX_TYPE_F64 ? ptx_bits_f64(value) : round_into(value, in->type2, mode);
+    fesetround(FE_TONEAREST);
+    const f32 narrow = ptx_f32_of((u32)bits);
+    if (in->type2 == PTX_TYPE_F16)
+        return ptx_half_of_f32(narrow);
+    if (in->type2 == PTX_TYPE_BF16)
+        return ptx_bfloat_of_f32(narrow);
+    if (in->type2 == PTX_TYPE_F32 && in->ftz)
+        return ptx_bits_f32(ptx_flush(narrow));
+    return bits;
+}
+
+PTX_HANDLER(cvt_rounded) {
+    for (uint32_t left = mask; left; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(left);
+        write_bits(w, in, lane, cvt_rounded(w, in, lane));
+    }
+    return PTX_OK;
+}
+
+/* Two floats into a pair of 16 bits, the second one the lower. */
+static u32 rounded_half(f32 value, const ptx_instr *in, ptx_type type) {
+    const int mode = ptx_host_rounding((ptx_rounding)in->rounding);
+    fesetround(mode);
+    const f32 narrow = ptx_f32_of((u32)round_into(in->relu && value <= 0 ? 0 : value, type, mode));
+    fesetround(FE_TONEAREST);
+    return type == PTX_TYPE_F16 ? ptx_half_of_f32(narrow) : ptx_bfloat_of_f32(narrow);
+}
+
+#define PAIR(name, type)                                                                                     \
+    PTX_HANDLER(cvt_##name##_rounded) {                                                                      \
+        ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_f32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
+        PTX_STORE_EACH_LANE(u32, d, rounded_half(a[i], in, type) << 16 | rounded_half(b[i], in, type))       \
+        return PTX_OK;                                                                                       \
+    }
+
+PAIR(f16x2, PTX_TYPE_F16)
+PAIR(bf16x2, PTX_TYPE_BF16)

@@ -51,34 +51,56 @@ PTX_UNARY(rsqrt_approx_f64, f64, f64, upper_half(1.0 / sqrt(upper_half(x))))
 
 /* Arithmetic that rounds to zero, down or up: the host's own, in that mode. Lanes lie in memory, which the
    calls that set the mode might read and write for all the compiler knows, so nothing moves across them. */
-static int host_rounding(ptx_rounding rounding) {
-    return rounding == PTX_ROUND_DOWN ? FE_DOWNWARD : rounding == PTX_ROUND_UP ? FE_UPWARD : FE_TOWARDZERO;
-}
-
 #define DIRECTED(name, T, value)                                                                             \
     PTX_HANDLER(name) {                                                                                      \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
-        const ptx_##T *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
-        const int before = fegetround();                                                                     \
-        fesetround(host_rounding((ptx_rounding)in->rounding));                                               \
+        const ptx_##T *a = ptx_lanes(w, in, 1);                                                              \
+        const ptx_##T *b = in->operand_count > 2 ? ptx_lanes(w, in, 2) : a;                                  \
+        const ptx_##T *c = in->operand_count > 3 ? ptx_lanes(w, in, 3) : a;                                  \
+        fesetround(ptx_host_rounding((ptx_rounding)in->rounding));                                           \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-            const T x = a[i], y = b[i];                                                                      \
-            d[i] = value;                                                                                    \
+            const T x = source_##T(a[i], in), y = source_##T(b[i], in), z = source_##T(c[i], in);            \
+            (void)y;                                                                                         \
+            (void)z;                                                                                         \
+            d[i] = result_##T(value, in);                                                                    \
         }                                                                                                    \
-        fesetround(before);                                                                                  \
+        fesetround(FE_TONEAREST);                                                                            \
         return PTX_OK;                                                                                       \
     }
-#define THIRD(T) ((const ptx_##T *)ptx_lanes(w, in, 3))[i]
+
+/* What .ftz and .sat do to them. */
+static inline f32 source_f32(f32 x, const ptx_instr *in) {
+    return in->ftz ? ptx_flush(x) : x;
+}
+
+static inline f32 result_f32(f32 x, const ptx_instr *in) {
+    if (in->sat)
+        x = x > 0 ? fminf(x, 1) : 0;
+    return in->ftz ? ptx_flush(x) : x;
+}
+
+static inline f64 source_f64(f64 x, const ptx_instr *in) {
+    (void)in;
+    return x;
+}
+
+#define result_f64 source_f64
 
 DIRECTED(add_directed_f32, f32, ptx_result_f32(x + y))
 DIRECTED(sub_directed_f32, f32, ptx_result_f32(x - y))
 DIRECTED(mul_directed_f32, f32, ptx_result_f32(x *y))
-DIRECTED(fma_directed_f32, f32, ptx_result_f32(fmaf(x, y, THIRD(f32))))
+DIRECTED(div_directed_f32, f32, ptx_result_f32(x / y))
+DIRECTED(rcp_directed_f32, f32, ptx_result_f32(1.0f / x))
+DIRECTED(sqrt_directed_f32, f32, ptx_result_f32(sqrtf(x)))
+DIRECTED(fma_directed_f32, f32, ptx_result_f32(fmaf(x, y, z)))
 DIRECTED(add_directed_f64, f64, ptx_result_f64(x + y, y, x, x))
 DIRECTED(sub_directed_f64, f64, ptx_result_f64(x - y, y, x, x))
 DIRECTED(mul_directed_f64, f64, ptx_result_f64(x *y, y, x, x))
-DIRECTED(fma_directed_f64, f64, ptx_result_f64(fma(x, y, THIRD(f64)), y, THIRD(f64), x))
+DIRECTED(div_directed_f64, f64, ptx_result_f64(x / y, x, y, y))
+DIRECTED(rcp_directed_f64, f64, ptx_result_f64(1.0 / x, x, x, x))
+DIRECTED(sqrt_directed_f64, f64, ptx_result_f64(sqrt(x), x, x, x))
+DIRECTED(fma_directed_f64, f64, ptx_result_f64(fma(x, y, z), y, z, x))
 
 /* neg and abs work on the sign alone, but not on a NaN's: that comes out as from any other arithmetic. */
 static inline f32 canonical_bits(u32 bits) {

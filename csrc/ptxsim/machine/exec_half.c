@@ -18,25 +18,6 @@ static f64 sum_to_odd(f64 x, f64 y) {
     return ptx_f64_of(bits);
 }
 
-/* To so many bits of a type whose smallest normal number is 2^lowest; what is too large stays so for the
-   conversion that follows. */
-static f64 round_to(f64 value, int bits, int lowest) {
-    int exponent;
-    if (!isfinite(value) || value == 0)
-        return value;
-    frexp(value, &exponent);
-    const int last = (exponent - 1 > lowest ? exponent - 1 : lowest) - (bits - 1);
-    return ldexp(nearbyint(ldexp(value, -last)), last);
-}
-
-static u32 half_of_f64(f64 value) {
-    return ptx_half_of_f32((f32)round_to(value, 11, -14));
-}
-
-static u32 bfloat_of_f64(f64 value) {
-    return ptx_bfloat_of_f32((f32)round_to(value, 8, -126));
-}
-
 /* Each for one type; H and B turn bits into f32. */
 #define H ptx_f32_of_half
 #define B ptx_f32_of_bfloat
@@ -79,9 +60,9 @@ HALF_BINARY(add_bf16, ptx_bfloat_of_f32(B(x) + B(y)))
 HALF_BINARY(sub_f16, ptx_half_of_f32(H(x) - H(y)))
 HALF_BINARY(sub_bf16, ptx_bfloat_of_f32(B(x) - B(y)))
 HALF_BINARY(mul_f16, ptx_half_of_f32(H(x) * H(y)))
-HALF_BINARY(mul_bf16, bfloat_of_f64((f64)B(x) * (f64)B(y)))
-HALF_TERNARY(fma_f16, half_of_f64(sum_to_odd((f64)H(x) * (f64)H(y), H(z))))
-HALF_TERNARY(fma_bf16, bfloat_of_f64(sum_to_odd((f64)B(x) * (f64)B(y), B(z))))
+HALF_BINARY(mul_bf16, ptx_bfloat_of_f64((f64)B(x) * (f64)B(y)))
+HALF_TERNARY(fma_f16, ptx_half_of_f64(sum_to_odd((f64)H(x) * (f64)H(y), H(z))))
+HALF_TERNARY(fma_bf16, ptx_bfloat_of_f64(sum_to_odd((f64)B(x) * (f64)B(y), B(z))))
 HALF_BINARY(min_f16, ptx_half_of_f32(ptx_min_f32(H(x), H(y))))
 HALF_BINARY(min_bf16, ptx_bfloat_of_f32(ptx_min_f32(B(x), B(y))))
 HALF_BINARY(max_f16, ptx_half_of_f32(ptx_max_f32(H(x), H(y))))
@@ -94,3 +75,28 @@ HALF_UNARY(neg_f16, ptx_half_of_f32(-H(x & 0xffff)))
 HALF_UNARY(neg_bf16, ptx_bfloat_of_f32(-B(x & 0xffff)))
 HALF_UNARY(abs_f16, ptx_half_of_f32(fabsf(H(x & 0xffff))))
 HALF_UNARY(abs_bf16, ptx_bfloat_of_f32(fabsf(B(x & 0xffff))))
+
+/* The results of both types in [0, 1], and those without what is below zero; a NaN is a zero there, here it
+ * stays. */
+static inline f32 saturate(f32 x) {
+    return x > 0 ? fminf(x, 1) : 0;
+}
+
+static inline f32 relu(f32 x) {
+    return x <= 0 ? 0 : x;
+}
+
+HALF_BINARY(add_sat_f16, ptx_half_of_f32(saturate(H(x) + H(y))))
+HALF_BINARY(sub_sat_f16, ptx_half_of_f32(saturate(H(x) - H(y))))
+HALF_BINARY(mul_sat_f16, ptx_half_of_f32(saturate(H(x) * H(y))))
+HALF_TERNARY(fma_sat_f16,
+             ptx_half_of_f32(saturate(H(ptx_half_of_f64(sum_to_odd((f64)H(x) * (f64)H(y), H(z)))))))
+HALF_TERNARY(fma_relu_f16, ptx_half_of_f32(relu(H(ptx_half_of_f64(sum_to_odd((f64)H(x) * (f64)H(y), H(z)))))))
+HALF_TERNARY(fma_relu_bf16,
+             ptx_bfloat_of_f32(relu(B(ptx_bfloat_of_f64(sum_to_odd((f64)B(x) * (f64)B(y), B(z)))))))
+
+/* Functions that a GPU approximates. */
+HALF_UNARY(ex2_f16, ptx_half_of_f64(exp2(H(x & 0xffff))))
+HALF_UNARY(ex2_bf16, ptx_bfloat_of_f64(exp2(B(x & 0xffff))))
+HALF_UNARY(tanh_f16, ptx_half_of_f64(tanh(H(x & 0xffff))))
+HALF_UNARY(tanh_bf16, ptx_bfloat_of_f64(tanh(B(x & 0xffff))))

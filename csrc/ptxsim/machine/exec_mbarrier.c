@@ -7,28 +7,9 @@
 
 /* ---- operands ---- */
 
-static u64 main_address(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
-    const void *base = ptx_base_lanes(w, in);
-    if (in->address == PTX_ADDRESS_32)
-        return (u32)(((const ptx_u32 *)base)[lane] + (u32)in->imm);
-    return ((const ptx_u64 *)base)[lane] + (u64)in->imm;
-}
-
-/* An address that is written as base and offset, an operand each. */
-static u64 further_address(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
-    u64 offset = ((const ptx_u64 *)ptx_lanes(w, in, operand + 1))[lane];
-    if (ptx_is_wide(in, operand))
-        return ((const ptx_u64 *)ptx_lanes(w, in, operand))[lane] + offset;
-    return (u32)(((const ptx_u32 *)ptx_lanes(w, in, operand))[lane] + (u32)offset);
-}
-
 static ptx_status locate_barrier(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address,
                                  uint8_t **place) {
     return ptx_locate(w, in, lane, in->space, address, sizeof(u64), sizeof(u64), place);
-}
-
-static u32 number(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
-    return ((const ptx_u32 *)ptx_lanes(w, in, operand))[lane];
 }
 
 /* ---- mbarrier.* ---- */
@@ -39,7 +20,7 @@ static ptx_status locate_barriers(ptx_warp *w, const ptx_instr *in, uint32_t mas
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = locate_barrier(w, in, i, main_address(w, in, i), &place[i]);
+        status = locate_barrier(w, in, i, ptx_address_of(w, in, i), &place[i]);
     }
     return status;
 }
@@ -49,7 +30,7 @@ PTX_HANDLER(mbarrier_init) {
     ptx_status status = locate_barriers(w, in, mask, place);
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        u32 count = number(w, in, 0, i);
+        u32 count = ptx_number_of(w, in, 0, i);
         u64 bits = ptx_mbarrier_bits(&(ptx_mbarrier){.expected = count, .pending = count});
         if (count < 1 || count > PTX_MOST_ARRIVALS)
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER, "an mbarrier for %u arrivals; it counts 1 to %d",
@@ -89,16 +70,16 @@ PTX_HANDLER(mbarrier_inval) {
 
 /* A count that is left out reads as 0 and means 1. */
 static u32 arrivals(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
-    u32 count = number(w, in, 1, lane);
+    u32 count = ptx_number_of(w, in, 1, lane);
     return count ? count : 1;
 }
 
-MBARRIER_UPDATE(expect_tx, false, .bytes = number(w, in, 0, i))
-MBARRIER_UPDATE(complete_tx, false, .bytes = -(s64)number(w, in, 0, i))
+MBARRIER_UPDATE(expect_tx, false, .bytes = ptx_number_of(w, in, 0, i))
+MBARRIER_UPDATE(complete_tx, false, .bytes = -(s64)ptx_number_of(w, in, 0, i))
 MBARRIER_UPDATE(arrive, true, .arrivals = arrivals(w, in, i))
-MBARRIER_UPDATE(arrive_expect_tx, true, .arrivals = 1, .bytes = number(w, in, 1, i))
+MBARRIER_UPDATE(arrive_expect_tx, true, .arrivals = 1, .bytes = ptx_number_of(w, in, 1, i))
 MBARRIER_UPDATE(arrive_drop, true, .arrivals = arrivals(w, in, i), .drops = arrivals(w, in, i))
-MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes = number(w, in, 1, i))
+MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes = ptx_number_of(w, in, 1, i))
 
 /* Tells observers of the lanes that go on, those at one mbarrier together. */
 static void tell_waited(const ptx_warp *w, uint8_t *const place[PTX_LANES], uint32_t over) {
@@ -123,7 +104,8 @@ static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask
     ptx_status status = locate_barriers(w, in, mask, place);
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        u64 state = parity ? (u64)number(w, in, 1, i) << 62 : ((const ptx_u64 *)ptx_lanes(w, in, 1))[i];
+        u64 state =
+            parity ? (u64)ptx_number_of(w, in, 1, i) << 62 : ((const ptx_u64 *)ptx_lanes(w, in, 1))[i];
         status = ptx_mbarrier_read(w, in, i, place[i], &b);
         over |= (uint32_t)(b.phase != (state >> 62 & 1)) << i;
         seen = (seen ^ (uintptr_t)place[i] ^ ptx_mbarrier_bits(&b) << 1) * 0x9e3779b97f4a7c15u;
@@ -169,17 +151,17 @@ PTX_HANDLER(mbarrier_pending_count) {
    once, and what it brings is there when it reports to the mbarrier, which is when the warps have all had
    their turns. So a kernel that does not wait for it reads poison. */
 static ptx_status start_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned from_space) {
-    u32 bytes = number(w, in, 2, lane);
+    u32 bytes = ptx_number_of(w, in, 2, lane);
     ptx_copy copy = {.warp = w, .in = in, .lane = lane, .bytes = bytes};
     uint8_t *from = NULL;
     if (bytes % 16)
         return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
                          "a bulk copy of %u bytes, which is no multiple of 16", bytes);
-    ptx_status status = ptx_locate(w, in, lane, in->space, main_address(w, in, lane), bytes, 16, &copy.to);
+    ptx_status status = ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), bytes, 16, &copy.to);
     if (status == PTX_OK)
-        status = ptx_locate(w, in, lane, from_space, further_address(w, in, 0, lane), bytes, 16, &from);
+        status = ptx_locate(w, in, lane, from_space, ptx_further_address(w, in, 0, lane), bytes, 16, &from);
     if (status == PTX_OK)
-        status = locate_barrier(w, in, lane, further_address(w, in, 3, lane), &copy.barrier);
+        status = locate_barrier(w, in, lane, ptx_further_address(w, in, 3, lane), &copy.barrier);
     if (status != PTX_OK)
         return status;
     if (bytes && ptx_block_at(w, copy.to) != ptx_block_at(w, copy.barrier))
@@ -218,14 +200,15 @@ PTX_HANDLER(bulk_send) {
 PTX_HANDLER(bulk_store) {
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        u32 bytes = number(w, in, 2, i);
+        u32 bytes = ptx_number_of(w, in, 2, i);
         uint8_t *to, *from;
         if (bytes % 16)
             return ptx_fault(w, in, (int)i, PTX_ERR_ALIGNMENT,
                              "a bulk copy of %u bytes, which is no multiple of 16", bytes);
-        ptx_status status = ptx_locate(w, in, i, in->space, main_address(w, in, i), bytes, 16, &to);
+        ptx_status status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), bytes, 16, &to);
         if (status == PTX_OK)
-            status = ptx_locate(w, in, i, PTX_SPACE_SHARED, further_address(w, in, 0, i), bytes, 16, &from);
+            status =
+                ptx_locate(w, in, i, PTX_SPACE_SHARED, ptx_further_address(w, in, 0, i), bytes, 16, &from);
         if (status != PTX_OK)
             return status;
         if (w->block->observer_count)
@@ -241,7 +224,7 @@ PTX_HANDLER(prefetch) {
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         uint8_t *ignored;
-        status = ptx_locate(w, in, i, in->space, main_address(w, in, i), 1, 1, &ignored);
+        status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), 1, 1, &ignored);
     }
     return status;
 }
@@ -250,12 +233,12 @@ PTX_HANDLER(bulk_prefetch) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        u32 bytes = number(w, in, 0, i);
+        u32 bytes = ptx_number_of(w, in, 0, i);
         uint8_t *ignored;
         if (bytes % 16)
             return ptx_fault(w, in, (int)i, PTX_ERR_ALIGNMENT,
                              "a bulk prefetch of %u bytes, which is no multiple of 16", bytes);
-        status = ptx_locate(w, in, i, in->space, main_address(w, in, i), bytes, 16, &ignored);
+        status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), bytes, 16, &ignored);
     }
     return status;
 }
@@ -268,9 +251,9 @@ PTX_HANDLER(bulk_prefetch) {
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
             uint8_t *to, *barrier;                                                                           \
             u64 ignored;                                                                                     \
-            ptx_status status = ptx_locate(w, in, i, in->space, main_address(w, in, i), size, size, &to);    \
+            ptx_status status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), size, size, &to);  \
             if (status == PTX_OK)                                                                            \
-                status = locate_barrier(w, in, i, further_address(w, in, in->vector, i), &barrier);          \
+                status = locate_barrier(w, in, i, ptx_further_address(w, in, in->vector, i), &barrier);      \
             if (status == PTX_OK && w->block->observer_count)                                                \
                 ptx_hooks_async(w, in,                                                                       \
                                 &(ptx_async){.lane = i,                                                      \

@@ -1,6 +1,7 @@
 /* Loads, stores and atomics. */
 #include "machine/address.h"
 #include "machine/exec.h"
+#include "machine/half.h"
 #include "machine/poll.h"
 
 /* ---- waiting for memory to change ---- */
@@ -159,10 +160,10 @@ STORE(b32_wide, uint32_t, u64)
 
 /* atom and red from an expression of the old value x and the operands y and z. One that changes nothing, such
    as a failing compare-and-swap, may be waiting for others. */
-#define ATOMIC_HANDLER(prefix, name, T, returns, first)                                                      \
+#define ATOMIC_HANDLER(prefix, name, M, T, returns, first)                                                   \
     PTX_HANDLER(prefix##_##name) {                                                                           \
         ptx_places at;                                                                                       \
-        ptx_status status = ptx_locate_lanes(w, in, mask, sizeof(T), &at);                                   \
+        ptx_status status = ptx_locate_lanes(w, in, mask, sizeof(M), &at);                                   \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
@@ -172,8 +173,8 @@ STORE(b32_wide, uint32_t, u64)
         bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-            uint8_t *place = ptx_place_of(&at, i, sizeof(T));                                                \
-            T old, fresh;                                                                                    \
+            uint8_t *place = ptx_place_of(&at, i, sizeof(M));                                                \
+            M old, fresh;                                                                                    \
             memcpy(&old, place, sizeof old);                                                                 \
             fresh = atomic_value_##name(in, old, b[i], c[i]);                                                \
             memcpy(place, &fresh, sizeof fresh);                                                             \
@@ -185,19 +186,23 @@ STORE(b32_wide, uint32_t, u64)
         return changed ? PTX_OK : ptx_poll_watch(w, in, mask, seen);                                         \
     }
 
-#define ATOM(name, T, value)                                                                                 \
-    static inline T atomic_value_##name(const ptx_instr *in, T x, T y, T z) {                                \
+#define ATOM_OF(name, M, T, value)                                                                           \
+    static inline M atomic_value_##name(const ptx_instr *in, M x, T y, T z) {                                \
         (void)in;                                                                                            \
         (void)x;                                                                                             \
         (void)y;                                                                                             \
         (void)z;                                                                                             \
-        return (T)(value);                                                                                   \
+        return (M)(value);                                                                                   \
     }                                                                                                        \
-    ATOMIC_HANDLER(atom, name, T, true, 1)
+    ATOMIC_HANDLER(atom, name, M, T, true, 1)
 
-#define ATOMIC(name, T, value)                                                                               \
-    ATOM(name, T, value)                                                                                     \
-    ATOMIC_HANDLER(red, name, T, false, 0)
+#define ATOM(name, T, value) ATOM_OF(name, T, T, value)
+
+#define ATOMIC_OF(name, M, T, value)                                                                         \
+    ATOM_OF(name, M, T, value)                                                                               \
+    ATOMIC_HANDLER(red, name, M, T, false, 0)
+
+#define ATOMIC(name, T, value) ATOMIC_OF(name, T, T, value)
 
 ATOMIC(add_u32, u32, x + y)
 ATOMIC(add_u64, u64, x + y)
@@ -232,3 +237,18 @@ ATOM(exch_b32, u32, y)
 ATOM(exch_b64, u64, y)
 ATOM(cas_b32, u32, x == y ? z : x)
 ATOM(cas_b64, u64, x == y ? z : x)
+ATOM_OF(cas_b16, uint16_t, u32, x == (uint16_t)y ? z : x)
+
+/* Sums of 16-bit floats, alone and in pairs. */
+static inline u32 half_sum(u32 x, u32 y) {
+    return ptx_half_of_f32(ptx_f32_of_half(x & 0xffff) + ptx_f32_of_half(y & 0xffff));
+}
+
+static inline u32 bfloat_sum(u32 x, u32 y) {
+    return ptx_bfloat_of_f32(ptx_f32_of_bfloat(x & 0xffff) + ptx_f32_of_bfloat(y & 0xffff));
+}
+
+ATOMIC_OF(add_f16, uint16_t, u32, half_sum(x, y))
+ATOMIC_OF(add_bf16, uint16_t, u32, bfloat_sum(x, y))
+ATOMIC(add_f16x2, u32, half_sum(x, y) | half_sum(x >> 16, y >> 16) << 16)
+ATOMIC(add_bf16x2, u32, bfloat_sum(x, y) | bfloat_sum(x >> 16, y >> 16) << 16)

@@ -224,3 +224,48 @@ REDUX(max_s32, s32, x > y ? x : y)
 REDUX(and, u32, x &y)
 REDUX(or, u32, x | y)
 REDUX(xor, u32, x ^ y)
+
+/* ---- match ---- */
+
+/* Which lanes of each membermask have the same value, or whether they all have. */
+#define MATCH(bits)                                                                                          \
+    PTX_HANDLER(match_any_b##bits) {                                                                         \
+        ptx_status status = members_here(w, in, mask, 2);                                                    \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_u##bits *a = ptx_lanes(w, in, 1);                                                          \
+        const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
+        uint32_t result[PTX_LANES] = {0};                                                                    \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            const unsigned lane = (unsigned)__builtin_ctz(left);                                             \
+            for (uint32_t rest = members[lane] & mask; rest; rest &= rest - 1)                               \
+                if (a[__builtin_ctz(rest)] == a[lane])                                                       \
+                    result[lane] |= rest & -rest;                                                            \
+        }                                                                                                    \
+        PTX_STORE_EACH_LANE(u32, d, result[i])                                                               \
+        return PTX_OK;                                                                                       \
+    }                                                                                                        \
+    PTX_HANDLER(match_all_b##bits) {                                                                         \
+        ptx_status status = members_here(w, in, mask, 3);                                                    \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_u##bits *a = ptx_lanes(w, in, 2);                                                          \
+        const ptx_u32 *members = ptx_lanes(w, in, 3);                                                        \
+        uint32_t result[PTX_LANES] = {0}, all = 0;                                                           \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            const unsigned lane = (unsigned)__builtin_ctz(left);                                             \
+            bool same = true;                                                                                \
+            for (uint32_t rest = members[lane] & mask; rest && same; rest &= rest - 1)                       \
+                same = a[__builtin_ctz(rest)] == a[lane];                                                    \
+            result[lane] = same ? members[lane] & mask : 0;                                                  \
+            all |= (uint32_t)same << lane;                                                                   \
+        }                                                                                                    \
+        PTX_STORE_EACH_LANE(u32, d, result[i])                                                               \
+        ptx_set_predicate(w, in, 1, mask, all);                                                              \
+        return PTX_OK;                                                                                       \
+    }
+
+MATCH(32)
+MATCH(64)

@@ -104,6 +104,26 @@ static void let_others_go_on(ptx_warp *warp) {
 
 /* ---- barriers ---- */
 
+static bool votes_at(const ptx_instr *in) {
+    return in->opcode == PTX_OP_bar_red_popc || in->opcode == PTX_OP_bar_red_and ||
+           in->opcode == PTX_OP_bar_red_or;
+}
+
+/* What a barrier that counts or combines gives to the threads of a warp that it lets go on. */
+static void give_votes(ptx_warp *warp, const ptx_votes *votes) {
+    const ptx_instr *in = &warp->worker->kernel->code[warp->pc - 1];
+    const uint32_t mask = warp->active;
+    if (in->opcode == PTX_OP_bar_red_popc) {
+        ptx_u32 *d = ptx_lanes(warp, in, 0);
+        for (uint32_t left = mask; left; left &= left - 1)
+            d[__builtin_ctz(left)] = votes->yes;
+    } else if (votes_at(in)) {
+        const bool any = in->opcode == PTX_OP_bar_red_or;
+        const bool outcome = any ? votes->yes > 0 : votes->yes == votes->threads;
+        ptx_set_predicate(warp, in, 0, mask, outcome ? PTX_ALL_LANES : 0);
+    }
+}
+
 static void release(ptx_block *block, uint32_t barrier) {
     uint32_t released = 0;
     for (unsigned i = 0; i < block->worker->warp_count; i++) {
@@ -112,8 +132,10 @@ static void release(ptx_block *block, uint32_t barrier) {
             continue;
         warp->state = PTX_WARP_READY;
         released |= 1u << i;
+        give_votes(warp, &block->votes[barrier]);
     }
     block->waiting[barrier] = 0;
+    block->votes[barrier] = (ptx_votes){0};
     if (block->observer_count)
         ptx_hooks_barrier(block, released);
 }
@@ -125,9 +147,11 @@ static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t exp
 }
 
 static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    unsigned lane = (unsigned)__builtin_ctz(mask);
-    uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, 0))[lane];
-    uint32_t threads = ((const ptx_u32 *)ptx_lanes(warp, in, 1))[lane];
+    const unsigned lane = (unsigned)__builtin_ctz(mask);
+    const bool votes = votes_at(in); /* result, barrier, perhaps threads, predicate */
+    const bool all = votes && in->operand_count == 3;
+    const uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, votes))[lane];
+    const uint32_t threads = all ? 0 : ((const ptx_u32 *)ptx_lanes(warp, in, votes + 1u))[lane];
     if (barrier >= PTX_BARRIERS)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER, "there is no barrier %u, only 0 to %d", barrier,
                          PTX_BARRIERS - 1);
@@ -138,6 +162,12 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     warp->barrier = barrier;
     warp->expected = threads / PTX_LANES;
     warp->block->waiting[barrier]++;
+    if (votes) {
+        const uint32_t said =
+            *ptx_predicate(warp, in, in->operand_count - 1) ^ (in->flip ? PTX_ALL_LANES : 0);
+        warp->block->votes[barrier].threads += (uint32_t)__builtin_popcount(mask);
+        warp->block->votes[barrier].yes += (uint32_t)__builtin_popcount(said & mask);
+    }
     release_if_complete(warp->block, barrier, warp->expected);
     return PTX_OK;
 }

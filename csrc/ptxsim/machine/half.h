@@ -2,6 +2,8 @@
 #ifndef PTXSIM_HALF_H
 #define PTXSIM_HALF_H
 
+#include <math.h>
+
 #include "machine/exec.h"
 
 /* The one NaN that arithmetic of either type gives. */
@@ -39,6 +41,25 @@ static inline f32 ptx_f32_of_bfloat(u32 bfloat) {
 static inline u32 ptx_bfloat_of_f32(f32 value) {
     const u32 bits = ptx_bits_f32(value);
     return value != value ? PTX_NAN_HALF : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+
+/* As the host rounds, to so many bits of a type whose smallest normal number is 2^lowest; what is too large
+   stays so for the conversion that follows. */
+static inline f64 ptx_round_to(f64 value, int bits, int lowest) {
+    int exponent;
+    if (!isfinite(value) || value == 0)
+        return value;
+    frexp(value, &exponent);
+    const int last = (exponent - 1 > lowest ? exponent - 1 : lowest) - (bits - 1);
+    return ldexp(nearbyint(ldexp(value, -last)), last);
+}
+
+static inline u32 ptx_half_of_f64(f64 value) {
+    return ptx_half_of_f32((f32)ptx_round_to(value, 11, -14));
+}
+
+static inline u32 ptx_bfloat_of_f64(f64 value) {
+    return ptx_bfloat_of_f32((f32)ptx_round_to(value, 8, -126));
 }
 
 #endif

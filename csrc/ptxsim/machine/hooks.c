@@ -41,6 +41,10 @@ void ptx_hooks_block(const ptx_block *block, bool begins) {
     }
 }
 
+void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
+    TELL(warp->block, access, warp, in, access);
+}
+
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask) {
     TELL(block, barrier, block, mask);
 }
@@ -86,18 +90,23 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
     } else {
         access.packed = ptx_read_addresses(warp, in, access.bytes, access.address);
     }
+    if (in->space == PTX_SPACE_LOCAL)
+        return;
     if (in->space != PTX_SPACE_GENERIC && in->space != PTX_SPACE_CLUSTER) {
         tell_access(warp, in, &access, (ptx_space)in->space, mask);
         return;
     }
     u64 window = in->space == PTX_SPACE_GENERIC ? PTX_SHARED_WINDOW : 0;
-    uint32_t own = 0, others = 0;
+    uint32_t own = 0, others = 0, private = 0;
     for (unsigned i = 0; i < PTX_LANES; i++) {
         u64 offset = access.address[i] - window;
         own |= (uint32_t)(offset < PTX_SHARED_PART) << i;
+        private |= (uint32_t)(window &&
+                              access.address[i] - PTX_LOCAL_WINDOW < PTX_VARIABLES_WINDOW - PTX_LOCAL_WINDOW)
+                   << i;
         others |= (uint32_t)(offset >= PTX_SHARED_PART && offset < PTX_SHARED_WINDOW_BYTES) << i;
     }
-    tell_access(warp, in, &access, PTX_SPACE_GLOBAL, mask & ~own & ~others);
+    tell_access(warp, in, &access, PTX_SPACE_GLOBAL, mask & ~own & ~others & ~private);
     for (unsigned i = 0; i < PTX_LANES; i++)
         access.address[i] -= window;
     tell_access(warp, in, &access, PTX_SPACE_SHARED, mask & own);

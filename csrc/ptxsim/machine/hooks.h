@@ -75,6 +75,8 @@ ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error);
 void ptx_hooks_detach(ptx_block *block);
 void ptx_hooks_block(const ptx_block *block, bool begins);
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
+/* An access that is not told of by its instruction's being issued. */
+void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
 void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);

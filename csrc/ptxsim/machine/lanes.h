@@ -53,6 +53,11 @@ static inline void *ptx_lanes(const ptx_warp *warp, const ptx_instr *in, unsigne
     return __builtin_assume_aligned(warp->registers + ptx_operand_at(in, operand), 64);
 }
 
+/* The distance of two threads' local memories. */
+static inline size_t ptx_local_stride(const ptx_kernel *kernel) {
+    return (kernel->local_bytes + 15) / 16 * 16;
+}
+
 /* The lanes of a memory instruction's address. */
 static inline const void *ptx_base_lanes(const ptx_warp *warp, const ptx_instr *in) {
     return __builtin_assume_aligned(warp->registers + in->base, 64);
@@ -72,5 +77,27 @@ static inline void ptx_set_predicate(ptx_warp *warp, const ptx_instr *in, unsign
    other at a distance of `size`. */
 bool ptx_read_addresses(const ptx_warp *warp, const ptx_instr *in, unsigned size,
                         uint64_t address[PTX_LANES]);
+
+/* ---- a lane's operands, for instructions that go lane by lane ---- */
+
+static inline u64 ptx_address_of(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    const void *base = ptx_base_lanes(w, in);
+    if (in->address == PTX_ADDRESS_32)
+        return (u32)(((const ptx_u32 *)base)[lane] + (u32)in->imm);
+    return ((const ptx_u64 *)base)[lane] + (u64)in->imm;
+}
+
+/* An address that is written as base and offset, an operand each. */
+static inline u64 ptx_further_address(const ptx_warp *w, const ptx_instr *in, unsigned operand,
+                                      unsigned lane) {
+    u64 offset = ((const ptx_u64 *)ptx_lanes(w, in, operand + 1))[lane];
+    if (ptx_is_wide(in, operand))
+        return ((const ptx_u64 *)ptx_lanes(w, in, operand))[lane] + offset;
+    return (u32)(((const ptx_u32 *)ptx_lanes(w, in, operand))[lane] + (u32)offset);
+}
+
+static inline u32 ptx_number_of(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
+    return ((const ptx_u32 *)ptx_lanes(w, in, operand))[lane];
+}
 
 #endif

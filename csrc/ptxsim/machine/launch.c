@@ -202,6 +202,27 @@ static bool init_locks(ptx_run *run) {
     return false;
 }
 
+/* What the kernel finds in memory besides the allocations, in order of address. */
+static ptx_status add_areas(ptx_run *run, ptx_error *error) {
+    const ptx_module *module = run->kernel->module;
+    const ptx_area params = {.bytes = run->config->param_bytes,
+                             .image = (uint8_t *)(uintptr_t)run->config->params,
+                             .filled = run->config->param_bytes};
+    const struct {
+        uint64_t address;
+        const ptx_area *area;
+        bool wanted;
+    } areas[] = {{PTX_PARAM_WINDOW, &params, run->kernel->generic_params},
+                 {PTX_CONST_WINDOW, &module->constants, module->constants.bytes > 0},
+                 {PTX_VARIABLES_WINDOW, &module->variables, module->variables.bytes > 0}};
+    ptx_status status = PTX_OK;
+    for (size_t i = 0; i < sizeof areas / sizeof areas[0] && status == PTX_OK; i++)
+        if (areas[i].wanted)
+            status = ptx_view_add(&run->view, areas[i].address, areas[i].area->bytes, areas[i].area->image,
+                                  areas[i].area->filled, error);
+    return status;
+}
+
 ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_launch_config *config,
                       ptx_launch_stats *stats, ptx_error *error) {
     ptx_run run = {.kernel = kernel, .memory = memory, .config = config};
@@ -218,7 +239,9 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
         return ptx_fail(error, PTX_ERR_MEMORY, "cannot create a lock");
     status = ptx_view_open(memory, &run.view, error);
     if (status == PTX_OK) {
-        status = run_grid(&run, error);
+        status = add_areas(&run, error);
+        if (status == PTX_OK)
+            status = run_grid(&run, error);
         ptx_view_close(memory, &run.view);
     }
     pthread_cond_destroy(&run.turns.moved);

@@ -265,6 +265,23 @@ void ptx_view_close(ptx_memory *memory, ptx_view *view) {
     *view = (ptx_view){0};
 }
 
+ptx_status ptx_view_add(ptx_view *view, uint64_t address, size_t bytes, const void *image, size_t filled,
+                        ptx_error *error) {
+    ptx_allocation **items = realloc(view->items, (view->count + 1) * sizeof(ptx_allocation *));
+    if (items)
+        view->items = items;
+    ptx_allocation *allocation = items ? new_allocation(bytes) : NULL;
+    if (!allocation)
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of host memory for %zu bytes of a module's variables",
+                        bytes);
+    if (filled)
+        memcpy(allocation->host, image, filled);
+    memset(allocation->host + filled, 0, bytes - filled);
+    allocation->address = address;
+    view->items[view->count++] = allocation;
+    return PTX_OK;
+}
+
 const ptx_allocation *ptx_view_find(const ptx_view *view, uint64_t address) {
     size_t index = find_index(view->items, view->count, address);
     if (index == view->count)

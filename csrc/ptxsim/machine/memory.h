@@ -23,6 +23,9 @@ typedef struct ptx_view {
 
 ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error);
 void ptx_view_close(ptx_memory *memory, ptx_view *view);
+/* Adds an allocation of the launch's own, at an address above all others: `image` and zeros behind it. */
+ptx_status ptx_view_add(ptx_view *view, uint64_t address, size_t bytes, const void *image, size_t filled,
+                        ptx_error *error);
 /* The allocation that holds `address`, NULL if none does. */
 const ptx_allocation *ptx_view_find(const ptx_view *view, uint64_t address);
 /* Says in words where an address lies: which allocation is nearest, or which freed one held it. */

@@ -160,6 +160,9 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->state = PTX_WARP_READY;
     warp->arrived = warp->passing = 0;
     warp->alone = false;
+    warp->clock = 0;
+    warp->late_count = 0;
+    memset(warp->groups, 0, sizeof warp->groups);
     warp->depth = 0;
     warp->left = 0;
     memset(warp->polls, 0, sizeof warp->polls);
@@ -177,7 +180,10 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
 static void start_block(ptx_worker *worker, ptx_block *block) {
     block->live_warps = worker->warp_count;
     memset(block->waiting, 0, sizeof block->waiting);
+    memset(block->votes, 0, sizeof block->votes);
     memset(block->shared.host, PTX_POISON, block->shared.bytes);
+    if (block->local.bytes)
+        memset(block->local.host, PTX_POISON, block->local.bytes);
     for (unsigned i = 0; i < worker->warp_count; i++)
         start_warp(&block->warps[i], worker->run->block_threads);
     if (block->observer_count)
@@ -450,6 +456,9 @@ static void close_block(ptx_block *block) {
         return;
     ptx_hooks_detach(block);
     free(block->shared.host);
+    free(block->local.host);
+    for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
+        free(block->warps[i].late);
     free(block->registers);
     free(block->predicates);
     free(block);
@@ -477,6 +486,7 @@ static void open_warp(ptx_worker *worker, ptx_block *block, unsigned index, size
     warp->predicates[PTX_PRED_FALSE] = 0;
     warp->predicates[PTX_PRED_TRUE] = PTX_ALL_LANES;
     warp->predicates[PTX_PRED_SINK] = 0;
+    warp->predicates[PTX_PRED_CARRY] = 0;
     warp->predicates[PTX_PRED_EXPLICIT_CLUSTER] = worker->run->explicit_cluster ? PTX_ALL_LANES : 0;
     fill_constants(warp);
 }
@@ -496,7 +506,9 @@ static ptx_block *open_block(ptx_worker *worker, ptx_cluster *cluster, uint32_t 
     block->shared = (ptx_window){.bytes = shared, .host = allocate(shared)};
     block->registers = allocate(register_stride * worker->warp_count);
     block->predicates = allocate(predicate_stride * worker->warp_count * sizeof *block->predicates);
-    if (!block->shared.host || !block->registers || !block->predicates) {
+    const size_t local = worker->warp_count * PTX_LANES * ptx_local_stride(kernel);
+    block->local = (ptx_window){.bytes = local, .host = local ? allocate(local) : NULL};
+    if (!block->shared.host || (local && !block->local.host) || !block->registers || !block->predicates) {
         close_block(block);
         return NULL;
     }

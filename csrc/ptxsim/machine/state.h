@@ -46,6 +46,16 @@ enum {
     PTX_RECENT = 16
 };
 
+/* A copy by cp.async, which is done when its lane waits for it. */
+typedef struct ptx_late_copy {
+    const ptx_instr *in;
+    unsigned lane, bytes, given; /* `given` bytes are copied, zeros follow */
+    uint32_t group;
+    uint64_t address; /* in shared memory */
+    uint8_t *to;
+    const uint8_t *from;
+} ptx_late_copy;
+
 typedef enum ptx_warp_state {
     PTX_WARP_READY,
     PTX_WARP_WAITING,    /* at a barrier of its block */
@@ -72,7 +82,11 @@ typedef struct ptx_warp {
     bool stalled; /* its last turn ended because it found nothing new */
     uint64_t digest;
     uint32_t left; /* steps of its quantum, when it came early to an access */
-    bool alone;    /* lanes that an instruction misses will not come */
+    uint64_t clock;
+    ptx_late_copy *late;
+    size_t late_count, late_capacity;
+    uint32_t groups[PTX_LANES]; /* of late copies that each lane has closed */
+    bool alone;                 /* lanes that an instruction misses will not come */
     uint32_t depth;
     ptx_stack_entry stack[PTX_STACK];
 } ptx_warp;
@@ -91,15 +105,21 @@ typedef struct ptx_attached {
     void *state;
 } ptx_attached;
 
+/* The threads that have come to a barrier that counts or combines predicates, and how many said yes. */
+typedef struct ptx_votes {
+    uint32_t threads, yes;
+} ptx_votes;
+
 /* A thread block under way. */
 struct ptx_block {
     ptx_worker *worker;
     ptx_cluster *cluster;
     uint32_t rank; /* in its cluster */
     uint32_t index[3];
-    ptx_window shared;
+    ptx_window shared, local; /* `local`: of all threads, one behind the other */
     unsigned live_warps;
     unsigned waiting[PTX_BARRIERS];
+    ptx_votes votes[PTX_BARRIERS];
     uint8_t *registers;
     uint32_t *predicates;
     unsigned observer_count;

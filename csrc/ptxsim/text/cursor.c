@@ -32,6 +32,15 @@ bool ptx_unsupported(ptx_parser *p, const ptx_token *at, const char *format, ...
     return false;
 }
 
+bool ptx_unknown_opcode(ptx_parser *p, const ptx_token *opcode) {
+    const ptx_later *later = ptx_later_find(opcode->start, opcode->length);
+    if (later)
+        return ptx_unsupported(p, opcode, "the instruction '%.*s' is not simulated yet (%s)",
+                               (int)opcode->length, opcode->start, later->what);
+    return ptx_unsupported(p, opcode, "the instruction '%.*s' is not supported", (int)opcode->length,
+                           opcode->start);
+}
+
 bool ptx_out_of_memory(ptx_parser *p) {
     if (p->status == PTX_OK)
         p->status = ptx_fail(p->error, PTX_ERR_MEMORY, "out of memory while parsing PTX");
@@ -94,5 +103,18 @@ bool ptx_skip_line(ptx_parser *p) {
     unsigned line = p->token.line;
     while (p->token.kind != PTX_TOKEN_END && p->token.line == line)
         ptx_advance(p);
+    return true;
+}
+
+bool ptx_skip_braces(ptx_parser *p) {
+    if (!ptx_expect(p, "{", "to open the section"))
+        return false;
+    for (unsigned depth = 1; depth;) {
+        if (p->token.kind == PTX_TOKEN_END)
+            return ptx_syntax(p, &p->token, "a '{' is never closed");
+        depth += ptx_at(p, "{") ? 1u : 0u;
+        depth -= ptx_at(p, "}") ? 1u : 0u;
+        ptx_advance(p);
+    }
     return true;
 }

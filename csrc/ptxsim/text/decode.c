@@ -86,15 +86,16 @@ static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
     return true;
 }
 
-static bool in_shared(const ptx_opcode_parts *parts) {
-    return parts->space == PTX_SPACE_SHARED || parts->space == PTX_SPACE_CLUSTER;
+/* Memory that only this thread, block or cluster writes. */
+static bool is_own(const ptx_opcode_parts *parts) {
+    return parts->space != PTX_SPACE_GENERIC && parts->space != PTX_SPACE_GLOBAL;
 }
 
 static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_token *opcode,
                                const ptx_opcode_parts *parts) {
     bool atomic = strncmp(opcode->start, "atom.", 5) == 0 || strncmp(opcode->start, "red.", 4) == 0;
     bool load = strncmp(opcode->start, "ld.", 3) == 0, store = strncmp(opcode->start, "st.", 3) == 0;
-    if (in_shared(parts) || !(atomic || ((load || store) && parts->strong)))
+    if (is_own(parts) || !(atomic || ((load || store) && parts->strong)))
         return;
     in->ordered = true;
     kernel->global_atomics = kernel->global_atomics || atomic;
@@ -108,12 +109,14 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     first.in.vector = (uint8_t)first.parts.vector;
     first.in.space = (uint8_t)first.parts.space;
     first.in.combine = (uint8_t)first.parts.combine;
+    first.in.compare = (uint8_t)first.parts.compare;
     first.in.rounding = (uint8_t)first.parts.rounding;
     first.in.effect = (uint8_t)first.parts.effect;
     first.in.type = first.parts.type;
     first.in.type2 = first.parts.type2;
     first.in.ftz = first.parts.ftz;
     first.in.sat = first.parts.sat;
+    first.in.relu = first.parts.relu;
     first.in.aligned = first.parts.aligned;
     first.in.strong = first.parts.strong && first.parts.space != PTX_SPACE_SHARED;
     if (!reserve_slots(p) || !ptx_take_guard(&first))
@@ -131,6 +134,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.opcode = (uint16_t)row->opcode;
             d.in.kind = (uint8_t)traits.kind;
             d.in.collective = traits.collective;
+            p->kernel->generic_params |= row->opcode == PTX_OP_cvta_param;
             note_global_access(p->kernel, &d.in, name, &d.parts);
             d.in.plain = d.in.kind == PTX_RUN && !d.in.ordered && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);
@@ -142,6 +146,5 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     if (any)
         return ptx_syntax(p, &closest.misfit, "%s, as an operand of '%.*s'", closest.reason,
                           (int)name->length, name->start);
-    return ptx_unsupported(p, name, "the instruction '%.*s' is not supported", (int)name->length,
-                           name->start);
+    return ptx_unknown_opcode(p, name);
 }

@@ -6,28 +6,16 @@
 #include "reserve.h"
 #include "text/cfg.h"
 #include "text/cursor.h"
+#include "text/function.h"
 #include "text/location.h"
 #include "text/statement.h"
 #include "text/variable.h"
-
-static bool skip_braces(ptx_parser *p) {
-    if (!ptx_expect(p, "{", "to open the section"))
-        return false;
-    for (unsigned depth = 1; depth;) {
-        if (p->token.kind == PTX_TOKEN_END)
-            return ptx_syntax(p, &p->token, "a '{' is never closed");
-        depth += ptx_at(p, "{") ? 1u : 0u;
-        depth -= ptx_at(p, "}") ? 1u : 0u;
-        ptx_advance(p);
-    }
-    return true;
-}
 
 static bool parse_section(ptx_parser *p) {
     ptx_advance(p);
     while (p->token.kind != PTX_TOKEN_END && !ptx_at(p, "{"))
         ptx_advance(p);
-    return skip_braces(p);
+    return ptx_skip_braces(p);
 }
 
 /* ---- kernels ---- */
@@ -110,6 +98,7 @@ static void reset_kernel_state(ptx_parser *p, size_t module_symbols) {
     for (size_t i = 0; i < module_symbols; i++)
         p->symbols[i].placed = false;
     p->sink32 = p->sink64 = p->scope = 0;
+    p->actual_count = p->calls = p->call_depth = 0;
     p->location = 0;
     p->kernel = NULL;
 }
@@ -192,9 +181,7 @@ static bool parse_directive(ptx_parser *p) {
     if (ptx_at(p, ".entry"))
         return parse_entry(p);
     if (ptx_at(p, ".func"))
-        return is_extern
-                   ? ptx_skip_to_semicolon(p)
-                   : ptx_unsupported(p, &p->token, "device functions (.func) are not supported; inline them");
+        return ptx_skip_function(p);
     if (ptx_accept(p, ".shared"))
         return ptx_parse_variable(p, PTX_SPACE_SHARED, is_extern);
     if (ptx_accept(p, ".global"))
@@ -225,6 +212,9 @@ static void free_parser(ptx_parser *p) {
     free(p->fixups);
     free(p->scope_parents);
     free(p->operands);
+    free(p->functions);
+    free(p->actuals);
+    ptx_index_free(&p->function_index);
     ptx_index_free(&p->register_index);
     ptx_index_free(&p->label_index);
     ptx_index_free(&p->constant_index);
@@ -249,6 +239,8 @@ ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, p
     module->length = length;
     p.module = module;
     ptx_lexer_init(&p.lexer, module->text, length);
+    if (!ptx_find_functions(&p))
+        goto cleanup;
     p.ahead = ptx_lexer_next(&p.lexer);
     ptx_advance(&p);
     while (p.token.kind != PTX_TOKEN_END && parse_directive(&p))
@@ -270,6 +262,8 @@ void ptx_module_free(ptx_module *module) {
         free_kernel(module->kernels[i]);
     for (size_t i = 0; i < module->file_count; i++)
         free(module->files[i].name);
+    free(module->constants.image);
+    free(module->variables.image);
     free(module->kernels);
     free(module->files);
     free(module->locations);

@@ -126,6 +126,43 @@ bool ptx_opcode_base_known(const ptx_opcode_index *index, const char *name, size
     return false;
 }
 
+const ptx_opcode_row *ptx_opcode_row_at(size_t index) {
+    return index < ROWS ? &rows[index] : NULL;
+}
+
+static const ptx_later laters[] = {
+#define LATER(start, what) {start, NULL, what},
+#define LATER_PART(part, what) {NULL, part, what},
+#include "later.def"
+#undef LATER
+#undef LATER_PART
+};
+enum { LATERS = sizeof laters / sizeof laters[0] };
+
+const ptx_later *ptx_later_at(size_t index) {
+    return index < LATERS ? &laters[index] : NULL;
+}
+
+static bool falls_under(const ptx_later *later, const char *name, const char *end) {
+    if (later->start) {
+        const size_t length = strlen(later->start);
+        return (size_t)(end - name) >= length && memcmp(name, later->start, length) == 0 &&
+               (name + length == end || name[length] == '.');
+    }
+    for (; name < end; name += part_length(name, end) + 1)
+        if (part_length(name, end) == strlen(later->part) &&
+            memcmp(name, later->part, strlen(later->part)) == 0)
+            return true;
+    return false;
+}
+
+const ptx_later *ptx_later_find(const char *name, size_t length) {
+    for (size_t i = 0; i < LATERS; i++)
+        if (falls_under(&laters[i], name, name + length))
+            return &laters[i];
+    return NULL;
+}
+
 ptx_type ptx_type_named(const char *name, size_t length) {
     static const struct {
         const char *name;
@@ -147,19 +184,37 @@ ptx_type ptx_type_named(const char *name, size_t length) {
 static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) {
     static const struct {
         const char *name;
-        uint8_t space, vector, combine, rounding;
-        bool ftz, sat, aligned, strong, cache_hint;
+        uint8_t space, vector, combine, compare, rounding;
+        bool ftz, sat, relu, aligned, strong, cache_hint;
     } words[] = {
         {"global", .space = PTX_SPACE_GLOBAL},
         {"shared", .space = PTX_SPACE_SHARED},
         {"shared::cta", .space = PTX_SPACE_SHARED},
         {"shared::cluster", .space = PTX_SPACE_CLUSTER},
         {"param", .space = PTX_SPACE_PARAM},
+        {"param::entry", .space = PTX_SPACE_PARAM},
+        {"param::func", .space = PTX_SPACE_PARAM},
+        {"const", .space = PTX_SPACE_CONST},
+        {"local", .space = PTX_SPACE_LOCAL},
         {"v2", .vector = 2},
         {"v4", .vector = 4},
         {"and", .combine = PTX_COMBINE_AND},
         {"or", .combine = PTX_COMBINE_OR},
         {"xor", .combine = PTX_COMBINE_XOR},
+        {"eq", .compare = PTX_COMPARE_EQ},
+        {"ne", .compare = PTX_COMPARE_NE},
+        {"lt", .compare = PTX_COMPARE_LT},
+        {"le", .compare = PTX_COMPARE_LE},
+        {"gt", .compare = PTX_COMPARE_GT},
+        {"ge", .compare = PTX_COMPARE_GE},
+        {"equ", .compare = PTX_COMPARE_EQU},
+        {"neu", .compare = PTX_COMPARE_NEU},
+        {"ltu", .compare = PTX_COMPARE_LTU},
+        {"leu", .compare = PTX_COMPARE_LEU},
+        {"gtu", .compare = PTX_COMPARE_GTU},
+        {"geu", .compare = PTX_COMPARE_GEU},
+        {"num", .compare = PTX_COMPARE_NUM},
+        {"nan", .compare = PTX_COMPARE_NAN},
         {"rni", .rounding = PTX_ROUND_NEAREST},
         {"rzi", .rounding = PTX_ROUND_ZERO},
         {"rmi", .rounding = PTX_ROUND_DOWN},
@@ -169,6 +224,7 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"rp", .rounding = PTX_ROUND_UP},
         {"ftz", .ftz = true},
         {"sat", .sat = true},
+        {"relu", .relu = true},
         {"aligned", .aligned = true},
         {"volatile", .strong = true},
         {"relaxed", .strong = true},
@@ -185,10 +241,13 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
             parts->vector = words[i].vector;
         if (words[i].combine)
             parts->combine = (ptx_combine)words[i].combine;
+        if (words[i].compare)
+            parts->compare = (ptx_compare)words[i].compare;
         if (words[i].rounding)
             parts->rounding = (ptx_rounding)words[i].rounding;
         parts->ftz = parts->ftz || words[i].ftz;
         parts->sat = parts->sat || words[i].sat;
+        parts->relu = parts->relu || words[i].relu;
         parts->aligned = parts->aligned || words[i].aligned;
         parts->strong = parts->strong || words[i].strong;
         parts->cache_hint = parts->cache_hint || words[i].cache_hint;
@@ -219,6 +278,12 @@ ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
     for (name += part_length(name, end) + 1; name < end;) {
         size_t part = part_length(name, end);
         ptx_type type = ptx_type_named(name, part);
+        if (part == 4 && memcmp(name, "bf16", 4) == 0) /* of instructions alone: no register has it */
+            type = PTX_TYPE_BF16;
+        const bool pair =
+            (part == 5 && memcmp(name, "f16x2", 5) == 0) || (part == 6 && memcmp(name, "bf16x2", 6) == 0);
+        if (pair && parts.effect != PTX_EFFECT_NONE) /* what an access is wide */
+            type = PTX_CLASS_B | 4;
         if (type != PTX_TYPE_NONE) {
             parts.type2 = parts.type;
             parts.type = type;

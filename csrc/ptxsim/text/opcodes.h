@@ -36,15 +36,30 @@ const ptx_opcode_row *ptx_opcode_find(const ptx_opcode_index *index, const char 
 /* Whether any row has this opcode's first part, for the wording of an error. */
 bool ptx_opcode_base_known(const ptx_opcode_index *index, const char *name, size_t length);
 
+/* The table's rows, one after the other; NULL behind the last. */
+const ptx_opcode_row *ptx_opcode_row_at(size_t index);
+
+/* Instructions that PTX has and that are not simulated yet. */
+typedef struct ptx_later {
+    const char *start,
+        *part; /* what the opcode begins with, or what is a part of it; the other one is NULL */
+    const char *what;
+} ptx_later;
+
+const ptx_later *ptx_later_at(size_t index);
+/* The row that an opcode falls under, NULL if there is none. */
+const ptx_later *ptx_later_find(const char *name, size_t length);
+
 /* What the parts of an opcode say. */
 typedef struct ptx_opcode_parts {
     ptx_space space;
     ptx_type type, type2;
     unsigned vector;
     ptx_combine combine;
+    ptx_compare compare;
     ptx_rounding rounding;
     ptx_effect effect;
-    bool ftz, sat, aligned;
+    bool ftz, sat, relu, aligned;
     bool strong;     /* volatile, relaxed, acquire or release */
     bool cache_hint; /* a cache policy is the last operand */
 } ptx_opcode_parts;

@@ -108,6 +108,21 @@ static bool register_slot(ptx_parser *p, ptx_registers *r, uint32_t number, uint
     return true;
 }
 
+/* Clocks run while the warp does: no constants. Of 64 bits, the lower 32 or the upper ones. */
+static bool find_clock(const ptx_token *name, unsigned *shift) {
+    static const struct {
+        const char *name;
+        unsigned shift;
+    } clocks[] = {{"%clock", 0},       {"%clock64", 0},        {"%clock_hi", 32},
+                  {"%globaltimer", 0}, {"%globaltimer_lo", 0}, {"%globaltimer_hi", 32}};
+    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++)
+        if (ptx_token_is(name, clocks[i].name)) {
+            *shift = clocks[i].shift;
+            return true;
+        }
+    return false;
+}
+
 static bool find_special(const ptx_token *name, uint64_t *which) {
     static const char *const names[PTX_SPECIAL_COUNT] = {
         [PTX_TID_X] = "%tid.x",
@@ -167,11 +182,12 @@ static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
 /* The symbol as a place in memory, its offset in the kernel settled. */
 static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *name) {
     if (symbol->unsupported) {
-        ptx_unsupported(d->p, name, "the module variable '%.*s' is not supported (only shared variables are)",
+        ptx_unsupported(d->p, name, "the variable '%.*s' is one of another module, which is not supported",
                         (int)name->length, name->start);
         return PTX_FAILED;
     }
-    if ((symbol->dynamic || !symbol->placed) && !ptx_place_shared(d->p, name, symbol))
+    const bool shared = symbol->space == PTX_SPACE_SHARED;
+    if (shared && (symbol->dynamic || !symbol->placed) && !ptx_place_shared(d->p, name, symbol))
         return PTX_FAILED;
     return PTX_FITS;
 }
@@ -343,6 +359,12 @@ static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *
             return ptx_misfit(d, name, letter_wants(letter));
         return take_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
     }
+    unsigned shift;
+    if (find_clock(name, &shift))
+        return ptx_misfit(d, name, "a clock can only be moved to a register");
+    /* The multiprocessor: blocks are told of one alone. */
+    if (ptx_token_is(name, "%smid") || ptx_token_is(name, "%nsmid"))
+        return take_constant(d, PTX_CONSTANT_VALUE, name->length == 6, 4);
     if (ptx_token_is(name, "WARP_SZ"))
         return take_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
     ptx_symbol *symbol = ptx_find_symbol(d->p, name);
@@ -420,6 +442,8 @@ static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand)
         if (fits != PTX_FITS)
             return fits;
         bool own = symbol->space == PTX_SPACE_SHARED && d->parts.space == PTX_SPACE_CLUSTER;
+        if (symbol->in_local)
+            d->in.space = PTX_SPACE_LOCAL;
         if (symbol->space != d->parts.space && !own)
             return ptx_misfit(d, &operand->token,
                               "the variable is in another state space than the instruction's");
@@ -514,6 +538,14 @@ static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
     return PTX_FITS;
 }
 
+static ptx_fit take_clock(ptx_decoding *d, const ptx_operand *operand) {
+    unsigned shift = 0;
+    if (operand->kind != PTX_OPERAND_NAME || !find_clock(&operand->token, &shift))
+        return ptx_misfit(d, &operand->token, "expected a register or constant of the type's width");
+    d->in.imm = shift;
+    return PTX_FITS;
+}
+
 static ptx_fit take_scalar(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
                            uint64_t value) {
     bool written = letter >= 'A' && letter <= 'Z';
@@ -567,6 +599,8 @@ ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operan
         return skip_policy(d, operand);
     case 'b':
         return take_label(d, operand);
+    case 't':
+        return take_clock(d, operand);
     case 'i':
         d->in.imm = (int64_t)operand->value;
         return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS

@@ -64,7 +64,8 @@ typedef struct ptx_symbol {
     ptx_space space;
     uint64_t offset, bytes, align;
     bool dynamic;     /* .extern .shared name[] */
-    bool unsupported; /* declared, but may not be used: .global, .const */
+    bool unsupported; /* declared, but may not be used: another module's */
+    bool in_local;    /* a parameter of a function, which lies in the thread's local memory */
     bool placed;      /* a module's .shared variable has an offset in the kernel at hand */
 } ptx_symbol;
 
@@ -82,6 +83,13 @@ typedef struct ptx_fixup {
     uint32_t pc, operand;
 } ptx_fixup;
 
+/* A device function; `at` is behind its .func. */
+typedef struct ptx_function {
+    const char *name;
+    size_t length;
+    ptx_lexer at;
+} ptx_function;
+
 typedef struct ptx_parser {
     ptx_module *module;
     ptx_error *error;
@@ -89,6 +97,9 @@ typedef struct ptx_parser {
     ptx_lexer lexer;
     ptx_token token, ahead; /* the current token and the one after it */
     ptx_opcode_index opcodes;
+    ptx_function *functions;
+    size_t function_count, function_capacity;
+    ptx_index function_index;
 
     /* the kernel at hand */
     ptx_kernel *kernel;
@@ -107,6 +118,9 @@ typedef struct ptx_parser {
     uint32_t *scope_parents;
     size_t scope_count, scope_capacity;
     uint32_t scope;
+    ptx_symbol *actuals; /* the variables that calls under way give for results and parameters */
+    size_t actual_count, actual_capacity;
+    uint32_t calls, call_depth;
     uint32_t sink32, sink64; /* slot + 1 for the results that `_` throws away */
     uint32_t location;       /* index + 1, 0 for none */
 

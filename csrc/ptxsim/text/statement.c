@@ -7,6 +7,7 @@
 #include "reserve.h"
 #include "text/cursor.h"
 #include "text/decode.h"
+#include "text/function.h"
 #include "text/location.h"
 #include "text/registers.h"
 #include "text/variable.h"
@@ -77,17 +78,20 @@ static const ptx_label *label_of_scope(const ptx_parser *p, const ptx_token *nam
     return NULL;
 }
 
-static bool declare_label(ptx_parser *p) {
-    if (label_of_scope(p, &p->token, p->scope))
-        return ptx_syntax(p, &p->token, "the label '%.*s' is declared twice", (int)p->token.length,
-                          p->token.start);
+static bool add_label(ptx_parser *p, const ptx_token *name) {
+    if (label_of_scope(p, name, p->scope))
+        return ptx_syntax(p, name, "the label '%.*s' is declared twice", (int)name->length, name->start);
     if (!ptx_reserve(&p->labels, &p->label_capacity, p->label_count, sizeof *p->labels) ||
-        !ptx_index_add(&p->label_index, ptx_hash(p->token.start, p->token.length, p->scope)))
+        !ptx_index_add(&p->label_index, ptx_hash(name->start, name->length, p->scope)))
         return ptx_out_of_memory(p);
-    p->labels[p->label_count++] = (ptx_label){.name = p->token.start,
-                                              .length = p->token.length,
-                                              .scope = p->scope,
-                                              .pc = (uint32_t)p->kernel->count};
+    p->labels[p->label_count++] = (ptx_label){
+        .name = name->start, .length = name->length, .scope = p->scope, .pc = (uint32_t)p->kernel->count};
+    return true;
+}
+
+static bool declare_label(ptx_parser *p) {
+    if (!add_label(p, &p->token))
+        return false;
     ptx_advance(p);
     ptx_advance(p);
     return true;
@@ -227,19 +231,136 @@ static bool parse_guard(ptx_parser *p, ptx_statement *statement) {
     return true;
 }
 
-static bool parse_instruction(ptx_parser *p) {
-    ptx_statement statement = {.guarded = false};
-    p->operand_count = p->element_count = 0;
-    if (!parse_guard(p, &statement))
+/* ---- calls: the function's body is taken in, in a scope of its own ---- */
+
+enum { MAX_CALL_DEPTH = 32, MAX_CALLS = 10000, MAX_INLINED = 1 << 20 };
+
+static bool parse_statement_list(ptx_parser *p, unsigned depth);
+
+/* A label that no text can have: behind what was taken in. */
+static const char return_label[] = "(return)";
+
+static ptx_token named_like(const ptx_token *at, const char *text) {
+    ptx_token token = *at;
+    token.kind = PTX_TOKEN_NAME;
+    token.start = text;
+    token.length = strlen(text);
+    return token;
+}
+
+/* A branch behind the body, under the statement's guard. */
+static bool leave_function(ptx_parser *p, const ptx_statement *statement) {
+    ptx_statement branch = *statement;
+    const ptx_operand target = {.kind = PTX_OPERAND_NAME,
+                                .token = named_like(&statement->opcode, return_label)};
+    if (p->operand_count)
+        return ptx_syntax(p, &p->operands[0].token, "one operand too many");
+    branch.opcode = named_like(&statement->opcode, "bra");
+    if (!ptx_reserve(&p->operands, &p->operand_capacity, 0, sizeof *p->operands))
+        return ptx_out_of_memory(p);
+    p->operands[p->operand_count++] = target;
+    return ptx_decode(p, &branch);
+}
+
+/* `(a, b)`: variables of the space .param that lie in local memory. */
+static bool parse_actuals(ptx_parser *p) {
+    do {
+        ptx_advance(p);
+        if (ptx_at(p, ")"))
+            break;
+        const ptx_symbol *symbol = p->token.kind == PTX_TOKEN_NAME ? ptx_find_symbol(p, &p->token) : NULL;
+        if (!symbol || !symbol->in_local)
+            return ptx_unsupported(p, &p->token, "calls are supported with .param variables only");
+        if (!ptx_reserve(&p->actuals, &p->actual_capacity, p->actual_count, sizeof *p->actuals))
+            return ptx_out_of_memory(p);
+        p->actuals[p->actual_count++] = *symbol;
+        ptx_advance(p);
+    } while (ptx_at(p, ","));
+    return ptx_expect(p, ")", "after what the call gives");
+}
+
+static bool take_in(ptx_parser *p, const ptx_function *function, const ptx_statement *call,
+                    size_t first_actual) {
+    const ptx_lexer lexer = p->lexer;
+    const ptx_token token = p->token, ahead = p->ahead;
+    const uint32_t outer = p->scope;
+    const size_t symbols = p->symbol_count;
+    if (!open_scope(p, outer))
         return false;
-    if (p->token.kind != PTX_TOKEN_NAME || *p->token.start == '%')
-        return ptx_syntax(p, &p->token, "expected an instruction");
-    statement.opcode = p->token;
+    if (call->guarded) {
+        ptx_statement around = *call;
+        around.guard_negated = !call->guard_negated;
+        p->operand_count = 0;
+        if (!leave_function(p, &around))
+            return false;
+    }
+    const uint32_t scope = p->scope;
+    p->lexer = function->at;
+    p->ahead = ptx_lexer_next(&p->lexer);
     ptx_advance(p);
-    if (!ptx_at(p, ";") &&
-        !ptx_opcode_base_known(&p->opcodes, statement.opcode.start, statement.opcode.length))
-        return ptx_unsupported(p, &statement.opcode, "the instruction '%.*s' is not supported",
-                               (int)statement.opcode.length, statement.opcode.start);
+    size_t next = first_actual;
+    if (!ptx_bind_parameters(p, &next, p->actual_count))
+        return false;
+    ptx_advance(p);
+    if (!ptx_bind_parameters(p, &next, p->actual_count))
+        return false;
+    while (p->token.kind != PTX_TOKEN_END && !ptx_at(p, "{"))
+        ptx_advance(p);
+    p->call_depth++;
+    if (!parse_statement_list(p, 0))
+        return false;
+    p->call_depth--;
+    p->scope = scope;
+    const ptx_token end = named_like(&call->opcode, return_label);
+    if (!add_label(p, &end))
+        return false;
+    p->lexer = lexer;
+    p->token = token;
+    p->ahead = ahead;
+    p->scope = outer;
+    p->symbol_count = symbols;
+    ptx_index_shrink(&p->symbol_index, symbols);
+    return true;
+}
+
+/* call (results), name, (parameters) */
+static bool parse_call(ptx_parser *p, const ptx_statement *statement) {
+    const size_t first_actual = p->actual_count;
+    if (ptx_at(p, "(") && (!parse_actuals(p) || !ptx_expect(p, ",", "after the results")))
+        return false;
+    const ptx_token name = p->token;
+    const ptx_function *function = name.kind == PTX_TOKEN_NAME ? ptx_function_named(p, &name) : NULL;
+    if (name.kind == PTX_TOKEN_NAME && *name.start == '%')
+        return ptx_unsupported(p, &name, "calls by address are not simulated yet");
+    if (!function)
+        return ptx_unsupported(p, &name, "the function '%.*s' has no body here, so that it is not supported",
+                               (int)name.length, name.start);
+    ptx_advance(p);
+    if (ptx_accept(p, ",") && ptx_at(p, "(") && !parse_actuals(p))
+        return false;
+    if (p->call_depth == MAX_CALL_DEPTH)
+        return ptx_unsupported(p, &name,
+                               "calls more than %d deep, as of recursive functions, are not simulated yet",
+                               MAX_CALL_DEPTH);
+    if (++p->calls > MAX_CALLS || p->kernel->count > MAX_INLINED)
+        return ptx_unsupported(p, &name, "the kernel is too large with the functions that it calls");
+    if (!take_in(p, function, statement, first_actual))
+        return false;
+    p->actual_count = first_actual;
+    return true;
+}
+
+/* ---- statements ---- */
+
+static bool is_named(const ptx_token *opcode, const char *name) {
+    const size_t length = strlen(name);
+    return opcode->length >= length && memcmp(opcode->start, name, length) == 0 &&
+           (opcode->length == length ||
+            (opcode->length == length + 4 && memcmp(opcode->start + length, ".uni", 4) == 0));
+}
+
+static bool parse_operands(ptx_parser *p) {
+    p->operand_count = p->element_count = 0;
     while (!ptx_at(p, ";")) {
         if (!ptx_reserve(&p->operands, &p->operand_capacity, p->operand_count, sizeof *p->operands))
             return ptx_out_of_memory(p);
@@ -250,7 +371,27 @@ static bool parse_instruction(ptx_parser *p) {
         if (!ptx_at(p, ";") && !ptx_expect(p, ",", "or ';' after the operand"))
             return false;
     }
-    return ptx_decode(p, &statement) && ptx_expect(p, ";", "after the instruction");
+    return true;
+}
+
+static bool parse_instruction(ptx_parser *p) {
+    ptx_statement statement = {.guarded = false};
+    if (!parse_guard(p, &statement))
+        return false;
+    if (p->token.kind != PTX_TOKEN_NAME || *p->token.start == '%')
+        return ptx_syntax(p, &p->token, "expected an instruction");
+    statement.opcode = p->token;
+    ptx_advance(p);
+    if (is_named(&statement.opcode, "call"))
+        return parse_call(p, &statement) && ptx_expect(p, ";", "after the call");
+    if (!ptx_at(p, ";") &&
+        !ptx_opcode_base_known(&p->opcodes, statement.opcode.start, statement.opcode.length))
+        return ptx_unknown_opcode(p, &statement.opcode);
+    if (!parse_operands(p))
+        return false;
+    const bool returns = p->call_depth && is_named(&statement.opcode, "ret");
+    return (returns ? leave_function(p, &statement) : ptx_decode(p, &statement)) &&
+           ptx_expect(p, ";", "after the instruction");
 }
 
 static bool parse_body_directive(ptx_parser *p) {
@@ -258,6 +399,10 @@ static bool parse_body_directive(ptx_parser *p) {
         return parse_register_declaration(p);
     if (ptx_accept(p, ".shared"))
         return ptx_parse_variable(p, PTX_SPACE_SHARED, false);
+    if (ptx_accept(p, ".local"))
+        return ptx_parse_variable(p, PTX_SPACE_LOCAL, false);
+    if (ptx_accept(p, ".param"))
+        return ptx_parse_variable(p, PTX_SPACE_PARAM, false);
     if (ptx_accept(p, ".loc"))
         return ptx_parse_location(p);
     if (ptx_at(p, ".pragma"))

@@ -12,5 +12,7 @@ ptx_symbol *ptx_find_symbol(const ptx_parser *p, const ptx_token *name);
 bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
 /* The list in parentheses behind a kernel's name, if there is one. */
 bool ptx_parse_parameters(ptx_parser *p);
+/* That of a function, whose parameters are other names for what a call gives: p->actuals from *next on. */
+bool ptx_bind_parameters(ptx_parser *p, size_t *next, size_t end);
 
 #endif

@@ -103,7 +103,7 @@ static const uint8_t *stored_value(const touch *t, unsigned lane) {
 
 /* Lanes of one store that write the same value to one word do no harm. */
 static bool same_value(const ptx_checking *c, const touch *t, const writer *by) {
-    return by->access == c->cluster->access && t->access && t->effect == PTX_EFFECT_STORE &&
+    return by->access == c->cluster->access && t->access && t->in->effect == PTX_EFFECT_STORE &&
            memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
 }
 
