@@ -101,10 +101,15 @@ static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_modul
 
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error) {
     gr_module *module = NULL;
+    gr_status status = GR_OK;
     pthread_mutex_lock(&kernels->lock);
-    gr_status status = find_file(kernels, id, &module, error);
-    if (status == GR_OK)
-        status = kernels->backend->find(kernels->backend, module, id->entry, out, error);
+    if (strcmp(kernels->last, id->entry) != 0) {
+        status = find_file(kernels, id, &module, error);
+        if (status == GR_OK)
+            status = kernels->backend->find(kernels->backend, module, id->entry, &kernels->found, error);
+        GR_KERNEL_NAME(kernels->last, status == GR_OK ? id->entry : "");
+    }
+    *out = kernels->found;
     pthread_mutex_unlock(&kernels->lock);
     return status;
 }

@@ -20,8 +20,10 @@ void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]);
 
 typedef struct gr_kernels {
     gr_backend *backend;
-    const char *folder;           /* of the compiled files */
-    struct gr_kernel_file *files; /* those that are loaded, the one used last first */
+    const char *folder;              /* of the compiled files */
+    struct gr_kernel_file *files;    /* those that are loaded, the one used last first */
+    char last[GR_KERNEL_NAME_BYTES]; /* the entry found last, which small calls ask for again and again */
+    gr_kernel *found;
     pthread_mutex_t lock;
 } gr_kernels;
 

@@ -2,9 +2,8 @@
 
 #include <stdlib.h>
 
-/* Pieces of a kind are all of one size, so that calls of any sort share them; larger ones are not kept. The
-   flat kernels, which ask for most of it, take 17 KB of clean memory. */
-enum { PLAIN_BYTES = 1 << 20, CLEAN_BYTES = 32 << 10, MOST_PLAIN = 2, MOST_CLEAN = 8 };
+/* Pieces of a kind are all of one size, so that calls of any sort share them; larger ones are not kept. */
+enum { PLAIN_BYTES = 1 << 20, MOST_PLAIN = 2, MOST_CLEAN = 8 };
 
 typedef struct piece {
     gr_kept kept;
@@ -47,7 +46,7 @@ static const gr_kept_kind cleaned = {
     .name = "a call", .size = sizeof(piece), .most = MOST_CLEAN, .open = clean_open, .close = piece_close};
 
 gr_status gr_memory_take(gr_shelf *shelf, size_t bytes, bool clean, gr_memory *out, gr_error *error) {
-    const size_t size = clean ? CLEAN_BYTES : PLAIN_BYTES;
+    const size_t size = clean ? GR_CLEAN_BYTES : PLAIN_BYTES;
     *out = (gr_memory){.address = 0};
     if (bytes > size || shelf->backend->guards)
         return allocate(shelf->backend, bytes, clean, &out->address, error);

@@ -5,6 +5,10 @@
 
 #include "device/kept.h"
 
+enum {
+    GR_CLEAN_BYTES = 32 << 10
+}; /* of a piece that is kept; the flat kernels, which ask for most, take 17 KB */
+
 typedef struct gr_memory {
     gr_devptr address; /* 0: none */
     gr_kept *kept;     /* where it comes from, or NULL: allocated for this call alone */

@@ -12,19 +12,24 @@ enum {
     UNWRITTEN = 0xA5, /* each byte of a result that is not there yet */
 };
 
-/* Memory of the host that kernels reach: the result, then the elements. */
+/* Memory of the host that kernels reach: the result, then the elements; and clean memory of the device, which
+   small calls need not take one by one. */
 typedef struct direct {
     gr_kept kept;
     void *host;
-    gr_devptr mapped;
+    gr_devptr mapped, clean;
 } direct;
 
 static gr_status direct_open(gr_backend *backend, gr_kept *kept, gr_error *error) {
     direct *self = (direct *)kept;
-    return backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
+    gr_status status = backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
+    if (status == GR_OK)
+        status = backend->alloc(backend, GR_CLEAN_BYTES, &self->clean, error);
+    return status == GR_OK ? gr_memory_clear(backend, self->clean, GR_CLEAN_BYTES, error) : status;
 }
 
 static void direct_close(gr_backend *backend, gr_kept *self) {
+    backend->free(backend, ((direct *)self)->clean);
     backend->streams->host_free(backend, ((direct *)self)->host);
 }
 
@@ -110,7 +115,6 @@ gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program
                         const gr_binding *binding, gr_error *error) {
     const size_t bytes = (size_t)flow->count * flow->item_bytes;
     gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0};
-    gr_rooms rooms = {.count = 0};
     gr_kept *kept = NULL;
     gr_status status =
         gr_shelf_take(&device->shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, &kept, error);
@@ -121,12 +125,13 @@ gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program
     for (size_t i = 0; i < flow->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         inputs[i] = binding->inputs[i].host != NULL ? room : binding->inputs[i].origin;
     gr_program_bind(program, inputs, self->mapped, addresses);
-    status = gr_rooms_take(device, program, false, addresses, &rooms, error);
+    if (gr_program_pack(program, GR_BUFFER_CLEAN, self->clean, addresses) > GR_CLEAN_BYTES ||
+        gr_program_pack(program, GR_BUFFER_TEMPORARY, 0, addresses) > 0)
+        status = gr_fail(error, GR_ERR_VALUE, "the plan needs more memory than there is room for");
     bool again = true; /* where pinned: rare, and right the second time */
     for (int run = 0; status == GR_OK && again && run < 2; ++run)
         status = run_once(device, flow, program, binding, self, addresses, &again, error);
     memcpy(binding->host_out, self->host, binding->out_bytes);
-    gr_rooms_give(device, &rooms, status == GR_OK);
     gr_shelf_give(&device->shelf, kept, status == GR_OK);
     return status;
 }

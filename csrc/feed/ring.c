@@ -16,8 +16,7 @@ enum {
     ALIGNMENT = 256,
     POLL_MILLISECONDS = 50, /* between looks at signals, and between reports of progress */
     IDLE_RINGS = 2,
-    CLEAN_BYTES = 32 << 10, /* room for what programs want of memory, of each kind */
-    PLAIN_BYTES = 4 << 10,
+    PLAIN_BYTES = 4 << 10, /* room for temporaries of programs */
 };
 
 typedef struct gr_ring {
@@ -87,12 +86,12 @@ static gr_status ring_open(gr_backend *backend, gr_kept *kept, gr_error *error) 
     const size_t bytes = PLACES * kept->bytes;
     void *host = NULL;
     gr_status status =
-        backend->alloc(backend, bytes + CLEAN_BYTES + PLAIN_BYTES + GR_RESULT_BYTES, &self->device, error);
+        backend->alloc(backend, bytes + GR_CLEAN_BYTES + PLAIN_BYTES + GR_RESULT_BYTES, &self->device, error);
     self->clean = self->device + bytes;
-    self->plain = self->clean + CLEAN_BYTES;
+    self->plain = self->clean + GR_CLEAN_BYTES;
     self->result = self->plain + PLAIN_BYTES;
     if (status == GR_OK)
-        status = gr_memory_clear(backend, self->clean, CLEAN_BYTES, error);
+        status = gr_memory_clear(backend, self->clean, GR_CLEAN_BYTES, error);
     if (status == GR_OK)
         status = streams->host_alloc(backend, bytes + GR_RESULT_BYTES, &host, &self->mapped, error);
     self->host = host;
@@ -251,7 +250,7 @@ static gr_status order_program(const run *self, uint64_t chunk, gr_error *error)
         inputs[i] = ring->device + place * ring->kept.bytes + i * self->chunk_bytes;
     gr_program_bind(&program, inputs,
                     self->binding->host_out != NULL ? ring->result : self->binding->device_out, addresses);
-    if (gr_program_pack(&program, GR_BUFFER_CLEAN, ring->clean, addresses) > CLEAN_BYTES ||
+    if (gr_program_pack(&program, GR_BUFFER_CLEAN, ring->clean, addresses) > GR_CLEAN_BYTES ||
         gr_program_pack(&program, GR_BUFFER_TEMPORARY, ring->plain, addresses) > PLAIN_BYTES)
         return gr_fail(error, GR_ERR_VALUE, "a part of the plan needs more memory than there is room for");
     gr_status status = backend->streams->follow(backend, ring->kernels, ring->copied[place], error);
