@@ -50,7 +50,6 @@ OPS = INCLUDE + "ops.cuh"
 UNROLLED_TREE = INCLUDE + "unrolled_tree.cuh"
 PLACE = INCLUDE + "place.cuh"
 PLAN = "csrc/reduce/ladder/plan.c"
-REDUCE = "csrc/reduce/reduce.c"
 
 SECOND_LOAD = "    if (i + blockDim.x < n)\n"
 SHUFFLE_STAGE = """    if (warp == 0)
@@ -90,28 +89,27 @@ MUTANTS = (
     Mutant(
         "partial sums only, never a scalar",
         PLAN,
-        "} while (n > 1);",
-        "} while (n > 1 && n < 1);",
+        "for (size_t pass = 0; !last; ++pass)",
+        "for (size_t pass = 0; pass < 1; ++pass)",
         ladder("v0"),
     ),
     Mutant(
         "the next pass in place across blocks",
-        REDUCE,
-        " % 2]",
-        " % 1]",
+        PLAN,
+        "last ? out : gr_program_buffer(",
+        "last ? out : pass > 0 ? in : gr_program_buffer(",
         ladder("v0"),
-        times=3,
     ),
     Mutant(
         "atomics into uninitialised memory",
-        REDUCE,
-        "if (status == GR_OK && work.plan.starts_from_identity)",
-        "if (status != GR_OK && work.plan.starts_from_identity)",
+        PLAN,
+        "if (variant->output == GR_OUTPUT_ATOMIC) {",
+        "if (variant->output == GR_OUTPUT_ATOMIC && request->n != request->n) {",
         ladder("atomic"),
     ),
     Mutant(
         "block of 32 threads accepted",
-        "csrc/reduce/ladder/registry.h",
+        "csrc/reduce/ladder/ladder.h",
         "GR_MIN_BLOCK = 64",
         "GR_MIN_BLOCK = 32",
         ("tests/test_input.py", "tests/test_api.py", "-k", "block_sizes or variant_record"),
@@ -316,7 +314,7 @@ MUTANTS = (
     ),
     Mutant(
         "positions counted in the order of the memory",
-        "csrc/python/args.c",
+        "csrc/python/ladder.c",
         "result == GR_RESULT_PLACE",
         "result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
@@ -330,9 +328,9 @@ MUTANTS = (
     ),
     Mutant(
         "atomics into zeros, whatever the identity",
-        REDUCE,
-        "gr_op_identity(request->op, partial);",
-        "gr_op_identity(GR_OP_sum, partial);",
+        PLAN,
+        "gr_op_identity(request->op, gr_op_partial(request->op, request->dtype));",
+        "gr_op_identity(GR_OP_sum, gr_op_partial(request->op, request->dtype));",
         operators("atomic", "prod", "int64"),
     ),
     Mutant(
