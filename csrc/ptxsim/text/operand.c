@@ -182,7 +182,9 @@ static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
 /* The symbol as a place in memory, its offset in the kernel settled. */
 static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *name) {
     if (symbol->unsupported) {
-        ptx_unsupported(d->p, name, "the variable '%.*s' is one of another module, which is not supported",
+        ptx_unsupported(d->p, name,
+                        "the variable '%.*s' is one of another module or holds the address of a function, "
+                        "which is not supported",
                         (int)name->length, name->start);
         return PTX_FAILED;
     }
