@@ -198,6 +198,8 @@ static void make_operand(text *t, char letter, char *to, size_t room) {
         snprintf(to, room, below(t, 2) ? "%%p%u" : "%%p%u|%%p%u", k % 8, below(t, 8));
     else if (strchr("Ppn~", letter))
         snprintf(to, room, "%s%%p%u", letter == 'n' && below(t, 2) ? "!" : "", k % 8);
+    else if (letter == 't')
+        snprintf(to, room, "%%clock");
     else if (letter == 'i')
         snprintf(to, room, "%s", any_number(t));
     else if (letter == 'b' && !quote(t, '$', to, room))

@@ -7,6 +7,7 @@
 
 #include "alu_ptx.h"
 #include "check.h"
+#include "ordinary.h"
 #include "ptxsim.h"
 
 enum { BLOCK = 256, BLOCKS = 64, THREADS = BLOCK * BLOCKS, SOURCE_BYTES = THREADS * ALU_SOURCES * 8 };
@@ -177,6 +178,8 @@ static uint64_t random_source(char letter) {
 }
 
 static uint64_t source[THREADS * ALU_SOURCES], on_gpu[THREADS], simulated[THREADS];
+_Static_assert(THREADS *ALU_SOURCES >= ORDINARY_SOURCES && (int)BLOCK == (int)ORDINARY_THREADS,
+               "files run on these, too");
 
 static void check_op(const alu_case *rows, unsigned count) {
     char text[4000], name[200];
@@ -220,8 +223,7 @@ static void check_file(const char *path) {
         check_report(false, path, 0, error.message);
         return;
     }
-    for (unsigned i = 0; i < sizeof source / sizeof source[0]; i++)
-        source[i] = random_bits();
+    ordinary_source(source);
     for (size_t i = 0; i < ptx_module_kernel_count(module); i++) {
         const char *name = ptx_kernel_name(ptx_module_kernel_at(module, i));
         bool good = run_on_gpu(text, name, source, 1, BLOCK, on_gpu) &&

@@ -381,6 +381,40 @@ PTX_HANDLER(bfi_b64) {
     return PTX_OK;
 }
 
+/* `count` ones from `start` on; szext takes so many bits and repeats the top one, or zeros. */
+static inline u32 ones(u32 start, u32 count) {
+    return start > 31 ? 0 : (u32)low_bits(count) << start;
+}
+
+PTX_BINARY(bmsk_clamp, u32, u32, u32, ones(x, y))
+PTX_BINARY(bmsk_wrap, u32, u32, u32, ones(x & 31, y & 31))
+PTX_BINARY(szext_clamp_u32, u32, u32, u32, extract(x, 0, y > 32 ? 32 : y, 32, false))
+PTX_BINARY(szext_clamp_s32, u32, u32, u32, extract(x, 0, y > 32 ? 32 : y, 32, true))
+PTX_BINARY(szext_wrap_u32, u32, u32, u32, extract(x, 0, y & 31, 32, false))
+PTX_BINARY(szext_wrap_s32, u32, u32, u32, extract(x, 0, y & 31, 32, true))
+
+/* The place of the `offset`-th set bit from `base` on, upwards or downwards. */
+static inline u32 nth_bit(u32 x, u32 base, s32 offset) {
+    const s32 step = offset < 0 ? -1 : 1;
+    u32 left = offset < 0 ? 0 - (u32)offset : offset > 0 ? (u32)offset : 1;
+    for (s64 place = base; place >= 0 && place < 32; place += step) {
+        if ((x >> place & 1) && --left == 0)
+            return (u32)place;
+        if (offset == 0)
+            break;
+    }
+    return UINT32_MAX;
+}
+
+PTX_TERNARY_AS(, PTX_STORE_EACH_LANE, fns_b32, u32, u32, u32, s32, nth_bit(x, y, z))
+PTX_UNARY(cnot_b16, u32, u32, low16(x) == 0)
+PTX_UNARY(cnot_b32, u32, u32, x == 0)
+PTX_UNARY(cnot_b64, u64, u64, x == 0)
+PTX_TERNARY(slct_32, u32, u32, u32, s32, z >= 0 ? x : y)
+PTX_TERNARY(slct_64, u64, u64, u64, s32, z >= 0 ? x : y)
+PTX_TERNARY(slct_32_f32, u32, u32, u32, f32, z >= 0 ? x : y)
+PTX_TERNARY(slct_64_f32, u64, u64, u64, f32, z >= 0 ? x : y)
+
 /* Each result byte is one of the eight of y:x, or eight copies of its sign. */
 static inline u32 permute(u32 x, u32 y, u32 selector) {
     u64 bytes = join(x, y);

@@ -183,7 +183,7 @@ static f64 to_odd(u64 value, bool is_signed) {
 
 /* What a type without room for a value gives: infinity, or its largest number if that is the way to round. */
 static f64 within(f64 value, f64 most, int mode) {
-    if (isinf(value) || fabs(value) <= most || mode == FE_TONEAREST)
+    if (!isfinite(value) || fabs(value) <= most || mode == FE_TONEAREST)
         return value;
     const bool inwards = mode == FE_TOWARDZERO || (mode == FE_UPWARD) == (value < 0);
     return inwards ? copysign(most, value) : value;

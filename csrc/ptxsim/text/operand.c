@@ -6,6 +6,7 @@
 
 #include "reserve.h"
 #include "text/cursor.h"
+#include "text/special.h"
 #include "text/variable.h"
 
 enum { MAX_REGISTER_BYTES = 4 << 20 };
@@ -108,67 +109,6 @@ static bool register_slot(ptx_parser *p, ptx_registers *r, uint32_t number, uint
     return true;
 }
 
-/* Clocks run while the warp does: no constants. Of 64 bits, the lower 32 or the upper ones. */
-static bool find_clock(const ptx_token *name, unsigned *shift) {
-    static const struct {
-        const char *name;
-        unsigned shift;
-    } clocks[] = {{"%clock", 0},       {"%clock64", 0},        {"%clock_hi", 32},
-                  {"%globaltimer", 0}, {"%globaltimer_lo", 0}, {"%globaltimer_hi", 32}};
-    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++)
-        if (ptx_token_is(name, clocks[i].name)) {
-            *shift = clocks[i].shift;
-            return true;
-        }
-    return false;
-}
-
-static bool find_special(const ptx_token *name, uint64_t *which) {
-    static const char *const names[PTX_SPECIAL_COUNT] = {
-        [PTX_TID_X] = "%tid.x",
-        [PTX_TID_Y] = "%tid.y",
-        [PTX_TID_Z] = "%tid.z",
-        [PTX_NTID_X] = "%ntid.x",
-        [PTX_NTID_Y] = "%ntid.y",
-        [PTX_NTID_Z] = "%ntid.z",
-        [PTX_CTAID_X] = "%ctaid.x",
-        [PTX_CTAID_Y] = "%ctaid.y",
-        [PTX_CTAID_Z] = "%ctaid.z",
-        [PTX_NCTAID_X] = "%nctaid.x",
-        [PTX_NCTAID_Y] = "%nctaid.y",
-        [PTX_NCTAID_Z] = "%nctaid.z",
-        [PTX_CLUSTER_CTAID_X] = "%cluster_ctaid.x",
-        [PTX_CLUSTER_CTAID_Y] = "%cluster_ctaid.y",
-        [PTX_CLUSTER_CTAID_Z] = "%cluster_ctaid.z",
-        [PTX_CLUSTER_CTARANK] = "%cluster_ctarank",
-        [PTX_CLUSTERID_X] = "%clusterid.x",
-        [PTX_CLUSTERID_Y] = "%clusterid.y",
-        [PTX_CLUSTERID_Z] = "%clusterid.z",
-        [PTX_CLUSTER_NCTAID_X] = "%cluster_nctaid.x",
-        [PTX_CLUSTER_NCTAID_Y] = "%cluster_nctaid.y",
-        [PTX_CLUSTER_NCTAID_Z] = "%cluster_nctaid.z",
-        [PTX_CLUSTER_NCTARANK] = "%cluster_nctarank",
-        [PTX_NCLUSTERID_X] = "%nclusterid.x",
-        [PTX_NCLUSTERID_Y] = "%nclusterid.y",
-        [PTX_NCLUSTERID_Z] = "%nclusterid.z",
-        [PTX_LANEID] = "%laneid",
-        [PTX_WARPID] = "%warpid",
-        [PTX_NWARPID] = "%nwarpid",
-        [PTX_LANEMASK_EQ] = "%lanemask_eq",
-        [PTX_LANEMASK_LT] = "%lanemask_lt",
-        [PTX_LANEMASK_LE] = "%lanemask_le",
-        [PTX_LANEMASK_GT] = "%lanemask_gt",
-        [PTX_LANEMASK_GE] = "%lanemask_ge",
-        [PTX_DYNAMIC_SMEM_SIZE] = "%dynamic_smem_size",
-    };
-    for (unsigned i = 0; i < PTX_SPECIAL_COUNT; i++)
-        if (ptx_token_is(name, names[i])) {
-            *which = i;
-            return true;
-        }
-    return false;
-}
-
 static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
     if (*name->start == '%')
         ptx_unsupported(d->p, name,
@@ -182,7 +122,9 @@ static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
 /* The symbol as a place in memory, its offset in the kernel settled. */
 static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *name) {
     if (symbol->unsupported) {
-        ptx_unsupported(d->p, name, "the variable '%.*s' is one of another module, which is not supported",
+        ptx_unsupported(d->p, name,
+                        "the variable '%.*s' is one of another module or holds the address of a function, "
+                        "which is not supported",
                         (int)name->length, name->start);
         return PTX_FAILED;
     }
@@ -354,13 +296,13 @@ static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *
         set_register(d, op, ptx_type_bytes(r->type) == 8, false);
         return PTX_FITS;
     }
-    if (find_special(name, &which)) {
+    if (ptx_find_special(name, &which)) {
         if (!width_fits(d, letter, 4))
             return ptx_misfit(d, name, letter_wants(letter));
         return take_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
     }
     unsigned shift;
-    if (find_clock(name, &shift))
+    if (ptx_find_clock(name, &shift))
         return ptx_misfit(d, name, "a clock can only be moved to a register");
     /* The multiprocessor: blocks are told of one alone. */
     if (ptx_token_is(name, "%smid") || ptx_token_is(name, "%nsmid"))
@@ -540,7 +482,7 @@ static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
 
 static ptx_fit take_clock(ptx_decoding *d, const ptx_operand *operand) {
     unsigned shift = 0;
-    if (operand->kind != PTX_OPERAND_NAME || !find_clock(&operand->token, &shift))
+    if (operand->kind != PTX_OPERAND_NAME || !ptx_find_clock(&operand->token, &shift))
         return ptx_misfit(d, &operand->token, "expected a register or constant of the type's width");
     d->in.imm = shift;
     return PTX_FITS;

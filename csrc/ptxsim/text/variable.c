@@ -6,6 +6,7 @@
 
 #include "reserve.h"
 #include "text/cursor.h"
+#include "text/function.h"
 
 /* ---- variables ---- */
 
@@ -139,6 +140,12 @@ static bool parse_address_value(ptx_parser *p, uint64_t *bits) {
     }
     const ptx_token name = p->token;
     const ptx_symbol *symbol = ptx_find_symbol(p, &name);
+    if (!symbol && ptx_function_named(p, &name)) { /* a table of virtual functions, say: no use, no harm */
+        p->symbols[p->symbol_count - 1].unsupported = true;
+        *bits = UINT64_MAX;
+        ptx_advance(p);
+        return !generic || ptx_expect(p, ")", "after the function");
+    }
     if (!symbol || symbol->unsupported ||
         (symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST))
         return ptx_unsupported(

@@ -215,7 +215,7 @@ KERNEL(doubles) {
     sum = fold(sum, (u64)(long long)(x * 1e6) + (unsigned)fabs(y * 1e3) + __double2int_rd(x) + __double2ll_ru(y));
     sum = fold(sum, __double_as_longlong((double)(long long)in[t]) + __double_as_longlong((double)in[t]));
     sum = fold(sum, __float_as_uint((float)x) + __float_as_uint(__double2float_rz(y)) + __float_as_uint(__double2float_ru(y)));
-    sum = fold(sum, isnan(x / (y - y)) + isinf(x / 0.0) + signbit(x) + isfinite(y) + lrint(x) + llround(y));
+    sum = fold(sum, isnan((x - x) / (y - y)) + isinf(x / (y - y)) + signbit(x) + isfinite(y) + lrint(x) + llround(y));
     sum = fold(sum, __double2hiint(x) + __double2loint(y) + __double_as_longlong(__hiloint2double(t, t * 3)));
     sum = fold(sum, __double_as_longlong(__uint2double_rn(t)) + __double_as_longlong(__ll2double_rz(in[t])) + __double_as_longlong(__ull2double_ru(in[t])));
     out[t] = sum;
