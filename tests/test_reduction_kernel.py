@@ -228,14 +228,30 @@ def test_powers_of_float(device):
     np.testing.assert_allclose(got, x.astype(float) ** 2.5, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("dtype", "call"), [("float32", "sin(x)"), ("float64", "pow(x, x)")])
-def test_what_the_simulator_cannot_run_it_names(on_gpu, dtype, call):
-    kernel = total(map_expr=call)
-    x = np.array([2.0, 3.0], dtype)
+@pytest.mark.parametrize(
+    ("dtype", "call", "wanted"),
+    [
+        (
+            "float32",
+            "sin(x)",
+            np.sin,
+        ),  # a large argument takes a table in constant and an array in local memory
+        ("float64", "tan(x)", np.tan),
+        ("float64", "pow(x, x)", lambda x: x**x),  # a function that is called
+    ],
+)
+def test_functions_with_memory_of_their_own(device, dtype, call, wanted):
+    x = np.array([2.0, 3.0, 0.5, 117.0, 1e5 if "x, x" not in call else 1.5], dtype)
+    got = total(map_expr=call)(x[:, None], axis=1, device=device)
+    np.testing.assert_allclose(got, wanted(x.astype(float)), rtol=4 * np.finfo(dtype).eps)
+
+
+def test_what_the_simulator_cannot_run_it_names(on_gpu):
+    kernel = total(map_expr="__vabsdiffs4(x, 0x01020304)")
+    x = np.array([0x05050505, 0x04030201], np.int32)
     if on_gpu:
-        wanted = np.sin(x).sum() if "sin" in call else 31.0
-        assert kernel(x, device="cuda") == pytest.approx(wanted, rel=1e-6)
-    with pytest.raises(gpureduce.SimulationError, match="not supported"):
+        assert kernel(x, device="cuda") == 0x04030201 + 0x03010103
+    with pytest.raises(gpureduce.SimulationError, match=r"not simulated yet \(forms of vabsdiff4"):
         kernel(x, device="sim")
 
 

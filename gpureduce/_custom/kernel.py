@@ -105,9 +105,9 @@ class ReductionKernel:
     or ``~/.cache``, by a digest of NVRTC's version, the options and the source. The latest 256 kernels stay
     loaded.
 
-    The simulator has no local memory and no calls, which CUDA's ``sin``, ``cos`` and ``tan``, and ``pow`` and
-    ``tgamma`` of double, need: it raises `SimulationError`. What GPUs approximate, as in ``exp`` and
-    ``rsqrt``, it computes more exactly, so that results may differ in their last bits.
+    Of what the simulator does not run, docs/simulator.md has a list: it raises `SimulationError`. What GPUs
+    approximate, as in ``exp`` and ``rsqrt``, it computes more exactly, so that results may differ in their
+    last bits.
 
     Examples
     --------
