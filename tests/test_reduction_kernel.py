@@ -247,11 +247,12 @@ def test_functions_with_memory_of_their_own(device, dtype, call, wanted):
 
 
 def test_what_the_simulator_cannot_run_it_names(on_gpu):
-    kernel = total(map_expr="__vabsdiffs4(x, 0x01020304)")
-    x = np.array([0x05050505, 0x04030201], np.int32)
+    doubled = 'int d; asm("vadd.s32.s32.s32 %0, %1, %1;" : "=r"(d) : "r"(v)); return d;'
+    kernel = total(map_expr=f"[](int v) {{ {doubled} }}(x)")
+    x = np.array([5, -3, 20], np.int32)
     if on_gpu:
-        assert kernel(x, device="cuda") == 0x04030201 + 0x03010103
-    with pytest.raises(gpureduce.SimulationError, match=r"not simulated yet \(forms of vabsdiff4"):
+        assert kernel(x, device="cuda") == 44
+    with pytest.raises(gpureduce.SimulationError, match=r"not simulated yet \(video instructions"):
         kernel(x, device="sim")
 
 
