@@ -1,4 +1,5 @@
-/* What ordinary CUDA C++ comes to, feature by feature. One block of 256; out[t] folds all that a kernel found. */
+/* What ordinary CUDA C++ comes to, feature by feature. One block of 256; out[t] folds all that a kernel
+ * found. */
 #include <cooperative_groups.h>
 #include <cuda_awbarrier_primitives.h>
 #include <cuda_bf16.h>
@@ -124,19 +125,42 @@ KERNEL(switches) {
     u64 x = in[t], sum = t;
     for (int i = 0; i < 20; i++, x = x * 6364136223846793005ull + 1) {
         switch (x >> 60) {
-        case 0: sum += x; break;
-        case 1: sum ^= x >> 3; break;
-        case 2: sum *= 5; break;
-        case 3: sum -= i; /* falls through */
-        case 4: sum = sum << 7 | sum >> 57; break;
-        case 5: sum = __popcll(sum); break;
-        case 6: sum = __brevll(sum); break;
-        case 7: sum = fold(sum, 7); break;
-        case 9: sum /= 3; break;
-        case 10: sum %= 1000007; break;
-        case 11: return;
-        case 12: sum = sum > x ? sum : x; continue;
-        default: sum++;
+        case 0:
+            sum += x;
+            break;
+        case 1:
+            sum ^= x >> 3;
+            break;
+        case 2:
+            sum *= 5;
+            break;
+        case 3:
+            sum -= i; /* falls through */
+        case 4:
+            sum = sum << 7 | sum >> 57;
+            break;
+        case 5:
+            sum = __popcll(sum);
+            break;
+        case 6:
+            sum = __brevll(sum);
+            break;
+        case 7:
+            sum = fold(sum, 7);
+            break;
+        case 9:
+            sum /= 3;
+            break;
+        case 10:
+            sum %= 1000007;
+            break;
+        case 11:
+            return;
+        case 12:
+            sum = sum > x ? sum : x;
+            continue;
+        default:
+            sum++;
         }
         sum ^= 0x55;
     }
@@ -174,13 +198,16 @@ KERNEL(bits) {
     sum = fold(sum, __byte_perm(a, b, c));
     sum = fold(sum, __clz(a) + __ffs(b) + __popc(c) + __brev(a));
     sum = fold(sum, __clzll(x) + __ffsll(y) + __popcll(x) + __brevll(y));
-    sum = fold(sum, __sad(a, b, c) + __usad(a, b, c) + __hadd(a, b) + __rhadd(a, b) + __uhadd(a, b) + __urhadd(a, b));
+    sum = fold(sum, __sad(a, b, c) + __usad(a, b, c) + __hadd(a, b) + __rhadd(a, b) + __uhadd(a, b) +
+                        __urhadd(a, b));
     sum = fold(sum, __mul24(a, b) + __umul24(a, b) + __mulhi((int)a, (int)b) + __umulhi(a, b));
     sum = fold(sum, (a & b) | (~a & c));
-    sum = fold(sum, __dp4a(a, b, c) + __dp4a((int)a, (int)b, (int)c) + __dp2a_lo((int)a, (int)b, (int)c) + __dp2a_hi(a, b, c));
+    sum = fold(sum, __dp4a(a, b, c) + __dp4a((int)a, (int)b, (int)c) + __dp2a_lo((int)a, (int)b, (int)c) +
+                        __dp2a_hi(a, b, c));
     sum = fold(sum, (u64)(signed char)a + (short)b + (unsigned short)c);
     sum = fold(sum, abs((int)a) + llabs((long long)x) + max((int)a, (int)b) + min(b, c));
-    sum = fold(sum, (x << (c & 63)) + (x >> (b & 63)) + ((long long)y >> (a & 63)) + (a << (b & 31)) + ((int)c >> (a & 31)));
+    sum = fold(sum, (x << (c & 63)) + (x >> (b & 63)) + ((long long)y >> (a & 63)) + (a << (b & 31)) +
+                        ((int)c >> (a & 31)));
     out[t] = sum;
 }
 
@@ -191,7 +218,8 @@ KERNEL(bytes_of_words) {
     sum = fold(sum, __vadd4(a, b) + __vsub2(a, b) + __vabsdiffu4(a, b) + __vsadu4(a, b));
     sum = fold(sum, __vmaxs2(a, b) + __vminu2(a, b) + __vcmpgtu4(a, b) + __vavgu4(a, b) + __vmaxu4(a, b));
     sum = fold(sum, __vaddss2(a, b) + __vaddus4(a, b) + __vneg2(a) + __vabs4(b) + __vseteq2(a, b));
-    sum = fold(sum, __viaddmax_s32(a, b, c) + __vimax3_s32(a, b, c) + __vimin3_s16x2(a, b, c) + __vimax3_s16x2_relu(a, b, c));
+    sum = fold(sum, __viaddmax_s32(a, b, c) + __vimax3_s32(a, b, c) + __vimin3_s16x2(a, b, c) +
+                        __vimax3_s16x2_relu(a, b, c));
     out[t] = sum;
 }
 
@@ -212,12 +240,16 @@ KERNEL(doubles) {
     TAKE(__ddiv_rz(x, y) + __dsqrt_ru(fabs(x)) + __drcp_rd(y));
     TAKE(fmod(x, y));
     TAKE(ldexp(x, 5) + scalbn(y, -3));
-    sum = fold(sum, (u64)(long long)(x * 1e6) + (unsigned)fabs(y * 1e3) + __double2int_rd(x) + __double2ll_ru(y));
+    sum = fold(sum,
+               (u64)(long long)(x * 1e6) + (unsigned)fabs(y * 1e3) + __double2int_rd(x) + __double2ll_ru(y));
     sum = fold(sum, __double_as_longlong((double)(long long)in[t]) + __double_as_longlong((double)in[t]));
-    sum = fold(sum, __float_as_uint((float)x) + __float_as_uint(__double2float_rz(y)) + __float_as_uint(__double2float_ru(y)));
-    sum = fold(sum, isnan((x - x) / (y - y)) + isinf(x / (y - y)) + signbit(x) + isfinite(y) + lrint(x) + llround(y));
+    sum = fold(sum, __float_as_uint((float)x) + __float_as_uint(__double2float_rz(y)) +
+                        __float_as_uint(__double2float_ru(y)));
+    sum = fold(sum, isnan((x - x) / (y - y)) + isinf(x / (y - y)) + signbit(x) + isfinite(y) + lrint(x) +
+                        llround(y));
     sum = fold(sum, __double2hiint(x) + __double2loint(y) + __double_as_longlong(__hiloint2double(t, t * 3)));
-    sum = fold(sum, __double_as_longlong(__uint2double_rn(t)) + __double_as_longlong(__ll2double_rz(in[t])) + __double_as_longlong(__ull2double_ru(in[t])));
+    sum = fold(sum, __double_as_longlong(__uint2double_rn(t)) + __double_as_longlong(__ll2double_rz(in[t])) +
+                        __double_as_longlong(__ull2double_ru(in[t])));
     out[t] = sum;
 }
 
@@ -238,9 +270,12 @@ KERNEL(floats) {
     TAKE(fmodf(x, y));
     TAKE(__saturatef(x * 0.01f));
     TAKE(ldexpf(x, 5) + scalbnf(y, -3));
-    sum = fold(sum, (u64)(long long)(x * 1e6f) + (unsigned)fabsf(y * 1e3f) + __float2int_rd(x) + __float2ll_ru(y));
-    sum = fold(sum, __float_as_uint((float)(long long)in[t]) + __float_as_uint((float)in[t]) + __float_as_uint((float)(int)in[t]));
-    sum = fold(sum, __float_as_uint(__int2float_rz((int)in[t])) + __float_as_uint(__ull2float_ru(in[t])) + __float_as_uint(__uint2float_rd((unsigned)in[t])));
+    sum = fold(sum,
+               (u64)(long long)(x * 1e6f) + (unsigned)fabsf(y * 1e3f) + __float2int_rd(x) + __float2ll_ru(y));
+    sum = fold(sum, __float_as_uint((float)(long long)in[t]) + __float_as_uint((float)in[t]) +
+                        __float_as_uint((float)(int)in[t]));
+    sum = fold(sum, __float_as_uint(__int2float_rz((int)in[t])) + __float_as_uint(__ull2float_ru(in[t])) +
+                        __float_as_uint(__uint2float_rd((unsigned)in[t])));
     sum = fold(sum, isnan(x) + isinf(y) + signbit(x) + lrintf(x) + llroundf(y) + (x < y) + (x != x));
     TAKE(cbrtf(1.0f) + nextafterf(x, y) + fdimf(x, y) + remainderf(x, y));
     out[t] = sum;
@@ -253,7 +288,12 @@ KERNEL(halves) {
     u64 sum = 0;
 #undef TAKE
 #define TAKE(value) sum = fold(sum, __half_as_ushort(value))
-#define TAKE2(value) { const __half2 v_ = value; TAKE(__low2half(v_)); TAKE(__high2half(v_)); }
+#define TAKE2(value)                                                                                         \
+    {                                                                                                        \
+        const __half2 v_ = value;                                                                            \
+        TAKE(__low2half(v_));                                                                                \
+        TAKE(__high2half(v_));                                                                               \
+    }
     TAKE(a + b);
     TAKE(a * b - a);
     TAKE(__hfma(a, b, a));
@@ -274,7 +314,8 @@ KERNEL(halves) {
     sum = fold(sum, (a < b) + 2 * (a == b) + 4 * __hisnan(a) + 8 * __hbgt2(p, q) + 16 * __hgeu(a, b));
     TAKE2(__hgt2(p, q));
     sum = fold(sum, __heq2_mask(p, q) + __hlt2_mask(p, q));
-    sum = fold(sum, __half2int_rz(a) + __half2uint_rn(b) + __half2short_rd(a) + (u64)__half2ll_ru(b) + __half2char_rz(a));
+    sum = fold(sum, __half2int_rz(a) + __half2uint_rn(b) + __half2short_rd(a) + (u64)__half2ll_ru(b) +
+                        __half2char_rz(a));
     TAKE(__int2half_rn((int)in[t] >> 18));
     TAKE(__ushort2half_rz((unsigned short)in[t]));
     TAKE(__ull2half_rn(in[t] >> 50));
@@ -290,13 +331,19 @@ KERNEL(halves) {
 #if __CUDA_ARCH__ >= 800
 KERNEL(bfloats) {
     const unsigned t = threadIdx.x;
-    const __nv_bfloat16 a = __float2bfloat16(modest(in[t]) * 0.01f), b = __float2bfloat16(modest(in[t + 256]));
+    const __nv_bfloat16 a = __float2bfloat16(modest(in[t]) * 0.01f),
+                        b = __float2bfloat16(modest(in[t + 256]));
     const __nv_bfloat162 p = __halves2bfloat162(a, b), q = __halves2bfloat162(b, __float2bfloat16(1.5f));
     u64 sum = 0;
 #undef TAKE
 #undef TAKE2
 #define TAKE(value) sum = fold(sum, __bfloat16_as_ushort(value))
-#define TAKE2(value) { const __nv_bfloat162 v_ = value; TAKE(__low2bfloat16(v_)); TAKE(__high2bfloat16(v_)); }
+#define TAKE2(value)                                                                                         \
+    {                                                                                                        \
+        const __nv_bfloat162 v_ = value;                                                                     \
+        TAKE(__low2bfloat16(v_));                                                                            \
+        TAKE(__high2bfloat16(v_));                                                                           \
+    }
     TAKE(a + b);
     TAKE(a - b);
     TAKE(a * b);
@@ -311,7 +358,8 @@ KERNEL(bfloats) {
     TAKE2(__hfma2_relu(p, q, p));
     TAKE(__hadd_sat(a, b));
     sum = fold(sum, (a < b) + 2 * (a == b) + 4 * __hisnan(a) + 8 * __hbgt2(p, q) + 16 * __hgeu(a, b));
-    sum = fold(sum, __bfloat162int_rz(a) + __bfloat162uint_rn(b) + __bfloat162short_rd(a) + (u64)__bfloat162ll_ru(b));
+    sum = fold(sum, __bfloat162int_rz(a) + __bfloat162uint_rn(b) + __bfloat162short_rd(a) +
+                        (u64)__bfloat162ll_ru(b));
     TAKE(__int2bfloat16_rn((int)in[t]));
     TAKE(__ushort2bfloat16_rz((unsigned short)in[t]));
     TAKE(__ull2bfloat16_rn(in[t] >> 20));
@@ -404,7 +452,8 @@ KERNEL(warps) {
         sum = fold(sum, __match_any_sync(__activemask(), (unsigned)x & 3));
 #endif
 #if __CUDA_ARCH__ >= 800
-    sum = fold(sum, __reduce_add_sync(~0u, (unsigned)x) + __reduce_max_sync(~0u, (int)x) + __reduce_xor_sync(~0u, (unsigned)x));
+    sum = fold(sum, __reduce_add_sync(~0u, (unsigned)x) + __reduce_max_sync(~0u, (int)x) +
+                        __reduce_xor_sync(~0u, (unsigned)x));
 #endif
     __syncwarp();
     sum = fold(sum, __activemask() + __popc(__ballot_sync(~0u, t % 3 == 0)));
@@ -505,10 +554,12 @@ KERNEL(async_barriers) {
 
 KERNEL(accesses) {
     const unsigned t = threadIdx.x;
-    u64 sum = __ldg(&in[t]) + __ldcg(&in[t + 1]) + __ldcs(&in[t + 2]) + __ldca(&in[t + 3]) + __ldlu(&in[t + 4]) + __ldcv(&in[t + 5]);
+    u64 sum = __ldg(&in[t]) + __ldcg(&in[t + 1]) + __ldcs(&in[t + 2]) + __ldca(&in[t + 3]) +
+              __ldlu(&in[t + 4]) + __ldcv(&in[t + 5]);
     const uint4 q = __ldg((const uint4 *)in + t);
     sum = fold(sum, q.x + q.y + q.z + q.w);
-    sum = fold(sum, ((const signed char *)in)[t] + ((const short *)in)[t] + __ldg((const unsigned char *)in + t));
+    sum = fold(sum,
+               ((const signed char *)in)[t] + ((const short *)in)[t] + __ldg((const unsigned char *)in + t));
     const double2 d = __ldcs((const double2 *)in + t);
     sum = fold(sum, __double_as_longlong(d.y));
     const float2 f = ((const float2 *)in)[t];
