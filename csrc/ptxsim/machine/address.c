@@ -150,9 +150,9 @@ ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned 
 
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
                               ptx_places *at) {
-    /* A thread's own memory has a place for each lane. */
-    const ptx_window window =
-        in->space == PTX_SPACE_LOCAL ? (ptx_window){.bytes = 0} : *first_window(w, in, in->space);
+    ptx_window window = {.bytes = 0}; /* a thread's own memory has a place for each lane */
+    if (in->space != PTX_SPACE_LOCAL)
+        window = *first_window(w, in, in->space);
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
