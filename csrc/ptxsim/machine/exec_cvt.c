@@ -73,14 +73,24 @@ PTX_HANDLER(cvt_integer) {
     return PTX_OK;
 }
 
+/* Between f64 and 16 bits a NaN keeps its sign and what there is room for of its payload, and becomes quiet. */
+static f32 half_with_payload(u32 half) {
+    const f32 value = ptx_f32_of_half(half);
+    return value != value ? ptx_f32_of((half & 0x8000u) << 16 | 0x7fc00000u | (half & 0x3ffu) << 13) : value;
+}
+
+static u32 half_of_nan(u32 single) {
+    return (single >> 16 & 0x8000u) | 0x7c00u | (single >> 13 & 0x3ffu);
+}
+
 static f64 read_float(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     const u64 bits = read_bits(w, in, 1, lane);
     if (in->type == PTX_TYPE_F64)
         return ptx_f64_of(bits);
     if (in->type == PTX_TYPE_F16)
-        return ptx_f32_of_half((u32)bits);
+        return half_with_payload((u32)bits);
     if (in->type == PTX_TYPE_BF16)
-        return ptx_result_f32(ptx_f32_of_bfloat((u32)bits));
+        return ptx_f32_of_bfloat((u32)bits);
     const f32 value = ptx_f32_of((u32)bits);
     return in->ftz ? ptx_flush(value) : value;
 }
@@ -220,10 +230,11 @@ static u64 cvt_rounded(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     const u64 bits = in->type2 == PTX_TYPE_F64 ? ptx_bits_f64(value) : round_into(value, in->type2, mode);
     fesetround(FE_TONEAREST);
     const f32 narrow = ptx_f32_of((u32)bits);
+    const bool payload = in->type == PTX_TYPE_F64 && narrow != narrow;
     if (in->type2 == PTX_TYPE_F16)
-        return ptx_half_of_f32(narrow);
+        return payload ? half_of_nan((u32)bits) : ptx_half_of_f32(narrow);
     if (in->type2 == PTX_TYPE_BF16)
-        return ptx_bfloat_of_f32(narrow);
+        return payload ? (u32)bits >> 16 : ptx_bfloat_of_f32(narrow);
     if (in->type2 == PTX_TYPE_F32 && in->ftz)
         return ptx_bits_f32(ptx_flush(narrow));
     return bits;
