@@ -393,8 +393,8 @@ PTX_BINARY(szext_clamp_s32, u32, u32, u32, extract(x, 0, y > 32 ? 32 : y, 32, tr
 PTX_BINARY(szext_wrap_u32, u32, u32, u32, extract(x, 0, y & 31, 32, false))
 PTX_BINARY(szext_wrap_s32, u32, u32, u32, extract(x, 0, y & 31, 32, true))
 
-/* The place of the `offset`-th set bit from `base` on, upwards or downwards. The one offset without a positive
-   counterpart gives 0 on an H200. */
+/* The place of the `offset`-th set bit from `base` on, upwards or downwards. The offset that has no positive
+   counterpart gives 0, as on an H200. */
 static inline u32 nth_bit(u32 x, u32 base, s32 offset) {
     if (offset == INT32_MIN)
         return 0;

@@ -73,7 +73,7 @@ PTX_HANDLER(cvt_integer) {
     return PTX_OK;
 }
 
-/* Between f64 and 16 bits a NaN keeps its sign and what there is room for of its payload, and becomes quiet. */
+/* Between f64 and 16 bits a NaN keeps its sign and the upper part of its payload, and becomes quiet. */
 static f32 half_with_payload(u32 half) {
     const f32 value = ptx_f32_of_half(half);
     return value != value ? ptx_f32_of((half & 0x8000u) << 16 | 0x7fc00000u | (half & 0x3ffu) << 13) : value;
