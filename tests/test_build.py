@@ -94,6 +94,8 @@ def nvcc(tmp_path, monkeypatch):
 def devices(tmp_path, monkeypatch):
     """A function that puts a driver with GPUs of these compute capabilities in the place of libcuda."""
 
+    monkeypatch.delenv("GPUREDUCE_CUDA_ARCHITECTURES", raising=False)
+
     def install(*capabilities, init=0):
         source = tmp_path / "driver.c"
         source.write_text(DRIVER)
