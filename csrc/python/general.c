@@ -96,7 +96,7 @@ static void fill_layout(call *self) {
     gr_layout *layout = &self->reduction.layout;
     py_operand_lay_out(&self->source, layout);
     layout->result_bytes = gr_dtypes[result_dtype(self)].item_bytes;
-    layout->in_order = self->reduction.op == GR_OP_argmin || self->reduction.op == GR_OP_argmax;
+    layout->in_order = gr_op_in_order(self->reduction.op);
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     layout->packed = !layout->pair;
     layout->single_pass = true;

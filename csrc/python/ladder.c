@@ -50,8 +50,7 @@ int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, 
         py_operand_take(state, args[0], effort, effort == PY_TAKE ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a",
                         &out->source) < 0)
         return -1;
-    const bool in_order = gr_ops[request->op].result == GR_RESULT_PLACE;
-    if (out->source.owner != NULL && !py_operand_packed(&out->source, in_order) &&
+    if (out->source.owner != NULL && !py_operand_packed(&out->source, gr_op_in_order(request->op)) &&
         py_operand_pack(&out->source) < 0)
         return -1;
     request->dtype = out->source.dtype;

@@ -32,8 +32,7 @@ static gr_status run(gr_device *device, const py_operand *source, const gr_reduc
 /* Fills in a reduction to one result; 0 where general has to see to it. */
 static int plan(const py_operand *source, gr_op op, gr_reduction *out) {
     const uint64_t count = py_operand_count(source, NULL);
-    if (count == 0 || !gr_op_takes(op, source->dtype) ||
-        !py_operand_packed(source, gr_ops[op].result == GR_RESULT_PLACE))
+    if (count == 0 || !gr_op_takes(op, source->dtype) || !py_operand_packed(source, gr_op_in_order(op)))
         return 0;
     out->op = op;
     out->dtype = source->dtype;

@@ -45,6 +45,10 @@ extern const gr_op_row gr_ops[GR_OP_COUNT];
 bool gr_op_find(const char *name, gr_op *out);
 /* Whether there are kernels for the operator on elements of this dtype. */
 bool gr_op_takes(gr_op op, gr_dtype dtype);
+/* Whether positions count, so that elements have to be numbered in C order. */
+static inline bool gr_op_in_order(gr_op op) {
+    return gr_ops[op].result == GR_RESULT_PLACE;
+}
 /* The dtype of its result, as NumPy has it. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 

@@ -315,8 +315,8 @@ MUTANTS = (
     Mutant(
         "positions counted in the order of the memory",
         "csrc/python/ladder.c",
-        "result == GR_RESULT_PLACE",
-        "result == GR_RESULT_SUM",
+        "gr_op_in_order(request->op)",
+        "gr_ops[request->op].result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
     ),
     Mutant(
