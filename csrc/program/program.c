@@ -42,14 +42,13 @@ gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *par
     return step;
 }
 
-void gr_program_place(gr_program *program, size_t offset, uint32_t buffer, uint64_t byte) {
+void gr_program_place(gr_program *program, size_t offset, uint32_t buffer) {
     if (program->place_count == GR_MOST_PLACES) {
         program->full = true;
         return;
     }
     const gr_step *last = &program->steps[program->step_count - 1];
-    program->places[program->place_count++] =
-        (gr_place){.offset = last->params + offset, .buffer = buffer, .byte = byte};
+    program->places[program->place_count++] = (gr_place){.offset = last->params + offset, .buffer = buffer};
 }
 
 size_t gr_program_pack(const gr_program *program, gr_buffer_kind kind, gr_devptr base, gr_devptr *addresses) {

@@ -44,11 +44,10 @@ typedef struct gr_step {
     size_t params, param_bytes;
 } gr_step;
 
-/* Where in the parameters the address of byte `byte` of a buffer goes. */
+/* Where in the parameters the address of a buffer goes. */
 typedef struct gr_place {
     size_t offset;
     uint32_t buffer;
-    uint64_t byte;
 } gr_place;
 
 typedef struct gr_program {
@@ -66,7 +65,7 @@ void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
-void gr_program_place(gr_program *program, size_t offset, uint32_t buffer, uint64_t byte);
+void gr_program_place(gr_program *program, size_t offset, uint32_t buffer);
 
 /* Gives the buffers of one kind addresses one behind the other, from `base` on; returns the bytes they take.
  */

@@ -9,8 +9,7 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
     memcpy(params, program->params, program->param_bytes);
     for (size_t i = 0; i < program->place_count; ++i) {
         const gr_place *place = &program->places[i];
-        const uint64_t address = addresses[place->buffer] + place->byte;
-        memcpy(params + place->offset, &address, sizeof address);
+        memcpy(params + place->offset, &addresses[place->buffer], sizeof addresses[0]);
     }
     for (size_t i = 0; i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];

@@ -83,7 +83,7 @@ static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *r
         gr_step *step = gr_general_append(plan, pass, &ends, &params.general, sizeof params, program);
         for (size_t i = 0; i < request->count; ++i)
             if (request->operands[i].is_array)
-                gr_program_place(program, offsetof(gr_custom_params, inputs[i].address), buffers[i], 0);
+                gr_program_place(program, offsetof(gr_custom_params, inputs[i].address), buffers[i]);
         status = find_kernel(custom, plan->launches[pass].kernel, step, error);
     }
     return status;

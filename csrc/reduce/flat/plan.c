@@ -62,12 +62,12 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     step->grid[0] = grid_of(work, shape);
     step->block[0] = shape->threads;
     step->shared_bytes = shape->is_ring ? RING_BYTES : 0;
-    gr_program_place(program, offsetof(gr_flat_params, in), in, 0);
-    gr_program_place(program, offsetof(gr_flat_params, out), last ? out : state, 0);
-    gr_program_place(program, offsetof(gr_flat_params, slots), slots, 0);
+    gr_program_place(program, offsetof(gr_flat_params, in), in);
+    gr_program_place(program, offsetof(gr_flat_params, out), last ? out : state);
+    gr_program_place(program, offsetof(gr_flat_params, slots), slots);
     if (!whole)
-        gr_program_place(program, offsetof(gr_flat_params, carry), state, 0);
+        gr_program_place(program, offsetof(gr_flat_params, carry), state);
     if (work->pair)
-        gr_program_place(program, offsetof(gr_flat_params, second), second, 0);
+        gr_program_place(program, offsetof(gr_flat_params, second), second);
     return step;
 }

@@ -122,9 +122,9 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     step->grid[0] = planned->grid_x;
     step->grid[1] = planned->grid_y;
     step->block[0] = GR_GENERAL_THREADS;
-    gr_program_place(program, offsetof(gr_general_params, in), first ? ends->in : ends->states, 0);
-    gr_program_place(program, offsetof(gr_general_params, out), last ? ends->out : ends->states, 0);
+    gr_program_place(program, offsetof(gr_general_params, in), first ? ends->in : ends->states);
+    gr_program_place(program, offsetof(gr_general_params, out), last ? ends->out : ends->states);
     if (first && ends->has_second)
-        gr_program_place(program, offsetof(gr_general_params, second), ends->second, 0);
+        gr_program_place(program, offsetof(gr_general_params, second), ends->second);
     return step;
 }

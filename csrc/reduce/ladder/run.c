@@ -37,7 +37,7 @@ static gr_status complete_library(gr_device *device, gr_program *program, gr_err
     /* With an address of 0 it would only be asked again. */
     const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
     const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
-    gr_program_place(program, offsetof(gr_library_call, temp), temp, 0);
+    gr_program_place(program, offsetof(gr_library_call, temp), temp);
     return GR_OK;
 }
 
