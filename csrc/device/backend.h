@@ -46,6 +46,16 @@ typedef struct gr_image {
 typedef uint64_t gr_stream;
 typedef uint64_t gr_event; /* a place in a stream, which others can wait for */
 
+enum { GR_LEGACY_HANDLE = 1 }; /* what the driver and others also call the legacy default stream */
+
+/* A stream as it stands when work is put into it. */
+typedef struct gr_order {
+    gr_stream stream;
+    uint64_t id;      /* of the stream: unlike its handle it is never given out again; 0 for the legacy one */
+    uint64_t capture; /* number of the graph that is captured from it, 0 for none */
+    uint64_t graph;   /* that graph, as the driver has it */
+} gr_order;
+
 /* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
 typedef struct gr_module gr_module;
 typedef struct gr_kernel gr_kernel;
@@ -101,12 +111,20 @@ typedef struct gr_stream_ops {
     /* Whether a device may copy from this memory while the caller goes on; *mapped as above. */
     bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
 
+    /* What stands in a stream's way: GR_ERR_DEVICE where it takes no work. */
+    gr_status (*look)(gr_backend *self, gr_stream stream, gr_order *out, gr_error *error);
+    /* Memory that is there, and goes, in the order of a stream's work; what is gone may be there again at
+       once. Nothing of it waits. */
+    gr_status (*take)(gr_backend *self, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error);
+    void (*drop)(gr_backend *self, gr_stream stream, gr_devptr address); /* address 0 is allowed */
+    /* Has the graph that is being captured call `forget(arg)`, from any thread and only once, when neither it
+       nor anything made of it will run again. `forget` must not call the driver. */
+    gr_status (*retain)(gr_backend *self, const gr_order *order, void (*forget)(void *arg), void *arg,
+                        gr_error *error);
     gr_status (*stream_open)(gr_backend *self, gr_stream *out, gr_error *error);
     void (*stream_close)(gr_backend *self, gr_stream stream);
     gr_status (*event_open)(gr_backend *self, gr_event *out, gr_error *error);
     void (*event_close)(gr_backend *self, gr_event event);
-    gr_status (*copy)(gr_backend *self, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
-                      gr_error *error);
     gr_status (*record)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
     /* What comes next in the stream waits for the event. */
     gr_status (*follow)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
@@ -118,19 +136,30 @@ struct gr_backend {
     gr_device_info info;
     const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
     const gr_stream_ops *streams;
-    bool guards; /* sees every access outside an allocation */
+    bool guards;   /* sees every access outside an allocation */
+    gr_stream own; /* a stream in which nothing waits for the work of others */
 
     void (*close)(gr_backend *self);
     gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);
-    void (*free)(gr_backend *self, gr_devptr address); /* address 0 is allowed */
-    gr_status (*upload)(gr_backend *self, gr_devptr to, const void *from, size_t bytes, gr_error *error);
-    gr_status (*download)(gr_backend *self, void *to, gr_devptr from, size_t bytes, gr_error *error);
+    /* Also of what `take` gave, when nothing works with it any more; address 0 is allowed. */
+    void (*free)(gr_backend *self, gr_devptr address);
+    /* In the order of a stream. Where `from` is pinned memory it is read later, else it may change at once.
+     */
+    gr_status (*upload)(gr_backend *self, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                        gr_error *error);
+    /* Returns when `to` is written. */
+    gr_status (*download)(gr_backend *self, gr_stream stream, void *to, gr_devptr from, size_t bytes,
+                          gr_error *error);
+    gr_status (*clear)(gr_backend *self, gr_stream stream, gr_devptr address, size_t bytes, gr_error *error);
+    void (*trim)(
+        gr_backend *self); /* gives back to the system what `take` may be answered from. May be NULL. */
     gr_status (*load)(gr_backend *self, const gr_image *image, gr_module **out, gr_error *error);
     void (*unload)(gr_backend *self, gr_module *module);
     gr_status (*find)(gr_backend *self, gr_module *module, const char *entry, gr_kernel **out,
                       gr_error *error);
     gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
                         gr_error *error);
+    /* Returns when all work of the device is done, of other libraries and in all streams, too. */
     gr_status (*sync)(gr_backend *self, gr_error *error);
     /* Takes the backend's own lock, or gives it back: a child of a fork must not find it taken. May be NULL.
      */
@@ -138,6 +167,9 @@ struct gr_backend {
     /* Makes the device current for other libraries in this thread, until `leave`. NULL on the simulator. */
     gr_status (*enter)(gr_backend *self, gr_error *error);
     void (*leave)(gr_backend *self);
+    /* The same for the calls of this interface alone, none of which need then do it each. */
+    gr_status (*attach)(gr_backend *self, gr_error *error);
+    void (*detach)(gr_backend *self);
     /* Returns when the work in a stream is done, of ours or, as its CUstream, of another library. */
     gr_status (*wait)(gr_backend *self, gr_stream stream, gr_error *error);
     /* Device time of `count` launches run back to back in one graph, `repeats` times: writes one figure a

@@ -9,11 +9,11 @@ void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
     if (device->backend != NULL) {
-        gr_shelf_clear(&device->shelf);
+        gr_store_close(&device->store);
         gr_kernels_unload(&device->kernels);
         device->backend->close(device->backend);
     }
-    pthread_mutex_destroy(&device->shelf.lock);
+    pthread_mutex_destroy(&device->store.shelf.lock);
     pthread_mutex_destroy(&device->kernels.lock);
     free(device);
 }
@@ -23,15 +23,17 @@ gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folde
     gr_device *device = calloc(1, sizeof *device);
     if (device == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
-    gr_shelf_init(&device->shelf);
+    gr_shelf_init(&device->store.shelf);
     gr_kernels_init(&device->kernels, image_folder);
-    const gr_status status = kind == GR_DEVICE_CUDA ? gr_backend_cuda_open(index, &device->backend, error)
-                                                    : gr_backend_sim_open(&device->backend, error);
+    gr_status status = kind == GR_DEVICE_CUDA ? gr_backend_cuda_open(index, &device->backend, error)
+                                              : gr_backend_sim_open(&device->backend, error);
+    if (status == GR_OK)
+        status = gr_store_open(&device->store, device->backend, error);
     if (status != GR_OK) {
         gr_device_close(device);
         return status;
     }
-    device->shelf.backend = device->kernels.backend = device->backend;
+    device->kernels.backend = device->backend;
     *out = device;
     return GR_OK;
 }
@@ -62,14 +64,14 @@ void gr_registry_trim(gr_registry *registry) {
     pthread_mutex_unlock(&registry->lock);
     for (int i = 0; i < GR_DEVICES; ++i)
         if (devices[i] != NULL)
-            gr_shelf_clear(&devices[i]->shelf);
+            gr_store_clear(&devices[i]->store);
 }
 
 static void device_hold(gr_device *device, bool taken) {
     if (device == NULL)
         return;
     gr_backend *backend = device->backend;
-    pthread_mutex_t *const locks[] = {&device->kernels.lock, &device->shelf.lock};
+    pthread_mutex_t *const locks[] = {&device->kernels.lock, &device->store.shelf.lock};
     for (size_t i = 0; i < sizeof locks / sizeof locks[0]; ++i)
         (taken ? pthread_mutex_lock : pthread_mutex_unlock)(locks[i]);
     if (backend->hold != NULL)
@@ -103,4 +105,63 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
     *out = *slot;
     pthread_mutex_unlock(&registry->lock);
     return status;
+}
+
+gr_status gr_device_attach(gr_device *device, gr_error *error) {
+    gr_backend *backend = device->backend;
+    return backend->attach != NULL ? backend->attach(backend, error) : GR_OK;
+}
+
+void gr_device_detach(gr_device *device) {
+    if (device->backend->detach != NULL)
+        device->backend->detach(device->backend);
+}
+
+typedef struct event {
+    gr_kept kept;
+    gr_event event;
+} event;
+
+static gr_status event_open(gr_backend *backend, gr_kept *self, gr_error *error) {
+    return backend->streams->event_open(backend, &((event *)self)->event, error);
+}
+
+static void event_close(gr_backend *backend, gr_kept *self) {
+    backend->streams->event_close(backend, ((event *)self)->event);
+}
+
+static const gr_kept_kind events = {.name = "an event",
+                                    .size = sizeof(event),
+                                    .most = 16,
+                                    .of_process = true,
+                                    .open = event_open,
+                                    .close = event_close};
+
+gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_error *error) {
+    gr_backend *backend = device->backend;
+    const gr_stream_ops *streams = backend->streams;
+    const gr_order any = {.stream = 0};
+    gr_order before, after;
+    if (from == to)
+        return GR_OK;
+    gr_status status = streams->look(backend, from, &before, error);
+    if (status == GR_OK)
+        status = streams->look(backend, to, &after, error);
+    if (status != GR_OK || before.id == after.id || before.capture != after.capture)
+        return status;
+    gr_kept *kept = NULL;
+    status = gr_shelf_take(&device->store.shelf, &events, 0, &any, &kept, error);
+    if (status != GR_OK)
+        return status;
+    status = streams->record(backend, from, ((event *)kept)->event, error);
+    if (status == GR_OK)
+        status = streams->follow(backend, to, ((event *)kept)->event, error);
+    gr_shelf_give(&device->store.shelf, kept, status == GR_OK);
+    return status;
+}
+
+gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error) {
+    gr_order order;
+    const gr_status status = device->backend->streams->look(device->backend, stream, &order, error);
+    return status == GR_OK ? gr_block_take(device->store.blocks, &order, bytes, out, error) : status;
 }

@@ -11,7 +11,7 @@ enum { GR_MAX_CUDA_DEVICES = 64, GR_DEVICES = 1 + GR_MAX_CUDA_DEVICES };
 typedef struct gr_device {
     gr_backend *backend;
     gr_kernels kernels;
-    gr_shelf shelf;
+    gr_store store;
 } gr_device;
 
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
@@ -32,6 +32,18 @@ void gr_registry_hold(gr_registry *registry, bool taken);
 /* The device, opened if need be; it belongs to the registry. */
 gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long index, gr_device **out,
                              gr_error *error);
+
+/* Between the two the calling thread may do nothing but call the core, and that for this device. */
+gr_status gr_device_attach(gr_device *device, gr_error *error);
+void gr_device_detach(gr_device *device);
+
+/* Has what comes next in the stream `to` wait for what is in `from` by now; the host does not wait. Nothing
+   is done where both are one, nor between a stream that is being captured and one that is not of that
+   capture: that is the caller's to order. */
+gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_error *error);
+
+/* Memory of a result on the device: see block.h. */
+gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error);
 
 /* A device of one's own, beside those of the registry; without index for the simulator. */
 gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folder, gr_device **out,

@@ -27,10 +27,14 @@ void gr_shelf_clear(gr_shelf *shelf) {
     }
 }
 
-static gr_kept *take_idle(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes) {
+static bool fits(const gr_kept *self, const gr_kept_kind *kind, size_t bytes, uint64_t stream) {
+    return self->kind == kind && self->bytes == bytes && self->order.id == stream;
+}
+
+static gr_kept *take_idle(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes, uint64_t stream) {
     gr_kept **place = &shelf->idle;
     pthread_mutex_lock(&shelf->lock);
-    while (*place != NULL && ((*place)->kind != kind || (*place)->bytes != bytes))
+    while (*place != NULL && !fits(*place, kind, bytes, stream))
         place = &(*place)->next;
     gr_kept *self = *place;
     if (self != NULL)
@@ -39,10 +43,10 @@ static gr_kept *take_idle(gr_shelf *shelf, const gr_kept_kind *kind, size_t byte
     return self;
 }
 
-gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes, gr_kept **out,
-                        gr_error *error) {
+gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes, const gr_order *order,
+                        gr_kept **out, gr_error *error) {
     gr_kept *self;
-    while ((self = take_idle(shelf, kind, bytes)) != NULL) {
+    while ((self = take_idle(shelf, kind, bytes, order->id)) != NULL) {
         if (!kind->of_process || self->process == gr_process()) {
             *out = self;
             return GR_OK;
@@ -52,7 +56,7 @@ gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes,
     self = calloc(1, kind->size);
     if (self == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", kind->name);
-    *self = (gr_kept){.kind = kind, .bytes = bytes, .process = gr_process()};
+    *self = (gr_kept){.kind = kind, .bytes = bytes, .order = *order, .process = gr_process()};
     const gr_status status = kind->open(shelf->backend, self, error);
     if (status == GR_OK)
         *out = self;

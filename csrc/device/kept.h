@@ -14,7 +14,8 @@ typedef struct gr_kept_kind {
     size_t size;      /* of the structure, whose first member is a gr_kept */
     size_t most;      /* that stay idle; the one that waited longest makes room */
     bool of_process;  /* a forked child can neither use nor close those of its parent */
-    /* Fills in one that is all zeroes but for its gr_kept, of `bytes`, whatever the kind means by that. */
+    /* Fills in one that is all zeroes but for its gr_kept: its order, and `bytes`, whatever the kind means by
+       that. */
     gr_status (*open)(gr_backend *backend, gr_kept *self, gr_error *error);
     /* Also after `open` failed. Does not free *self itself. */
     void (*close)(gr_backend *backend, gr_kept *self);
@@ -24,6 +25,7 @@ struct gr_kept {
     gr_kept *next;
     const gr_kept_kind *kind;
     size_t bytes;
+    gr_order order; /* of the stream whose calls alone may have it */
     int process;
 };
 
@@ -37,9 +39,9 @@ void gr_shelf_init(gr_shelf *shelf);
 /* Closes all that is idle. */
 void gr_shelf_clear(gr_shelf *shelf);
 
-/* An idle one of this kind and size, or a new one. */
-gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes, gr_kept **out,
-                        gr_error *error);
+/* An idle one of this kind, size and stream, or a new one. */
+gr_status gr_shelf_take(gr_shelf *shelf, const gr_kept_kind *kind, size_t bytes, const gr_order *order,
+                        gr_kept **out, gr_error *error);
 /* `usable`: the next call may have it at once. NULL is allowed. */
 void gr_shelf_give(gr_shelf *shelf, gr_kept *self, bool usable);
 

@@ -1,26 +1,37 @@
-/* Device memory for the time of one call. Work of all calls is ordered in one stream, so that the next call
-   may have a piece at once. */
+/* Device memory for the time of one call: it is there for what the call puts into its stream, and the next
+   call of that stream may have it at once. */
 #ifndef GR_DEVICE_MEMORY_H
 #define GR_DEVICE_MEMORY_H
 
+#include "device/block.h"
 #include "device/kept.h"
 
 enum {
     GR_CLEAN_BYTES = 32 << 10
 }; /* of a piece that is kept; the flat kernels, which ask for most, take 17 KB */
 
+/* What memory is taken from: what is kept for each stream, and what captured graphs hold. */
+typedef struct gr_store {
+    gr_shelf shelf;
+    gr_block_list *blocks;
+    struct gr_shared *shared; /* clean memory of captures, under the shelf's lock */
+} gr_store;
+
+gr_status gr_store_open(gr_store *store, gr_backend *backend, gr_error *error);
+void gr_store_close(gr_store *store);
+/* Frees what nobody uses. */
+void gr_store_clear(gr_store *store);
+
 typedef struct gr_memory {
     gr_devptr address; /* 0: none */
-    gr_kept *kept;     /* where it comes from, or NULL: allocated for this call alone */
+    gr_order order;    /* where it was taken */
+    gr_kept *kept;     /* where it comes from, or NULL: taken for this call alone */
 } gr_memory;
 
-/* Zeroes in device memory. */
-gr_status gr_memory_clear(gr_backend *backend, gr_devptr address, size_t bytes, gr_error *error);
-
 /* `clean` memory is zero, and has to be so again when it is given back as usable. On a backend that knows the
-   ends of each allocation a piece is as large as asked for, and nobody else's; elsewhere small ones are kept.
- */
-gr_status gr_memory_take(gr_shelf *shelf, size_t bytes, bool clean, gr_memory *out, gr_error *error);
-void gr_memory_give(gr_shelf *shelf, gr_memory *memory, bool usable);
+   ends of each allocation a piece is as large as asked for, and nobody else's. */
+gr_status gr_memory_take(gr_store *store, const gr_order *order, size_t bytes, bool clean, gr_memory *out,
+                         gr_error *error);
+void gr_memory_give(gr_store *store, gr_memory *memory, bool usable);
 
 #endif

@@ -7,7 +7,7 @@
 enum {
     ALIGNMENT = 256,
     ROOM = ALIGNMENT, /* for the result; the elements come after it */
-    IDLE_DIRECTS = 8,
+    IDLE_DIRECTS = 16,
     SPIN_NANOSECONDS = 100000,
     UNWRITTEN = 0xA5, /* each byte of a result that is not there yet */
 };
@@ -22,10 +22,11 @@ typedef struct direct {
 
 static gr_status direct_open(gr_backend *backend, gr_kept *kept, gr_error *error) {
     direct *self = (direct *)kept;
+    const gr_stream stream = kept->order.stream;
     gr_status status = backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
     if (status == GR_OK)
         status = backend->alloc(backend, GR_CLEAN_BYTES, &self->clean, error);
-    return status == GR_OK ? gr_memory_clear(backend, self->clean, GR_CLEAN_BYTES, error) : status;
+    return status == GR_OK ? backend->clear(backend, stream, self->clean, GR_CLEAN_BYTES, error) : status;
 }
 
 static void direct_close(gr_backend *backend, gr_kept *self) {
@@ -99,7 +100,8 @@ static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_progr
         if (binding->inputs[i].host != NULL)
             memcpy(room, (const char *)binding->inputs[i].host + binding->inputs[i].origin, bytes);
     gr_result_expect(self->host, GR_RESULT_BYTES);
-    gr_status status = gr_program_enqueue(device, program, addresses, 0, NULL, error);
+    const gr_stream stream = self->kept.order.stream;
+    gr_status status = gr_program_enqueue(device, program, addresses, stream, NULL, error);
     *pinned = false;
     for (size_t i = 0; i < flow->inputs && status == GR_OK; ++i) {
         const gr_source *source = &binding->inputs[i];
@@ -108,16 +110,17 @@ static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_progr
                               backend->streams->pinned(backend, (const char *)source->host + source->origin,
                                                        bytes, &ignored));
     }
-    return status == GR_OK ? gr_result_await(backend, 0, self->host, binding->out_bytes, error) : status;
+    return status == GR_OK ? gr_result_await(backend, stream, self->host, binding->out_bytes, error) : status;
 }
 
-gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program *program,
-                        const gr_binding *binding, gr_error *error) {
+static gr_status run_in(gr_device *device, const gr_order *order, const gr_flow *flow,
+                        const gr_program *program, const gr_binding *binding, gr_error *error) {
+    gr_shelf *shelf = &device->store.shelf;
     const size_t bytes = (size_t)flow->count * flow->item_bytes;
     gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0};
     gr_kept *kept = NULL;
     gr_status status =
-        gr_shelf_take(&device->shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, &kept, error);
+        gr_shelf_take(shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, order, &kept, error);
     if (status != GR_OK)
         return status;
     const direct *self = (const direct *)kept;
@@ -132,6 +135,19 @@ gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program
     for (int run = 0; status == GR_OK && again && run < 2; ++run)
         status = run_once(device, flow, program, binding, self, addresses, &again, error);
     memcpy(binding->host_out, self->host, binding->out_bytes);
-    gr_shelf_give(&device->shelf, kept, status == GR_OK);
+    gr_shelf_give(shelf, kept, status == GR_OK);
+    return status;
+}
+
+gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program *program,
+                        const gr_binding *binding, gr_error *error) {
+    gr_order order;
+    gr_status status = gr_device_attach(device, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_binding_order(device, binding, &order, error);
+    if (status == GR_OK)
+        status = run_in(device, &order, flow, program, binding, error);
+    gr_device_detach(device);
     return status;
 }

@@ -91,7 +91,7 @@ static gr_status ring_open(gr_backend *backend, gr_kept *kept, gr_error *error) 
     self->plain = self->clean + GR_CLEAN_BYTES;
     self->result = self->plain + PLAIN_BYTES;
     if (status == GR_OK)
-        status = gr_memory_clear(backend, self->clean, GR_CLEAN_BYTES, error);
+        status = backend->clear(backend, 0, self->clean, GR_CLEAN_BYTES, error);
     if (status == GR_OK)
         status = streams->host_alloc(backend, bytes + GR_RESULT_BYTES, &host, &self->mapped, error);
     self->host = host;
@@ -165,7 +165,7 @@ static gr_status start(const run *self, gr_error *error) {
 }
 
 /* Both streams begin after what other libraries have put into the default stream. */
-static gr_status order(const run *self, gr_error *error) {
+static gr_status follow_default(const run *self, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_ring *ring = self->ring;
     gr_status status = backend->streams->record(backend, 0, ring->before, error);
@@ -231,8 +231,8 @@ static gr_status order_copies(const run *self, uint64_t chunk, gr_error *error) 
     for (size_t i = 0; status == GR_OK && i < self->flow->inputs; ++i) {
         const char *from = self->pinned ? self->from[i] + chunk * self->chunk_bytes
                                         : ring->host + offset + i * self->chunk_bytes;
-        status = streams->copy(backend, ring->copies, ring->device + offset + i * self->chunk_bytes, from,
-                               (size_t)part_of(self, chunk).count * self->flow->item_bytes, error);
+        status = backend->upload(backend, ring->copies, ring->device + offset + i * self->chunk_bytes, from,
+                                 (size_t)part_of(self, chunk).count * self->flow->item_bytes, error);
     }
     return status == GR_OK ? streams->record(backend, ring->copies, ring->copied[place], error) : status;
 }
@@ -297,7 +297,7 @@ static gr_status fetch(const run *self, gr_error *error) {
     }
     const gr_status status = backend->wait(backend, ring->kernels, error);
     return status == GR_OK && out != NULL
-               ? backend->download(backend, out, ring->result, self->binding->out_bytes, error)
+               ? backend->download(backend, ring->kernels, out, ring->result, self->binding->out_bytes, error)
                : status;
 }
 
@@ -316,7 +316,11 @@ static void settle(const run *self, gr_status status) {
 gr_status gr_ring_run(gr_device *device, const gr_flow *flow, const gr_binding *binding,
                       const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error) {
     gr_kept *kept = NULL;
-    gr_status status = gr_shelf_take(&device->shelf, &rings, place_bytes(), &kept, error);
+    const gr_order any = {.stream = 0}; /* a ring's own streams begin behind the default one */
+    gr_order order;
+    gr_status status = gr_binding_order(device, binding, &order, error);
+    if (status == GR_OK)
+        status = gr_shelf_take(&device->store.shelf, &rings, place_bytes(), &any, &kept, error);
     if (status != GR_OK)
         return status;
     run self = {.device = device,
@@ -330,13 +334,13 @@ gr_status gr_ring_run(gr_device *device, const gr_flow *flow, const gr_binding *
     gr_result_expect(host_result(&self), GR_RESULT_BYTES);
     status = start(&self, error);
     if (status == GR_OK)
-        status = order(&self, error);
+        status = follow_default(&self, error);
     if (status == GR_OK)
         status = pump(&self, error);
     if (status == GR_OK)
         status = fetch(&self, error);
     settle(&self, status);
-    gr_shelf_give(&device->shelf, kept, status == GR_OK);
+    gr_shelf_give(&device->store.shelf, kept, status == GR_OK);
     const uint64_t total = flow->count * flow->item_bytes * flow->inputs;
     if (status == GR_OK && progress != NULL && progress->report(progress->arg, total, total))
         status = gr_fail(error, GR_ERR_INTERRUPTED, "stopped by the progress callback");

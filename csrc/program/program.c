@@ -74,8 +74,8 @@ void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devp
 }
 
 /* All buffers of a kind in one piece of memory; each on its own where the backend then sees who leaves it. */
-static gr_status take(gr_device *device, const gr_program *program, gr_buffer_kind kind, gr_devptr *addresses,
-                      gr_rooms *rooms, gr_error *error) {
+static gr_status take(gr_device *device, const gr_order *order, const gr_program *program,
+                      gr_buffer_kind kind, gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
     const bool apart = device->backend->guards;
     const size_t all = gr_program_pack(program, kind, 0, addresses);
     for (size_t i = 0; i < program->buffer_count; ++i) {
@@ -83,7 +83,7 @@ static gr_status take(gr_device *device, const gr_program *program, gr_buffer_ki
         if (buffer->kind != kind)
             continue;
         gr_memory *memory = &rooms->held[rooms->count];
-        const gr_status status = gr_memory_take(&device->shelf, apart ? buffer->bytes : all,
+        const gr_status status = gr_memory_take(&device->store, order, apart ? buffer->bytes : all,
                                                 kind == GR_BUFFER_CLEAN, memory, error);
         if (status != GR_OK)
             return status;
@@ -97,17 +97,17 @@ static gr_status take(gr_device *device, const gr_program *program, gr_buffer_ki
     return GR_OK;
 }
 
-gr_status gr_rooms_take(gr_device *device, const gr_program *program, bool output, gr_devptr *addresses,
-                        gr_rooms *rooms, gr_error *error) {
+gr_status gr_rooms_take(gr_device *device, const gr_order *order, const gr_program *program, bool output,
+                        gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
     static const gr_buffer_kind kinds[] = {GR_BUFFER_CLEAN, GR_BUFFER_TEMPORARY, GR_BUFFER_OUTPUT};
     gr_status status = GR_OK;
     rooms->count = 0;
     for (size_t i = 0; status == GR_OK && i < (output ? 3 : 2); ++i)
-        status = take(device, program, kinds[i], addresses, rooms, error);
+        status = take(device, order, program, kinds[i], addresses, rooms, error);
     return status;
 }
 
 void gr_rooms_give(gr_device *device, gr_rooms *rooms, bool usable) {
     while (rooms->count > 0)
-        gr_memory_give(&device->shelf, &rooms->held[--rooms->count], usable);
+        gr_memory_give(&device->store, &rooms->held[--rooms->count], usable);
 }

@@ -80,8 +80,8 @@ typedef struct gr_rooms {
     gr_memory held[GR_MOST_BUFFERS];
 } gr_rooms;
 
-gr_status gr_rooms_take(gr_device *device, const gr_program *program, bool output, gr_devptr *addresses,
-                        gr_rooms *rooms, gr_error *error);
+gr_status gr_rooms_take(gr_device *device, const gr_order *order, const gr_program *program, bool output,
+                        gr_devptr *addresses, gr_rooms *rooms, gr_error *error);
 void gr_rooms_give(gr_device *device, gr_rooms *rooms, bool usable);
 
 /* Writes one launch a step, whose parameters are put into `params`, program->param_bytes of them. */
@@ -98,10 +98,16 @@ typedef struct gr_binding {
     void *host_out; /* room for the results in host memory; NULL: they go to device_out */
     size_t out_bytes;
     gr_devptr device_out;
+    gr_stream stream; /* that the work belongs to */
 } gr_binding;
 
-/* Copies what lies in host memory to the device, runs the program in the default stream, and brings back what
-   the host is to have. */
+/* Where the work of a binding is done: in its stream or, where something lies in host memory, which another
+   library may just be copying to, in the legacy default stream behind it. GR_ERR_VALUE for a stream that is
+   being captured, if the host has to wait. */
+gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_order *out, gr_error *error);
+
+/* Copies what lies in host memory to the device, runs the program, and brings back what the host is to have.
+   It returns when the work is in the stream, and waits only where something lies in host memory. */
 gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
                          const gr_interrupt *interrupt, gr_error *error);
 

@@ -44,49 +44,102 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
     gr_status status = gr_program_lay_out(device, program, addresses, stream, launches, params, error);
     for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];
-        status = step->kind == GR_STEP_FILL ? backend->upload(backend, addresses[step->buffer],
+        status = step->kind == GR_STEP_FILL ? backend->upload(backend, stream, addresses[step->buffer],
                                                               launches[i].params, step->param_bytes, error)
                                             : backend->launch(backend, &launches[i], interrupt, error);
     }
     return status;
 }
 
+static bool reads_host(const gr_binding *binding) {
+    bool found = false;
+    for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
+        found = found || binding->inputs[i].host != NULL;
+    return found;
+}
+
+gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_order *out, gr_error *error) {
+    gr_backend *backend = device->backend;
+    const bool from_host = reads_host(binding);
+    gr_status status = backend->streams->look(backend, binding->stream, out, error);
+    if (status != GR_OK)
+        return status;
+    if (out->capture != 0 && from_host)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "stream: an array of the host cannot be captured into a graph; copy it to the device "
+                       "before");
+    if (out->capture != 0 && binding->host_out != NULL)
+        return gr_fail(
+            error, GR_ERR_VALUE,
+            "stream: a result for the host cannot be captured into a graph; pass as_device=True, or "
+            "out= on the device");
+    if (!from_host)
+        return GR_OK;
+    *out = (gr_order){.stream = 0};
+    return gr_stream_order(device, binding->stream, 0, error);
+}
+
 /* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
-   caller's to free, also after a failure. */
-static gr_status bring(gr_backend *backend, const gr_source *source, gr_devptr *owned, gr_devptr *first,
-                       gr_error *error) {
+   caller's to drop, also after a failure. */
+static gr_status bring(gr_backend *backend, gr_stream stream, const gr_source *source, gr_devptr *owned,
+                       gr_devptr *first, gr_error *error) {
     *first = source->origin;
     if (source->host == NULL)
         return GR_OK;
-    gr_status status = backend->alloc(backend, source->bytes, owned, error);
+    gr_status status = backend->streams->take(backend, stream, source->bytes, owned, error);
     if (status == GR_OK && source->bytes > 0)
-        status = backend->upload(backend, *owned, source->host, source->bytes, error);
+        status = backend->upload(backend, stream, *owned, source->host, source->bytes, error);
     *first += *owned;
     return status;
 }
 
-gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
-                         const gr_interrupt *interrupt, gr_error *error) {
+/* Waits for what touches memory of the host. */
+static gr_status finish(gr_backend *backend, const gr_program *program, const gr_binding *binding,
+                        const gr_devptr *addresses, gr_stream stream, gr_error *error) {
+    gr_status status = GR_OK;
+    for (size_t i = 0; status == GR_OK && binding->host_out != NULL && i < program->buffer_count; ++i)
+        if (program->buffers[i].kind == GR_BUFFER_OUTPUT)
+            status = backend->download(backend, stream, binding->host_out, addresses[i], binding->out_bytes,
+                                       error);
+    if (status == GR_OK && binding->host_out == NULL && reads_host(binding))
+        status = backend->wait(backend, stream, error);
+    return status;
+}
+
+static gr_status run_in(gr_device *device, const gr_order *order, const gr_program *program,
+                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
+    const gr_stream stream = order->stream;
     gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0}, owned[GR_MOST_INPUTS] = {0};
-    const bool to_host = binding->host_out != NULL;
     gr_rooms rooms = {.count = 0};
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
         const uint32_t number = program->buffers[i].number;
         if (program->buffers[i].kind == GR_BUFFER_INPUT)
-            status = bring(backend, &binding->inputs[number], &owned[number], &inputs[number], error);
+            status = bring(backend, stream, &binding->inputs[number], &owned[number], &inputs[number], error);
     }
     gr_program_bind(program, inputs, binding->device_out, addresses);
     if (status == GR_OK)
-        status = gr_rooms_take(device, program, to_host, addresses, &rooms, error);
+        status = gr_rooms_take(device, order, program, binding->host_out != NULL, addresses, &rooms, error);
     if (status == GR_OK)
-        status = gr_program_enqueue(device, program, addresses, 0, interrupt, error);
-    for (size_t i = 0; status == GR_OK && to_host && i < program->buffer_count; ++i)
-        if (program->buffers[i].kind == GR_BUFFER_OUTPUT)
-            status = backend->download(backend, binding->host_out, addresses[i], binding->out_bytes, error);
+        status = gr_program_enqueue(device, program, addresses, stream, interrupt, error);
+    if (status == GR_OK)
+        status = finish(backend, program, binding, addresses, stream, error);
     for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
-        backend->free(backend, owned[i]);
+        backend->streams->drop(backend, stream, owned[i]);
     gr_rooms_give(device, &rooms, status == GR_OK);
+    return status;
+}
+
+gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
+                         const gr_interrupt *interrupt, gr_error *error) {
+    gr_order order;
+    gr_status status = gr_device_attach(device, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_binding_order(device, binding, &order, error);
+    if (status == GR_OK)
+        status = run_in(device, &order, program, binding, interrupt, error);
+    gr_device_detach(device);
     return status;
 }

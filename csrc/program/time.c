@@ -59,9 +59,10 @@ gr_status gr_program_time(gr_device *device, const gr_program *program, const gr
                           double *microseconds, gr_error *error) {
     gr_devptr addresses[GR_MOST_BUFFERS] = {0};
     gr_rooms rooms = {.count = 0};
+    const gr_order order = {.stream = 0};
     gr_status status = gr_program_clock(device, error);
     if (status == GR_OK)
-        status = gr_rooms_take(device, program, timing->outs == NULL, addresses, &rooms, error);
+        status = gr_rooms_take(device, &order, program, timing->outs == NULL, addresses, &rooms, error);
     if (status == GR_OK)
         status = time_rounds(device, program, timing, addresses, microseconds, error);
     gr_rooms_give(device, &rooms, status == GR_OK);

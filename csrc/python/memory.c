@@ -58,8 +58,10 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     py_work work;
     py_begin(&work);
     if (bytes > 0)
-        status = to_device ? backend->upload(backend, address, data, bytes, &work.error)
-                           : backend->download(backend, data, address, bytes, &work.error);
+        status = to_device ? backend->upload(backend, 0, address, data, bytes, &work.error)
+                           : backend->download(backend, 0, data, address, bytes, &work.error);
+    if (bytes > 0 && status == GR_OK && to_device) /* pinned memory is read while the copy is under way */
+        status = backend->wait(backend, 0, &work.error);
     const int failed = py_end(state, &work, status);
     Py_DECREF(pin);
     return failed < 0 ? NULL : Py_NewRef(Py_None);

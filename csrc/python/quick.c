@@ -20,13 +20,12 @@ static int take_device(py_state *state, PyObject *const *args, Py_ssize_t count,
 static gr_status run(gr_device *device, const py_operand *source, const gr_reduction *reduction,
                      gr_scalar *result, py_work *work) {
     const gr_binding binding = {
-        .inputs = {source->source}, .host_out = result, .out_bytes = gr_reduction_result_bytes(reduction)};
-    gr_status status = GR_OK;
-    if (source->tensor.managed != NULL && source->tensor.stream != 0)
-        status = device->backend->wait(device->backend, source->tensor.stream, &work->error);
-    return status == GR_OK
-               ? gr_reduction_run(device, reduction, &binding, NULL, &work->interrupt, &work->error)
-               : status;
+        .inputs = {source->source},
+        .host_out = result,
+        .out_bytes = gr_reduction_result_bytes(reduction),
+        .stream = source->tensor.managed != NULL ? source->tensor.stream : 0,
+    };
+    return gr_reduction_run(device, reduction, &binding, NULL, &work->interrupt, &work->error);
 }
 
 /* Fills in a reduction to one result; 0 where general has to see to it. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/cuda/context.h"
+#include "device/cuda/memory.h"
 #include "device/cuda/stream.h"
 
 /* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
@@ -34,49 +35,6 @@ static gr_status cuda_enter(gr_backend *base, gr_error *error) {
 static void cuda_leave(gr_backend *base) {
     gr_error ignored;
     gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
-}
-
-static gr_status cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    gr_cu_deviceptr address = 0;
-    gr_cu_result result = self->driver->alloc(&address, bytes ? bytes : 16); /* the driver refuses 0 */
-    size_t free_bytes = 0, total_bytes = 0;
-    if (result == GR_CU_OUT_OF_MEMORY &&
-        self->driver->memory_info(&free_bytes, &total_bytes) == GR_CU_SUCCESS)
-        status = gr_cuda_check(self->driver, result, error,
-                               "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free", bytes,
-                               base->info.index, free_bytes, total_bytes);
-    else
-        status = gr_cuda_check(self->driver, result, error, "allocating %zu bytes on cuda:%d", bytes,
-                               base->info.index);
-    status = gr_cuda_leave(self, status, error);
-    if (status != GR_OK && address)
-        self->driver->free(address);
-    if (status == GR_OK)
-        *out = address;
-    return status;
-}
-
-static void cuda_free(gr_backend *base, gr_devptr address) {
-    cuda_backend *self = as_cuda(base);
-    if (address)
-        GR_CUDA_RELEASE(self, self->driver->free(address));
-}
-
-static gr_status cuda_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes,
-                             gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, bytes ? self->driver->upload(to, from, bytes) : GR_CU_SUCCESS,
-                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
-}
-
-static gr_status cuda_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, bytes ? self->driver->download(to, from, bytes) : GR_CU_SUCCESS,
-                        "copying %zu bytes from cuda:%d", bytes, base->info.index);
 }
 
 static gr_status load_image(cuda_backend *self, const gr_image *image, gr_cu_module *out, gr_error *error) {
@@ -282,8 +240,8 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
 
 static gr_status cuda_sync(gr_backend *base, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->stream_wait(GR_CU_STREAM_LEGACY),
-                        "waiting for the work on cuda:%d", base->info.index);
+    return GR_CUDA_CALL(self, error, self->driver->context_wait(), "waiting for the work on cuda:%d",
+                        base->info.index);
 }
 
 static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {
@@ -386,8 +344,11 @@ static void cuda_close(gr_backend *base) {
     gr_error ignored;
     if (!self)
         return;
-    if (self->context && gr_cuda_check_process(&ignored) == GR_OK)
+    if (self->context && gr_cuda_check_process(&ignored) == GR_OK) {
+        gr_cuda_memory_close(self);
+        base->streams->stream_close(base, base->own);
         self->driver->context_release(self->device);
+    }
     free(self);
 }
 
@@ -482,10 +443,12 @@ static const gr_backend cuda_operations = {
     .streams = &gr_cuda_stream_ops,
     .image_suffix = ".fatbin",
     .close = cuda_close,
-    .alloc = cuda_alloc,
-    .free = cuda_free,
-    .upload = cuda_upload,
-    .download = cuda_download,
+    .alloc = gr_cuda_alloc,
+    .free = gr_cuda_free,
+    .upload = gr_cuda_upload,
+    .download = gr_cuda_download,
+    .clear = gr_cuda_clear,
+    .trim = gr_cuda_trim,
     .load = cuda_load,
     .unload = cuda_unload,
     .find = cuda_find,
@@ -493,6 +456,8 @@ static const gr_backend cuda_operations = {
     .sync = cuda_sync,
     .enter = cuda_enter,
     .leave = cuda_leave,
+    .attach = gr_cuda_attach,
+    .detach = gr_cuda_detach,
     .wait = cuda_wait,
     .time = cuda_time,
 };
@@ -513,6 +478,10 @@ gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->context_retain(&self->context, device), error,
                                "making a context on cuda:%d", index);
+    if (status == GR_OK)
+        status = gr_cuda_memory_open(self, error);
+    if (status == GR_OK)
+        status = self->base.streams->stream_open(&self->base, &self->base.own, error);
     if (status != GR_OK) {
         cuda_close(&self->base);
         return status;

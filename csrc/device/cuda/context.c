@@ -1,17 +1,57 @@
 #include "device/cuda/context.h"
 
+/* What this thread has entered. */
+static _Thread_local struct {
+    const cuda_backend *attached;
+    int attachments; /* of it */
+    int depth;       /* contexts that are pushed */
+    int mode;        /* of captures, before the first of them */
+} entered;
+
+static void exchange_mode(const cuda_backend *self, int *mode) {
+    self->driver->capture_mode(mode);
+}
+
 gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error) {
+    if (entered.attached == self)
+        return GR_OK;
     gr_status status = gr_cuda_check_process(error);
-    if (status != GR_OK)
-        return status;
-    return gr_cuda_check(self->driver, self->driver->context_push(self->context), error,
-                         "making the context of cuda:%d current", self->base.info.index);
+    if (status == GR_OK)
+        status = gr_cuda_check(self->driver, self->driver->context_push(self->context), error,
+                               "making the context of cuda:%d current", self->base.info.index);
+    if (status == GR_OK && entered.depth++ == 0) {
+        entered.mode = GR_CU_CAPTURE_RELAXED;
+        exchange_mode(self, &entered.mode);
+    }
+    return status;
 }
 
 gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error) {
+    if (entered.attached == self)
+        return status;
     gr_cu_context popped = NULL;
+    if (--entered.depth == 0)
+        exchange_mode(self, &entered.mode);
     gr_cu_result result = self->driver->context_pop(&popped);
     if (status != GR_OK)
         return status;
     return gr_cuda_check(self->driver, result, error, "restoring the caller's CUDA context");
+}
+
+gr_status gr_cuda_attach(gr_backend *base, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    const gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    entered.attached = self;
+    ++entered.attachments;
+    return GR_OK;
+}
+
+void gr_cuda_detach(gr_backend *base) {
+    gr_error ignored;
+    if (--entered.attachments > 0)
+        return;
+    entered.attached = NULL;
+    gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
 }

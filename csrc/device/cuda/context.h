@@ -10,6 +10,7 @@ typedef struct cuda_backend {
     const gr_cuda_driver *driver;
     gr_cu_device device;
     gr_cu_context context;
+    gr_cu_pool pool; /* of stream-ordered memory; NULL where the device has none */
 } cuda_backend;
 
 static inline cuda_backend *as_cuda(gr_backend *base) {
@@ -20,10 +21,15 @@ static inline gr_cu_stream gr_cuda_stream(gr_stream stream) {
     return stream != 0 ? (gr_cu_stream)(uintptr_t)stream : GR_CU_STREAM_LEGACY;
 }
 
-/* Makes the device's context current. */
+/* Makes the device's context current, and lets this thread do what would spoil the captures of others: what
+   is done here, outside the streams that are being captured, has nothing to do with them. */
 gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error);
 /* Ends what gr_cuda_enter began; `status` is how the work between them went, and wins. */
 gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error);
+
+/* Between the two, gr_cuda_enter and gr_cuda_leave of this device have nothing to do in this thread. */
+gr_status gr_cuda_attach(gr_backend *base, gr_error *error);
+void gr_cuda_detach(gr_backend *base);
 
 /* The status of one call of the driver in the device's context; what comes after `result`, the call, says as
    for printf what it does. */

@@ -40,7 +40,7 @@ static gr_status open_library(gr_error *error) {
         void *address = dlsym(library, symbols[i].name);
         if (!address) {
             dlclose(library);
-            return gr_fail(error, GR_ERR_DEVICE, "%s has no %s: the CUDA driver is too old (11.8 is needed)",
+            return gr_fail(error, GR_ERR_DEVICE, "%s has no %s: the CUDA driver is too old (12.0 is needed)",
                            path, symbols[i].name);
         }
         memcpy((char *)&driver.table + symbols[i].offset, &address, sizeof address);

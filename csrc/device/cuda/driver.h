@@ -19,6 +19,8 @@ typedef struct gr_cu_stream_handle *gr_cu_stream;
 typedef struct gr_cu_graph_handle *gr_cu_graph;
 typedef struct gr_cu_graph_exec_handle *gr_cu_graph_exec;
 typedef struct gr_cu_event_handle *gr_cu_event;
+typedef struct gr_cu_pool_handle *gr_cu_pool;
+typedef struct gr_cu_owner_handle *gr_cu_owner; /* a "user object", which graphs hold */
 
 /* Results that are told apart; every other one is only named in a message. */
 enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3, GR_CU_NOT_READY = 600 };
@@ -31,6 +33,7 @@ enum {
     GR_CU_DEVICE_CAPABILITY_MAJOR = 75,
     GR_CU_DEVICE_CAPABILITY_MINOR = 76,
     GR_CU_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+    GR_CU_DEVICE_MEMORY_POOLS = 115,
     GR_CU_DEVICE_CLUSTER_LAUNCH = 120,
 };
 enum {
@@ -48,7 +51,23 @@ enum {
 enum { GR_CU_MEMORY_HOST = 1, GR_CU_HOST_PORTABLE = 1, GR_CU_HOST_MAPPED = 2 };
 enum { GR_CU_EVENT_NO_TIMING = 2 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
-enum { GR_CU_STREAM_NON_BLOCKING = 1, GR_CU_CAPTURE_THREAD_LOCAL = 1 };
+enum { GR_CU_STREAM_NON_BLOCKING = 1 };
+enum { GR_CU_CAPTURE_GLOBAL, GR_CU_CAPTURE_THREAD_LOCAL, GR_CU_CAPTURE_RELAXED }; /* modes */
+enum { GR_CU_CAPTURE_NONE, GR_CU_CAPTURE_ACTIVE, GR_CU_CAPTURE_INVALIDATED };     /* of a stream */
+enum { GR_CU_OWNER_ASYNCHRONOUS = 1, GR_CU_OWNER_MOVE = 1 };
+
+enum { GR_CU_POOL_PINNED = 1, GR_CU_POOL_DEVICE = 1, GR_CU_POOL_RELEASE_THRESHOLD = 4 };
+
+typedef struct gr_cu_pool_props {
+    int allocation, handles;
+    struct {
+        int type, number;
+    } location;
+    void *security;
+    size_t most_bytes;
+    unsigned short usage;
+    unsigned char reserved[54];
+} gr_cu_pool_props;
 
 enum { GR_CU_LAUNCH_CLUSTER = 4, GR_CU_LAUNCH_OVERLAP = 6 };
 

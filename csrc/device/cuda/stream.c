@@ -1,7 +1,7 @@
 /* Streams, events and pinned memory of the CUDA backend. */
 #include "device/cuda/stream.h"
 
-#include "device/cuda/context.h"
+#include "device/cuda/memory.h"
 
 static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
                                  gr_error *error) {
@@ -62,6 +62,53 @@ static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_d
     return known;
 }
 
+/* The legacy stream is not asked: its number is ours to choose, and it cannot be captured. */
+static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    const gr_cuda_driver *driver = self->driver;
+    *out = (gr_order){.stream = stream <= GR_LEGACY_HANDLE ? 0 : stream};
+    if (out->stream == 0)
+        return GR_OK;
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    const gr_cu_stream handle = gr_cuda_stream(stream);
+    unsigned long long id = 0;
+    int capturing = 0;
+    gr_cu_graph graph = NULL;
+    gr_cu_result result = driver->stream_id(handle, &id);
+    if (result == GR_CU_SUCCESS)
+        result = driver->capture_info(handle, &capturing, &out->capture, &graph, NULL, NULL);
+    status = gr_cuda_check(driver, result, error, "asking for stream 0x%llx of cuda:%d",
+                           (unsigned long long)stream, base->info.index);
+    status = gr_cuda_leave(self, status, error);
+    if (status == GR_OK && capturing == GR_CU_CAPTURE_INVALIDATED)
+        status = gr_fail(error, GR_ERR_DEVICE, "stream 0x%llx of cuda:%d: its capture has failed before",
+                         (unsigned long long)stream, base->info.index);
+    out->id = id;
+    out->graph = (uintptr_t)graph;
+    if (capturing == 0)
+        out->capture = 0;
+    return status;
+}
+
+static gr_status cuda_retain(gr_backend *base, const gr_order *order, void (*forget)(void *arg), void *arg,
+                             gr_error *error) {
+    const cuda_backend *self = as_cuda(base);
+    const gr_cuda_driver *driver = self->driver;
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_owner owner = NULL;
+    status = gr_cuda_check(driver, driver->owner_create(&owner, arg, forget, 1, GR_CU_OWNER_ASYNCHRONOUS),
+                           error, "making an owner of captured memory on cuda:%d", base->info.index);
+    if (status == GR_OK)
+        status = gr_cuda_check(
+            driver, driver->graph_keep((gr_cu_graph)(uintptr_t)order->graph, owner, 1, GR_CU_OWNER_MOVE),
+            error, "leaving memory to a graph on cuda:%d", base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
 static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     gr_cu_stream stream = NULL;
@@ -105,13 +152,6 @@ static void cuda_event_close(gr_backend *base, gr_event event) {
         GR_CUDA_RELEASE(self, self->driver->event_destroy(event_of(event)));
 }
 
-static gr_status cuda_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
-                           gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream)),
-                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
-}
-
 static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     return GR_CUDA_CALL(self, error, self->driver->event_record(event_of(event), gr_cuda_stream(stream)),
@@ -140,6 +180,10 @@ static gr_status cuda_event_done(gr_backend *base, gr_event event, bool wait, bo
 
 const gr_stream_ops gr_cuda_stream_ops = {
     .maps = true,
+    .look = cuda_look,
+    .take = gr_cuda_take,
+    .drop = gr_cuda_drop,
+    .retain = cuda_retain,
     .host_alloc = cuda_host_alloc,
     .host_free = cuda_host_free,
     .pinned = cuda_pinned,
@@ -147,7 +191,6 @@ const gr_stream_ops gr_cuda_stream_ops = {
     .stream_close = cuda_stream_close,
     .event_open = cuda_event_open,
     .event_close = cuda_event_close,
-    .copy = cuda_copy,
     .record = cuda_record,
     .follow = cuda_follow,
     .event_done = cuda_event_done,

@@ -36,14 +36,28 @@ static void sim_free(gr_backend *base, gr_devptr address) {
         ptx_memory_free(memory_of(base), address, &ignored);
 }
 
-static gr_status sim_upload(gr_backend *base, gr_devptr to, const void *from, size_t bytes, gr_error *error) {
+static gr_status sim_upload(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                            gr_error *error) {
+    (void)stream;
     ptx_error failed;
     return gr_sim_check(ptx_memory_write(memory_of(base), to, from, bytes, &failed), &failed, error);
 }
 
-static gr_status sim_download(gr_backend *base, void *to, gr_devptr from, size_t bytes, gr_error *error) {
+static gr_status sim_download(gr_backend *base, gr_stream stream, void *to, gr_devptr from, size_t bytes,
+                              gr_error *error) {
+    (void)stream;
     ptx_error failed;
     return gr_sim_check(ptx_memory_read(memory_of(base), to, from, bytes, &failed), &failed, error);
+}
+
+static gr_status sim_clear(gr_backend *base, gr_stream stream, gr_devptr address, size_t bytes,
+                           gr_error *error) {
+    void *zeroes = calloc(1, bytes > 0 ? bytes : 1);
+    if (zeroes == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
+    const gr_status status = sim_upload(base, stream, address, zeroes, bytes, error);
+    free(zeroes);
+    return status;
 }
 
 /* A gr_module is a ptx_module and a gr_kernel a ptx_kernel: both are opaque to the callers. */
@@ -149,6 +163,31 @@ static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_de
     return false;
 }
 
+static gr_status sim_look(gr_backend *base, gr_stream stream, gr_order *out, gr_error *error) {
+    (void)stream;
+    *out = (gr_order){.stream = 0};
+    return sim_sync(base, error);
+}
+
+static gr_status sim_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error) {
+    (void)stream;
+    return sim_alloc(base, bytes, out, error);
+}
+
+static void sim_drop(gr_backend *base, gr_stream stream, gr_devptr address) {
+    (void)stream;
+    sim_free(base, address);
+}
+
+static gr_status sim_retain(gr_backend *base, const gr_order *order, void (*forget)(void *arg), void *arg,
+                            gr_error *error) {
+    (void)base;
+    (void)order;
+    (void)forget;
+    (void)arg;
+    return gr_fail(error, GR_ERR_DEVICE, "the simulator has no graphs");
+}
+
 /* A stream, or an event. */
 static gr_status sim_begin(gr_backend *base, uint64_t *out, gr_error *error) {
     *out = 0;
@@ -158,12 +197,6 @@ static gr_status sim_begin(gr_backend *base, uint64_t *out, gr_error *error) {
 static void sim_end(gr_backend *base, uint64_t stream_or_event) {
     (void)base;
     (void)stream_or_event;
-}
-
-static gr_status sim_copy(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
-                          gr_error *error) {
-    (void)stream;
-    return sim_upload(base, to, from, bytes, error);
 }
 
 static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
@@ -180,6 +213,10 @@ static gr_status sim_event_done(gr_backend *base, gr_event event, bool wait, boo
 
 static const gr_stream_ops sim_stream_ops = {
     .maps = false,
+    .look = sim_look,
+    .take = sim_take,
+    .drop = sim_drop,
+    .retain = sim_retain,
     .host_alloc = sim_host_alloc,
     .host_free = sim_host_free,
     .pinned = sim_pinned,
@@ -187,7 +224,6 @@ static const gr_stream_ops sim_stream_ops = {
     .stream_close = sim_end,
     .event_open = sim_begin,
     .event_close = sim_end,
-    .copy = sim_copy,
     .record = sim_order,
     .follow = sim_order,
     .event_done = sim_event_done,
@@ -207,6 +243,7 @@ static const gr_backend sim_operations = {
     .free = sim_free,
     .upload = sim_upload,
     .download = sim_download,
+    .clear = sim_clear,
     .load = sim_load,
     .unload = sim_unload,
     .find = sim_find,

@@ -96,7 +96,7 @@ gr_status gr_ladder_time(gr_device *device, const gr_request *request, const voi
     for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
         status = backend->alloc(backend, bytes, &inputs[i], error);
         if (status == GR_OK && bytes > 0)
-            status = backend->upload(backend, inputs[i], data, bytes, error);
+            status = backend->upload(backend, 0, inputs[i], data, bytes, error);
     }
     if (status == GR_OK)
         status = gr_program_time(device, &program, &first, first_pass, error);

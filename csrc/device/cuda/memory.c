@@ -1,0 +1,128 @@
+#include "device/cuda/memory.h"
+
+/* What the pool keeps of memory that was given back, so that the next call has some at once; more goes back
+   to the driver when somebody waits for the device. */
+enum { KEPT_BYTES = 256 << 20 };
+
+gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
+    const gr_cuda_driver *driver = self->driver;
+    const int index = self->base.info.index;
+    int pools = 0;
+    uint64_t kept = KEPT_BYTES;
+    const gr_cu_pool_props props = {.allocation = GR_CU_POOL_PINNED, .location = {GR_CU_POOL_DEVICE, index}};
+    gr_status status =
+        gr_cuda_check(driver, driver->device_attribute(&pools, GR_CU_DEVICE_MEMORY_POOLS, self->device),
+                      error, "asking cuda:%d for its memory pools", index);
+    if (status != GR_OK || !pools)
+        return status;
+    status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_cuda_check(driver, driver->pool_create(&self->pool, &props), error,
+                           "making a memory pool on cuda:%d", index);
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, driver->pool_set(self->pool, GR_CU_POOL_RELEASE_THRESHOLD, &kept),
+                               error, "setting up a memory pool on cuda:%d", index);
+    return gr_cuda_leave(self, status, error);
+}
+
+void gr_cuda_memory_close(cuda_backend *self) {
+    if (self->pool)
+        GR_CUDA_RELEASE(self, self->driver->pool_destroy(self->pool));
+}
+
+/* What the driver said of an allocation. */
+static gr_status check_allocated(const cuda_backend *self, gr_cu_result result, size_t bytes,
+                                 gr_error *error) {
+    size_t free_bytes = 0, total_bytes = 0;
+    if (result == GR_CU_OUT_OF_MEMORY &&
+        self->driver->memory_info(&free_bytes, &total_bytes) == GR_CU_SUCCESS)
+        return gr_cuda_check(self->driver, result, error,
+                             "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free", bytes,
+                             self->base.info.index, free_bytes, total_bytes);
+    return gr_cuda_check(self->driver, result, error, "allocating %zu bytes on cuda:%d", bytes,
+                         self->base.info.index);
+}
+
+gr_status gr_cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_deviceptr address = 0;
+    status =
+        check_allocated(self, self->driver->alloc(&address, bytes ? bytes : 16), bytes, error); /* not 0 */
+    status = gr_cuda_leave(self, status, error);
+    if (status != GR_OK && address)
+        self->driver->free(address);
+    if (status == GR_OK)
+        *out = address;
+    return status;
+}
+
+void gr_cuda_free(gr_backend *base, gr_devptr address) {
+    cuda_backend *self = as_cuda(base);
+    if (address)
+        GR_CUDA_RELEASE(self, self->driver->free(address));
+}
+
+gr_status gr_cuda_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    if (!self->pool)
+        return gr_cuda_alloc(base, bytes, out, error);
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_deviceptr address = 0;
+    const gr_cu_stream in = gr_cuda_stream(stream);
+    status = check_allocated(self, self->driver->pool_alloc(&address, bytes ? bytes : 16, self->pool, in),
+                             bytes, error);
+    if (status == GR_OK)
+        *out = address;
+    return gr_cuda_leave(self, status, error);
+}
+
+void gr_cuda_drop(gr_backend *base, gr_stream stream, gr_devptr address) {
+    cuda_backend *self = as_cuda(base);
+    if (!self->pool)
+        gr_cuda_free(base, address);
+    else if (address)
+        GR_CUDA_RELEASE(self, self->driver->pool_free(address, gr_cuda_stream(stream)));
+}
+
+gr_status gr_cuda_upload(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                         gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    return GR_CUDA_CALL(self, error,
+                        bytes ? self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream))
+                              : GR_CU_SUCCESS,
+                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
+}
+
+gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devptr from, size_t bytes,
+                           gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    const gr_cuda_driver *driver = self->driver;
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK || bytes == 0)
+        return status == GR_OK ? gr_cuda_leave(self, status, error) : status;
+    gr_cu_result result = driver->download_async(to, from, bytes, gr_cuda_stream(stream));
+    if (result == GR_CU_SUCCESS)
+        result = driver->stream_wait(gr_cuda_stream(stream));
+    status = gr_cuda_check(driver, result, error, "copying %zu bytes from cuda:%d", bytes, base->info.index);
+    return gr_cuda_leave(self, status, error);
+}
+
+gr_status gr_cuda_clear(gr_backend *base, gr_stream stream, gr_devptr address, size_t bytes,
+                        gr_error *error) {
+    cuda_backend *self = as_cuda(base);
+    return GR_CUDA_CALL(self, error,
+                        bytes ? self->driver->fill(address, 0, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
+                        "clearing %zu bytes on cuda:%d", bytes, base->info.index);
+}
+
+void gr_cuda_trim(gr_backend *base) {
+    cuda_backend *self = as_cuda(base);
+    if (self->pool)
+        GR_CUDA_RELEASE(self, self->driver->pool_trim(self->pool, 0));
+}
