@@ -123,7 +123,7 @@ static gr_status run_streams(session *s, const int32_t *data, gr_error *error) {
     if (status != GR_OK)
         return status;
     memcpy(s->pinned, data, bytes);
-    status = streams->copy(b, s->copies, s->in, s->pinned, bytes, error);
+    status = b->upload(b, s->copies, s->in, s->pinned, bytes, error);
     if (status == GR_OK)
         status = streams->record(b, s->copies, s->event, error);
     if (status == GR_OK)
@@ -161,7 +161,7 @@ static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
         status = gr_backend_cuda_pointer(s->in + 4, &device, error);
     CHECK(status != GR_OK || device == b->info.index);
     if (status == GR_OK)
-        status = b->upload(b, s->in, data, N * sizeof *data, error);
+        status = b->upload(b, 0, s->in, data, N * sizeof *data, error);
     if (status == GR_OK)
         status = b->load(b, &image, &s->module, error);
     if (status == GR_OK)
@@ -177,7 +177,7 @@ static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
     if (status == GR_OK)
         status = b->sync(b, error);
     if (status == GR_OK)
-        status = b->download(b, &s->result, s->out, sizeof s->result, error);
+        status = b->download(b, 0, &s->result, s->out, sizeof s->result, error);
     if (status == GR_OK)
         status = b->time(b, launches, 2, 3, s->microseconds, error);
     return status;
@@ -215,8 +215,8 @@ static void test_happy_path(void) {
     CHECK_FAILS(GR_ERR_DEVICE,
                 "finding the kernel v0_mul_i32 of v0: CUDA_ERROR_NOT_FOUND: fake: no such symbol",
                 b->find(b, s.module, "v0_mul_i32", &again, error));
-    CHECK_OK(b->upload(b, s.in, NULL, 0, error));
-    CHECK_OK(b->download(b, NULL, s.in, 0, error));
+    CHECK_OK(b->upload(b, 0, s.in, NULL, 0, error));
+    CHECK_OK(b->download(b, 0, NULL, s.in, 0, error));
     b->free(b, 0);
     b->unload(b, NULL);
     CHECK(current_is(1, 1));
@@ -422,7 +422,7 @@ static void test_shared_memory(void) {
     gr_kernel *kernel = NULL;
     CHECK_OK(b->alloc(b, sizeof data, &in, error));
     CHECK_OK(b->alloc(b, 2 * sizeof result, &out, error));
-    CHECK_OK(b->upload(b, in, data, sizeof data, error));
+    CHECK_OK(b->upload(b, 0, in, data, sizeof data, error));
     CHECK_OK(b->load(b, &image, &module, error));
     CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
     gr_launch launch = LAUNCH(kernel, 2, 256, 48 * 1024 - FAKE_CUDA_STATIC_SHARED, in, out, N);
@@ -446,7 +446,7 @@ static void test_shared_memory(void) {
     double unused;
     CHECK_FAILS(GR_ERR_DEVICE, "231425 bytes of dynamic shared memory asked",
                 b->time(b, &launch, 1, 1, &unused, error));
-    CHECK_OK(b->download(b, &result, out, sizeof result, error));
+    CHECK_OK(b->download(b, 0, &result, out, sizeof result, error));
     CHECK(result == expected);
     b->unload(b, module);
     b->free(b, in);
@@ -464,7 +464,7 @@ static void test_clusters(void) {
     gr_kernel *kernel = NULL;
     CHECK_OK(b->alloc(b, sizeof data, &in, error));
     CHECK_OK(b->alloc(b, sizeof result, &out, error));
-    CHECK_OK(b->upload(b, in, data, sizeof data, error));
+    CHECK_OK(b->upload(b, 0, in, data, sizeof data, error));
     CHECK_OK(b->load(b, &image, &module, error));
     CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
     gr_launch launch = LAUNCH(kernel, 32, 256, 0, in, out, N);
@@ -484,7 +484,7 @@ static void test_clusters(void) {
         CHECK(log[i].cluster[0] == (wanted > 1 ? wanted : 0) && log[i].default_stream == (i < 5));
         CHECK(log[i].overlap == (i == 1 || i == 3));
     }
-    CHECK_OK(b->download(b, result, out, sizeof result, error));
+    CHECK_OK(b->download(b, 0, result, out, sizeof result, error));
     for (int i = 0; i < 32; i++)
         sum += result[i];
     CHECK(sum == expected);
@@ -538,7 +538,7 @@ static void test_three_extents(void) {
     double microseconds;
     CHECK_OK(b->alloc(b, sizeof data, &in, error));
     CHECK_OK(b->alloc(b, sizeof result, &out, error));
-    CHECK_OK(b->upload(b, in, data, sizeof data, error));
+    CHECK_OK(b->upload(b, 0, in, data, sizeof data, error));
     CHECK_OK(b->load(b, &image, &module, error));
     CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
     gr_launch launch = LAUNCH(kernel, 2, 32, 0, in, out, N);
@@ -548,7 +548,7 @@ static void test_three_extents(void) {
     memcpy(launch.cluster, (const uint32_t[]){0, 3, 4}, sizeof launch.cluster);
     CHECK_OK(b->launch(b, &launch, NULL, error));
     CHECK(fake->calls("cuFuncSetAttribute") == 1); /* for more than 8 blocks in all */
-    CHECK_OK(b->download(b, result, out, sizeof result, error));
+    CHECK_OK(b->download(b, 0, result, out, sizeof result, error));
     CHECK(result[0] == expected && result[BLOCKS - 1] == 0);
     CHECK_OK(b->time(b, &launch, 1, 1, &microseconds, error));
     fake_cuda_launch log[4];
@@ -598,7 +598,7 @@ static void test_sticky_error(void) {
         CHECK_FAILS(GR_ERR_DEVICE,
                     "launching v0_sum_i32: CUDA_ERROR_ILLEGAL_ADDRESS: ", b->launch(b, &launch, NULL, error));
         CHECK_FAILS(GR_ERR_DEVICE, "copying 8 bytes from cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS: ",
-                    b->download(b, &word, small, sizeof word, error));
+                    b->download(b, 0, &word, small, sizeof word, error));
         CHECK_FAILS(GR_ERR_DEVICE, "allocating 8 bytes on cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS: ",
                     b->alloc(b, 8, &other, error));
         b->unload(b, module);
@@ -638,8 +638,8 @@ static void check_forked_child(session *s, pid_t parent) {
     int64_t word = 7;
     int count;
     CHECK_FAILS(GR_ERR_DEVICE, text, b->alloc(b, 64, &address, error));
-    CHECK_FAILS(GR_ERR_DEVICE, text, b->upload(b, s->out, &word, sizeof word, error));
-    CHECK_FAILS(GR_ERR_DEVICE, text, b->download(b, &word, s->out, sizeof word, error));
+    CHECK_FAILS(GR_ERR_DEVICE, text, b->upload(b, 0, s->out, &word, sizeof word, error));
+    CHECK_FAILS(GR_ERR_DEVICE, text, b->download(b, 0, &word, s->out, sizeof word, error));
     CHECK_FAILS(GR_ERR_DEVICE, text, b->load(b, &image, &module, error));
     CHECK_FAILS(GR_ERR_DEVICE, text, b->find(b, s->module, "v0_sum_i32", &kernel, error));
     CHECK_FAILS(GR_ERR_DEVICE, text, b->launch(b, &launch, NULL, error));
@@ -777,13 +777,13 @@ static void *work(void *argument) {
         launch.kernel = kernel;
         params.in = in;
         params.out = sums;
-        CHECK_OK(b->upload(b, in, data, sizeof data, error));
+        CHECK_OK(b->upload(b, 0, in, data, sizeof data, error));
         if (round % 3 == 2)
             CHECK_OK(b->time(b, &launch, 1, 2, unused, error));
-        CHECK_OK(b->upload(b, sums, out, sizeof out, error));
+        CHECK_OK(b->upload(b, 0, sums, out, sizeof out, error));
         CHECK_OK(b->launch(b, &launch, NULL, error));
         CHECK_OK(b->sync(b, error));
-        CHECK_OK(b->download(b, out, sums, sizeof out, error));
+        CHECK_OK(b->download(b, 0, out, sums, sizeof out, error));
         CHECK(out[0] == expected && out[1] == 0);
         b->free(b, in);
         b->free(b, sums);
