@@ -665,7 +665,7 @@ static void test_fork(void) {
         exit(0);
     }
     wait_for_success(child);
-    CHECK_OK(s.backend->download(s.backend, &result, s.out, sizeof result, error));
+    CHECK_OK(s.backend->download(s.backend, 0, &result, s.out, sizeof result, error));
     CHECK(result == expected);
     release_session(&s);
     check_nothing_left();

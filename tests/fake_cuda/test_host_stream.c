@@ -92,7 +92,7 @@ static gr_status run_session(session *s, const int32_t *data, int64_t all, int64
     if (status == GR_OK)
         status = b->alloc(b, SMALL * sizeof *data, &s->there, error);
     if (status == GR_OK)
-        status = b->upload(b, s->there, data, SMALL * sizeof *data, error);
+        status = b->upload(b, 0, s->there, data, SMALL * sizeof *data, error);
     if (status != GR_OK)
         return status;
     memcpy(s->pinned, data, N * sizeof *data);
