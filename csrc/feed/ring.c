@@ -150,7 +150,7 @@ static gr_status start(const run *self, gr_error *error) {
         return GR_OK;
     const uint64_t bytes = self->flow->count * self->flow->item_bytes;
     /* Only pinned memory can have a copy of another library under way to it. */
-    const gr_status status = self->mixed ? self->backend->sync(self->backend, error) : GR_OK;
+    const gr_status status = self->mixed ? self->backend->wait(self->backend, 0, error) : GR_OK;
     if (status != GR_OK)
         return status;
     gr_copy_job job = {.sources = self->flow->inputs,

@@ -6,6 +6,7 @@
      FAKE_CUDA_SHARED=101376              bytes that a block may be granted
      FAKE_CUDA_MEMORY=1073741824          bytes of a device
      FAKE_CUDA_INIT_MILLISECONDS=500      how long cuInit takes
+     FAKE_CUDA_ORDER=7                    when work runs, see set_order
      FAKE_CUDA_FAIL=cuMemAlloc_v2:2:719   the second call of that symbol fails with 719; ":sticky" at the end
                                           leaves the context in that error, as a crashed kernel does */
 #ifndef FAKE_CUDA_H
@@ -16,12 +17,14 @@
 #include <stdint.h>
 
 #include "reduce/flat/params.h"
+#include "reduce/general/params.h"
 
 enum { FAKE_CUDA_SHARED_OPTIN = 232448, FAKE_CUDA_STATIC_SHARED = 1024 };
 
-/* Objects alive now. `contexts` counts retained, not yet released, primary contexts. */
+/* Objects alive now. `contexts` counts retained, not yet released, primary contexts; `allocations` is memory
+   that nobody has asked to free yet; `owners` are user objects. */
 typedef struct fake_cuda_live {
-    long contexts, allocations, pinned, modules, streams, graphs, graph_execs, events;
+    long contexts, allocations, pinned, modules, streams, graphs, graph_execs, events, pools, owners;
 } fake_cuda_live;
 
 typedef struct fake_cuda_launch {
@@ -32,9 +35,13 @@ typedef struct fake_cuda_launch {
     unsigned cluster[3];   /* blocks of one, all 0 when not given */
     bool overlap;          /* may start before the kernel before it ends */
     bool default_stream;   /* else it came from a graph or another stream */
+    bool is_general;       /* a general kernel, with parameters of its own */
     bool is_flat;          /* a flat kernel, with parameters of its own */
     bool single_pass;      /* a ladder kernel that writes one result, not one a block */
-    gr_flat_params flat;
+    union {
+        gr_flat_params flat;
+        gr_general_params general;
+    };
 } fake_cuda_launch;
 
 typedef struct fake_cuda_controls {
@@ -45,8 +52,11 @@ typedef struct fake_cuda_controls {
 
     long (*calls)(const char *symbol); /* NULL: all symbols together */
     fake_cuda_live (*live)(void);
-    long (*leaked)(void);  /* objects that were still alive when their context went */
-    long (*hazards)(void); /* graph launches while work in the unrelated default stream was not waited for */
+    long (*leaked)(void); /* objects that were still alive when their context went */
+    /* Work is done when somebody waits for it. With order 0, not a moment before: only what has to come
+       before what is waited for. Any other number is the seed of an order in which works of different streams
+       run, now and then while calls are made. */
+    void (*set_order)(unsigned order);
     size_t (*launches)(fake_cuda_launch *out, size_t size); /* the number of all kernels run so far */
 
     void (*set_current)(int device); /* makes a context of the caller's own current in this thread */

@@ -7,7 +7,10 @@ static bool has_dtype(const char *name, const char *dtype) {
     return found && strncmp(found + 5, dtype, 3) == 0 && (found[8] == 0 || found[8] == '_');
 }
 
+/* Those of the default choice know int32 alone. */
 bool is_kernel(const char *name) {
+    if (strncmp(name, "flat_", 5) == 0 || strncmp(name, "general_", 8) == 0)
+        return has_dtype(name, "i32");
     return has_dtype(name, "f32") || has_dtype(name, "f64") || has_dtype(name, "i32") ||
            has_dtype(name, "i64");
 }
@@ -39,11 +42,11 @@ static void sum_integers(const void *in, void *out, uint64_t n, uint64_t partial
 }
 
 /* flat_sum_i32: a State is the sum so far. The slots have to be zero, as the kernels leave them. */
-static bool run_flat(const gr_flat_params *p) {
-    const int32_t *in = reach(p->in, p->count * sizeof *in);
-    const unsigned char *slots = reach(p->slots, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
-    uint64_t *out = reach(p->out, sizeof *out);
-    const uint64_t *carry = reach(p->carry, sizeof *carry);
+static bool run_flat(const context *in_context, const gr_flat_params *p) {
+    const int32_t *in = reach(in_context, p->in, p->count * sizeof *in);
+    const unsigned char *slots = reach(in_context, p->slots, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
+    uint64_t *out = reach(in_context, p->out, sizeof *out);
+    const uint64_t *carry = reach(in_context, p->carry, sizeof *carry);
     if (!in || !out || !slots || ((p->flags & GR_FLAT_HAS_CARRY) && !carry))
         return false;
     for (size_t i = 0; i < GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES; i++)
@@ -56,17 +59,70 @@ static bool run_flat(const gr_flat_params *p) {
     return true;
 }
 
-void run_kernel(const fake_cuda_launch *launch) {
-    context *current = top();
+static int64_t offset_of(const gr_dims *dims, const int64_t *stride, uint64_t index) {
+    int64_t sum = 0;
+    for (int d = 0; d < GR_MAX_DIMS; index /= dims->extent[d++])
+        sum += (int64_t)(index % dims->extent[d]) * stride[d];
+    return sum;
+}
+
+/* Adds what one result is made from; false where the memory ends. */
+static bool add_elements(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
+    const int64_t start = offset_of(&p->keep, p->keep.stride, result);
+    const int64_t second = offset_of(&p->keep, p->keep.second_stride, result);
+    for (uint64_t k = 0; k < p->count; k++) {
+        const int64_t at = start + offset_of(&p->along, p->along.stride, k);
+        const int64_t mask_at = second + offset_of(&p->along, p->along.second_stride, k);
+        const unsigned char *mask =
+            p->flags & GR_HAS_WHERE ? reach(in, p->second + (uint64_t)mask_at, 1) : NULL;
+        const int32_t *element = reach(in, p->in + (uint64_t)at, sizeof *element);
+        if (!element || (p->flags & GR_HAS_WHERE && !mask))
+            return false;
+        if (!mask || *mask)
+            *sum += (uint64_t)(int64_t)*element;
+    }
+    return true;
+}
+
+/* The same from States, which are sums so far, a row of them for each part. */
+static bool add_states(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
+    const uint64_t *states = reach(in, p->in, p->count * p->results * sizeof *states);
+    for (uint64_t k = 0; states && k < p->count; k++)
+        *sum += states[k * p->results + result];
+    return states != NULL;
+}
+
+/* general_*_sum_i32, for any layout. Of the parts of a result the first one has all. */
+static bool run_general(const context *in, const char *name, const gr_general_params *p) {
+    const bool final = p->flags & GR_FINAL, last = strncmp(name, "general_last", 12) == 0;
+    const uint64_t parts = final ? 1 : p->parts;
+    uint64_t *out = reach(in, p->out, parts * p->results * sizeof *out), initial = 0;
+    if (p->flags & GR_HAS_INITIAL)
+        memcpy(&initial, p->initial, sizeof initial);
+    if (!out)
+        return false;
+    for (uint64_t r = 0; r < p->results; r++) {
+        uint64_t sum = initial;
+        if (!(last ? add_states : add_elements)(in, p, r, &sum))
+            return false;
+        out[r] = sum;
+        for (uint64_t part = 1; part < parts; part++)
+            out[part * p->results + r] = 0;
+    }
+    return true;
+}
+
+void run_kernel(context *in, const fake_cuda_launch *launch) {
     const unsigned blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
-    current->clock += fake_cuda_kernel_microseconds(blocks);
+    in->clock += fake_cuda_kernel_microseconds(blocks);
     if (state.launch_count < MAX_LAUNCHES)
         state.launches[state.launch_count] = *launch;
     state.launch_count++;
 
-    if (launch->is_flat) {
-        if (!run_flat(&launch->flat))
-            current->sticky = ILLEGAL_ADDRESS;
+    if (launch->is_flat || launch->is_general) {
+        if (!(launch->is_flat ? run_flat(in, &launch->flat)
+                              : run_general(in, launch->name, &launch->general)))
+            in->sticky = ILLEGAL_ADDRESS;
         return;
     }
     bool add = strncmp(launch->name, "atomic_", 7) == 0;
@@ -74,10 +130,10 @@ void run_kernel(const fake_cuda_launch *launch) {
     bool wide = has_dtype(launch->name, "f64") || has_dtype(launch->name, "i64");
     uint64_t in_size = wide ? 8 : 4, out_size = has_dtype(launch->name, "f32") ? 4 : 8;
     uint64_t partials = add || launch->single_pass ? 1 : blocks;
-    const void *in = launch->n <= UINT64_MAX / 8 ? reach(launch->in, launch->n * in_size) : NULL;
-    void *out = reach(launch->out, partials * out_size);
-    if (!out || (launch->n && !in))
-        current->sticky = ILLEGAL_ADDRESS;
+    const void *from = launch->n <= UINT64_MAX / 8 ? reach(in, launch->in, launch->n * in_size) : NULL;
+    void *out = reach(in, launch->out, partials * out_size);
+    if (!out || (launch->n && !from))
+        in->sticky = ILLEGAL_ADDRESS;
     else
-        (floats ? sum_floats : sum_integers)(in, out, launch->n, partials, wide, add);
+        (floats ? sum_floats : sum_integers)(from, out, launch->n, partials, wide, add);
 }

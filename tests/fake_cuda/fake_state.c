@@ -13,6 +13,13 @@ static const char *const symbol_names[] = {
 #undef GR_CUDA_SYMBOL
 };
 
+/* Destructors of user objects that are due when the call ends. */
+static struct due {
+    struct due *next;
+    void (*release)(void *);
+    void *owned;
+} * due;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t configured = PTHREAD_ONCE_INIT;
 static struct plan {
@@ -67,6 +74,9 @@ static void configure(void) {
     text = getenv("FAKE_CUDA_MEMORY");
     if (text)
         state.memory_limit = strtoull(text, NULL, 10);
+    text = getenv("FAKE_CUDA_ORDER");
+    if (text)
+        state.order = (unsigned)atoi(text);
     text = getenv("FAKE_CUDA_FAIL");
     char name[64], sticky[8] = "";
     int nth, error;
@@ -111,13 +121,16 @@ static long control_calls(const char *name) {
 
 static fake_cuda_live control_live(void) {
     enter();
-    fake_cuda_live now = {.allocations = state.live[ALLOCATION],
-                          .pinned = state.live[PINNED],
+    fake_cuda_live now = {.pinned = state.live[PINNED],
                           .modules = state.live[MODULE],
                           .streams = state.live[STREAM],
                           .graphs = state.live[GRAPH],
                           .graph_execs = state.live[GRAPH_EXEC],
-                          .events = state.live[EVENT]};
+                          .events = state.live[EVENT],
+                          .pools = state.live[POOL],
+                          .owners = state.live[OWNER]};
+    for (const object *o = state.objects; o; o = o->next)
+        now.allocations += o->kind == ALLOCATION && !o->freed;
     for (int i = 0; i < MAX_DEVICES; i++)
         now.contexts += state.contexts[i].retained;
     pthread_mutex_unlock(&lock);
@@ -135,8 +148,10 @@ static long control_leaked(void) {
     return read_long(&state.leaked);
 }
 
-static long control_hazards(void) {
-    return read_long(&state.hazards);
+static void control_set_order(unsigned order) {
+    enter();
+    state.order = order;
+    pthread_mutex_unlock(&lock);
 }
 
 static size_t control_launches(fake_cuda_launch *out, size_t size) {
@@ -166,7 +181,7 @@ EXPORT const fake_cuda_controls *fake_cuda(void) {
         .calls = control_calls,
         .live = control_live,
         .leaked = control_leaked,
-        .hazards = control_hazards,
+        .set_order = control_set_order,
         .launches = control_launches,
         .set_current = control_set_current,
         .current = control_current,
@@ -193,6 +208,8 @@ gr_cu_result begin(enum symbol symbol, enum need need) {
     gr_cu_result planned = planned_failure(symbol);
     if (planned != GR_CU_SUCCESS)
         return planned;
+    if (thread.in_destructor)
+        return NOT_PERMITTED;
     if (need == ANYTIME)
         return GR_CU_SUCCESS;
     if (state.owner != getpid())
@@ -203,15 +220,21 @@ gr_cu_result begin(enum symbol symbol, enum need need) {
         return INVALID_CONTEXT;
     if (top()->sticky != GR_CU_SUCCESS)
         return top()->sticky;
-    if (need == NO_CAPTURE && thread.capturing) {
-        thread.capturing->invalidated = true;
-        return CAPTURE_UNSUPPORTED;
-    }
-    return GR_CU_SUCCESS;
+    return need == SAFE && forbidden() ? CAPTURE_UNSUPPORTED : GR_CU_SUCCESS;
 }
 
 gr_cu_result end(gr_cu_result result) {
+    struct due *now = due;
+    due = NULL;
     pthread_mutex_unlock(&lock);
+    while (now) {
+        struct due *next = now->next;
+        thread.in_destructor = true;
+        now->release(now->owned);
+        thread.in_destructor = false;
+        free(now);
+        now = next;
+    }
     return result;
 }
 
@@ -232,7 +255,27 @@ object *known(kind of, const void *handle) {
     return o;
 }
 
+static void destroy_functions(const object *module) {
+    for (object *o = state.objects, *next; o; o = next) {
+        next = o->next;
+        if (o->kind == FUNCTION && o->module == module)
+            destroy(o);
+    }
+}
+
+static void finish(const object *dead) {
+    struct due *last = malloc(sizeof *last);
+    if (!last)
+        abort();
+    *last = (struct due){due, dead->release, dead->owned};
+    due = last;
+}
+
+/* Work that still needs the object is done first, where a driver would keep what it needs of it. */
 void destroy(object *dead) {
+    if (dead->kind == GRAPH_EXEC)
+        run_until(dead->last);
+    forget(dead);
     object **link = &state.objects;
     while (*link != dead)
         link = &(*link)->next;
@@ -240,19 +283,22 @@ void destroy(object *dead) {
     state.live[dead->kind]--;
     if (dead->kind == ALLOCATION)
         dead->context->used -= dead->bytes;
-    if (thread.capturing == dead)
-        thread.capturing = NULL;
+    if (dead->kind == MODULE)
+        destroy_functions(dead);
+    if (dead->kind == OWNER)
+        finish(dead);
+    drop_holds(dead);
     free(dead->memory);
     free(dead->nodes);
     free(dead);
 }
 
-void *reach(uint64_t address, uint64_t bytes) {
-    for (object *o = state.objects; o; o = o->next) {
-        uint64_t start = (uint64_t)(uintptr_t)o->memory;
-        if ((o->kind == ALLOCATION || o->kind == PINNED) && o->context == top() && address >= start &&
-            address - start <= o->bytes && bytes <= o->bytes - (address - start))
-            return o->memory + (address - start);
-    }
-    return NULL;
+gr_cu_result destroy_handle(enum symbol symbol, kind of, const void *handle) {
+    gr_cu_result result = begin(symbol, CONTEXT);
+    object *o = result == GR_CU_SUCCESS ? known(of, handle) : NULL;
+    if (result == GR_CU_SUCCESS && (!o || (of == GRAPH && o->by)))
+        result = INVALID_HANDLE;
+    if (result == GR_CU_SUCCESS)
+        destroy(o);
+    return end(result);
 }

@@ -77,6 +77,7 @@ static void check_nothing_left(void) {
     fake_cuda_live now = fake->live();
     CHECK(now.contexts == 0 && now.allocations == 0 && now.modules == 0 && now.streams == 0);
     CHECK(now.graphs == 0 && now.graph_execs == 0 && now.events == 0 && now.pinned == 0);
+    CHECK(now.pools == 0 && now.owners == 0);
     CHECK(fake->leaked() == 0);
 }
 
@@ -245,10 +246,15 @@ static void test_happy_path(void) {
         double mean = (graph + fake_cuda_kernel_microseconds(GRID) + fake_cuda_kernel_microseconds(1)) / 2;
         CHECK(fabs(s.microseconds[i] - mean) < 1e-3);
     }
-    gr_launch unfinished = LAUNCH(s.first, 1, 64, 0, s.in, s.partials, N);
+    /* What is timed comes after what the default stream still has to do. */
+    const int64_t none[GRID] = {0};
+    gr_launch unfinished = LAUNCH(s.first, GRID, 64, 0, s.in, s.partials, N);
+    gr_launch timed = LAUNCH(s.second, 1, 64, 0, s.partials, s.out, GRID);
+    CHECK_OK(b->upload(b, 0, s.partials, none, sizeof none, error));
     CHECK_OK(b->launch(b, &unfinished, NULL, error));
-    CHECK_OK(b->time(b, &unfinished, 1, 1, s.microseconds, error));
-    CHECK(fake->hazards() == 0);
+    CHECK_OK(b->time(b, &timed, 1, 1, s.microseconds, error));
+    CHECK_OK(b->download(b, 0, &s.result, s.out, sizeof s.result, error));
+    CHECK(s.result == expected);
     CHECK_FAILS(GR_ERR_VALUE, "at least one launch", b->time(b, NULL, 0, 1, s.microseconds, error));
     release_session(&s);
     CHECK(current_is(1, 1));
@@ -435,6 +441,7 @@ static void test_shared_memory(void) {
         launch.shared_bytes = sizes[i];
         CHECK_OK(b->launch(b, &launch, NULL, error));
     }
+    CHECK_OK(b->sync(b, error));
     /* Never less than everything, or one thread's launch could fail by another's smaller wish. */
     CHECK(fake->launches(log, 4) == 4);
     for (int i = 1; i < 4; i++)
@@ -587,7 +594,7 @@ static void test_sticky_error(void) {
         if (timed) {
             CHECK_FAILS(
                 GR_ERR_DEVICE,
-                "timing v0_sum_i32: recording the start: CUDA_ERROR_ILLEGAL_ADDRESS: fake: a kernel left",
+                "timing v0_sum_i32: waiting for the end: CUDA_ERROR_ILLEGAL_ADDRESS: fake: a kernel left",
                 b->time(b, &launch, 1, 2, unused, error));
         } else {
             CHECK_OK(b->launch(b, &launch, NULL, error));
@@ -782,7 +789,7 @@ static void *work(void *argument) {
             CHECK_OK(b->time(b, &launch, 1, 2, unused, error));
         CHECK_OK(b->upload(b, 0, sums, out, sizeof out, error));
         CHECK_OK(b->launch(b, &launch, NULL, error));
-        CHECK_OK(b->sync(b, error));
+        CHECK_OK(b->wait(b, 0, error)); /* others time, in captures that a wait for the device would spoil */
         CHECK_OK(b->download(b, 0, out, sums, sizeof out, error));
         CHECK(out[0] == expected && out[1] == 0);
         b->free(b, in);
@@ -850,6 +857,14 @@ static bool only_after_failure(const char *symbol) {
     return is_any_of(symbol, "cuGetErrorName cuGetErrorString cuMemGetInfo_v2 ");
 }
 
+/* Calls that a session does not make. */
+static bool is_left_out(const char *symbol) {
+    return is_any_of(symbol,
+                     "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync "
+                     "cuStreamGetId cuStreamGetCaptureInfo_v2 "
+                     "cuUserObjectCreate cuUserObjectRelease cuGraphRetainUserObject ");
+}
+
 static void fail_one(const char *symbol, long nth, int code) {
     int32_t data[N];
     int64_t expected = fill(data, N);
@@ -863,7 +878,9 @@ static void fail_one(const char *symbol, long nth, int code) {
     CHECK(fake->calls(symbol) >= nth);
 
     bool wait_at_the_end = strcmp(symbol, "cuStreamSynchronize") == 0 && nth == 4;
-    bool silent = is_release(symbol) || fired_in_release || wait_at_the_end;
+    bool mode =
+        strcmp(symbol, "cuThreadExchangeStreamCaptureMode") == 0; /* matters to captures of others only */
+    bool silent = is_release(symbol) || fired_in_release || wait_at_the_end || mode;
     if (silent) {
         CHECK(status == GR_OK && s.result == expected);
     } else {
@@ -903,7 +920,7 @@ static void test_every_call_fails(void) {
     wait_for_success(child);
     int injected = 0;
     for (int i = 0; i < SYMBOLS; i++) {
-        CHECK((totals[i] > 0) == !only_after_failure(symbols[i]));
+        CHECK((totals[i] > 0) == !(only_after_failure(symbols[i]) || is_left_out(symbols[i])));
         for (long nth = 1; nth <= totals[i]; nth++) {
             for (int code = 2; code <= 719; code += 717, injected++) {
                 child = fork();

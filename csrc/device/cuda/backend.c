@@ -322,7 +322,7 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
         return gr_fail(error, GR_ERR_VALUE, "timing needs at least one launch");
     /* The stream of our own is not ordered with the default stream, where the input may still be on its way.
      */
-    gr_status status = cuda_sync(base, error);
+    gr_status status = cuda_wait(base, 0, error);
     if (status == GR_OK)
         status = gr_cuda_enter(self, error);
     if (status != GR_OK)

@@ -18,9 +18,10 @@ typedef struct gr_cu_function_handle *gr_cu_function;
 typedef struct gr_cu_stream_handle *gr_cu_stream;
 typedef struct gr_cu_graph_handle *gr_cu_graph;
 typedef struct gr_cu_graph_exec_handle *gr_cu_graph_exec;
+typedef struct gr_cu_graph_node_handle *gr_cu_graph_node;
 typedef struct gr_cu_event_handle *gr_cu_event;
 typedef struct gr_cu_pool_handle *gr_cu_pool;
-typedef struct gr_cu_owner_handle *gr_cu_owner; /* a "user object", which graphs hold */
+typedef struct gr_cu_owner_handle *gr_cu_owner; /* a "user object": what graphs may own */
 
 /* Results that are told apart; every other one is only named in a message. */
 enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3, GR_CU_NOT_READY = 600 };
@@ -52,22 +53,25 @@ enum { GR_CU_MEMORY_HOST = 1, GR_CU_HOST_PORTABLE = 1, GR_CU_HOST_MAPPED = 2 };
 enum { GR_CU_EVENT_NO_TIMING = 2 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
 enum { GR_CU_STREAM_NON_BLOCKING = 1 };
-enum { GR_CU_CAPTURE_GLOBAL, GR_CU_CAPTURE_THREAD_LOCAL, GR_CU_CAPTURE_RELAXED }; /* modes */
-enum { GR_CU_CAPTURE_NONE, GR_CU_CAPTURE_ACTIVE, GR_CU_CAPTURE_INVALIDATED };     /* of a stream */
-enum { GR_CU_OWNER_ASYNCHRONOUS = 1, GR_CU_OWNER_MOVE = 1 };
+/* Whose calls a capture keeps from what may be unsafe: those of all threads, of its own, of none. */
+enum { GR_CU_CAPTURE_GLOBAL = 0, GR_CU_CAPTURE_THREAD_LOCAL = 1, GR_CU_CAPTURE_RELAXED = 2 };
+enum { GR_CU_CAPTURE_NONE = 0, GR_CU_CAPTURE_ACTIVE = 1, GR_CU_CAPTURE_INVALIDATED = 2 };
+enum { GR_CU_OWNER_NO_SYNC = 1, GR_CU_GRAPH_TAKES_REFERENCES = 1 };
+enum { GR_CU_POOL_PINNED = 1, GR_CU_POOL_ON_DEVICE = 1, GR_CU_POOL_RELEASE_THRESHOLD = 4 };
 
-enum { GR_CU_POOL_PINNED = 1, GR_CU_POOL_DEVICE = 1, GR_CU_POOL_RELEASE_THRESHOLD = 4 };
-
-typedef struct gr_cu_pool_props {
-    int allocation, handles;
+typedef struct gr_cu_pool_properties {
+    int type;         /* GR_CU_POOL_PINNED */
+    int handle_types; /* 0: shared with no other process */
     struct {
-        int type, number;
+        int type; /* GR_CU_POOL_ON_DEVICE */
+        int id;
     } location;
     void *security;
-    size_t most_bytes;
+    size_t most_bytes; /* 0: what the system allows */
     unsigned short usage;
     unsigned char reserved[54];
-} gr_cu_pool_props;
+} gr_cu_pool_properties;
+_Static_assert(sizeof(gr_cu_pool_properties) == 88, "as the driver has it");
 
 enum { GR_CU_LAUNCH_CLUSTER = 4, GR_CU_LAUNCH_OVERLAP = 6 };
 

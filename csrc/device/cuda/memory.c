@@ -9,7 +9,8 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     const int index = self->base.info.index;
     int pools = 0;
     uint64_t kept = KEPT_BYTES;
-    const gr_cu_pool_props props = {.allocation = GR_CU_POOL_PINNED, .location = {GR_CU_POOL_DEVICE, index}};
+    const gr_cu_pool_properties properties = {.type = GR_CU_POOL_PINNED,
+                                              .location = {GR_CU_POOL_ON_DEVICE, index}};
     gr_status status =
         gr_cuda_check(driver, driver->device_attribute(&pools, GR_CU_DEVICE_MEMORY_POOLS, self->device),
                       error, "asking cuda:%d for its memory pools", index);
@@ -18,7 +19,7 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    status = gr_cuda_check(driver, driver->pool_create(&self->pool, &props), error,
+    status = gr_cuda_check(driver, driver->pool_create(&self->pool, &properties), error,
                            "making a memory pool on cuda:%d", index);
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->pool_set(self->pool, GR_CU_POOL_RELEASE_THRESHOLD, &kept),

@@ -100,11 +100,12 @@ static gr_status cuda_retain(gr_backend *base, const gr_order *order, void (*for
     if (status != GR_OK)
         return status;
     gr_cu_owner owner = NULL;
-    status = gr_cuda_check(driver, driver->owner_create(&owner, arg, forget, 1, GR_CU_OWNER_ASYNCHRONOUS),
-                           error, "making an owner of captured memory on cuda:%d", base->info.index);
+    status = gr_cuda_check(driver, driver->owner_create(&owner, arg, forget, 1, GR_CU_OWNER_NO_SYNC), error,
+                           "making an owner of captured memory on cuda:%d", base->info.index);
     if (status == GR_OK)
         status = gr_cuda_check(
-            driver, driver->graph_keep((gr_cu_graph)(uintptr_t)order->graph, owner, 1, GR_CU_OWNER_MOVE),
+            driver,
+            driver->graph_keep((gr_cu_graph)(uintptr_t)order->graph, owner, 1, GR_CU_GRAPH_TAKES_REFERENCES),
             error, "leaving memory to a graph on cuda:%d", base->info.index);
     return gr_cuda_leave(self, status, error);
 }
