@@ -82,26 +82,30 @@ static void run(const work *w) {
     }
 }
 
+static bool is_ready(work *const *works, size_t place) {
+    for (size_t i = 0; i < place; i++)
+        if (precedes(works[i], works[place]))
+            return false;
+    return true;
+}
+
 /* Nodes whose order the graph leaves open run the other way round than they were put in, or as the seed says.
  */
 void run_nodes(const object *exec) {
     const size_t count = exec->node_count;
     work **left = malloc((count + 1) * sizeof(work *));
-    bool *marked = malloc((count + 1) * sizeof *marked);
-    if (!left || !marked)
+    if (!left)
         abort();
     for (size_t i = 0; i < count; i++)
         left[i] = &exec->nodes[i];
     for (size_t many = count; many > 0; many--) {
-        mark_before(left, state.order ? 1 + draw((unsigned)many) : many, marked);
-        size_t first = 0;
-        while (!marked[first])
-            first++;
-        run(left[first]);
-        memmove(&left[first], &left[first + 1], (many - first - 1) * sizeof(work *));
+        size_t next = state.order ? draw((unsigned)many) : many - 1;
+        while (!is_ready(left, next))
+            next--;
+        run(left[next]);
+        memmove(&left[next], &left[next + 1], (many - next - 1) * sizeof(work *));
     }
     free(left);
-    free(marked);
 }
 
 static void run_at(size_t place) {
