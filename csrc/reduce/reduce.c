@@ -4,6 +4,13 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes;
 }
 
+/* As in NumPy, a sum starts from 0, which makes 0 of -0, unless the caller has it start elsewhere. */
+static const void *initial_of(const gr_reduction *self) {
+    static const gr_scalar zero = {.bytes = {0}};
+    const bool adds = self->op == GR_OP_sum || self->op == GR_OP_mean || self->op == GR_OP_dot;
+    return adds && self->initial == NULL ? &zero : self->initial;
+}
+
 static void plan_part(const void *request, const gr_abilities *can, const gr_part *part,
                       gr_program *program) {
     const gr_reduction *self = request;
@@ -12,7 +19,7 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .result_bytes = gr_reduction_result_bytes(self),
         .pair = self->layout.pair,
         .part = *part,
-        .initial = self->initial,
+        .initial = initial_of(self),
     };
     const bool whole = part->count == part->total, hopper = can->capability >= GR_HOPPER;
     const gr_flat_shape *shape =
@@ -34,9 +41,11 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes),
         .has_second = self->layout.has_second,
         .has_where = self->layout.has_second && !self->layout.pair,
-        .initial = self->initial,
+        .initial = initial_of(self),
         .result_bytes = result_bytes,
     };
+    /* A mean under a mask hands on States of its own, with a count. */
+    const char *states_of = self->op == GR_OP_mean && ends.has_where ? "masked_" : "";
     if (ends.has_second)
         ends.second = gr_program_input(program, 1);
     if (self->plan.count > 1)
@@ -46,7 +55,7 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
         gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].name);
-        GR_KERNEL_NAME(step->kernel.entry, "general_", self->plan.launches[pass].kernel, "_",
+        GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
                        gr_ops[self->op].name, "_", gr_dtypes[self->dtype].name);
     }
 }

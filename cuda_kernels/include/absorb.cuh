@@ -15,7 +15,7 @@
 template <class S> struct Adds : KeepsState<S> {
     using State = S;
     static __device__ State identity() {
-        return Zero<State>::make();
+        return Neutral<State>::make();
     }
     static __device__ State open() {
         return identity();
@@ -43,7 +43,7 @@ inline __device__ Pair<double> plus(Pair<double> a, Pair<float> b) {
 template <class In, class S> struct AddsTurns : Adds<S> {
     static constexpr bool integers = false;
     static __device__ S load(In x, uint64_t) {
-        return plus(Zero<S>::make(), widen(x));
+        return plus(Neutral<S>::make(), widen(x));
     }
     template <unsigned N> static __device__ void absorb(S &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Chunk<In>::length;
@@ -61,26 +61,34 @@ inline __device__ float two_sum(float a, float b, float &lost) {
 inline __device__ Pair<float> two_sum(Pair<float> a, Pair<float> b, Pair<float> &lost) {
     return {two_sum(a.re, b.re, lost.re), two_sum(a.im, b.im, lost.im)};
 }
-// What was lost is meaningless once the sum is infinite or NaN.
+// As settle(Compensated).
 inline __device__ double settle(double sum, float lost) {
-    return isfinite(sum) ? sum + double(lost) : sum;
+    return isfinite(sum) && lost != 0 ? sum + double(lost) : sum;
 }
 inline __device__ Pair<double> settle(Pair<double> sum, Pair<float> lost) {
     return {settle(sum.re, lost.re), settle(sum.im, lost.im)};
 }
 
-// As above, and what the roundings in the trees lose is kept.
-template <class In, class S> struct AddsFloats : AddsTurns<In, S> {
+inline __device__ bool all_finite(float x) {
+    return isfinite(x);
+}
+inline __device__ bool all_finite(Pair<float> x) {
+    return isfinite(x.re) && isfinite(x.im);
+}
+
+// As above, and what the roundings in the trees lose is kept. Where sums beyond a float still count (Beyond),
+// a turn with one is added up again, one by one.
+template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
     struct Acc {
         S sum;
         Wide<In> lost;
     };
     static __device__ Acc open() {
-        return {Zero<S>::make(), Zero<Wide<In>>::make()};
+        return {Neutral<S>::make(), Zero<Wide<In>>::make()};
     }
     template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Chunk<In>::length, count = N * length;
-        Wide<In> terms[count];
+        Wide<In> terms[count], lost = acc.lost;
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
             terms[i] = widen(x[i / length].at(i % length));
@@ -88,13 +96,38 @@ template <class In, class S> struct AddsFloats : AddsTurns<In, S> {
         for (unsigned width = 1; width < count; width *= 2)
 #pragma unroll
             for (unsigned i = 0; i + width < count; i += 2 * width)
-                terms[i] = two_sum(terms[i], terms[i + width], acc.lost);
+                terms[i] = two_sum(terms[i], terms[i + width], lost);
+        if (Beyond && !all_finite(terms[0])) {
+#pragma unroll
+            for (unsigned i = 0; i < count; ++i)
+                acc.sum = plus(acc.sum, widen(x[i / length].at(i % length)));
+            return;
+        }
         acc.sum = plus(acc.sum, terms[0]);
+        acc.lost = lost;
     }
     static __device__ S close(const Acc &acc) {
         return settle(acc.sum, acc.lost);
     }
 };
+
+// A 1 in the highest bit of each byte that is not 0.
+inline __device__ uint32_t nonzero_bytes(uint32_t word) {
+    return ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu | word) & 0x80808080u;
+}
+// A word of elements with one representation for each value: every byte but 0 is true.
+template <class In> __device__ uint32_t plain_word(In, uint32_t word) {
+    return word;
+}
+inline __device__ uint32_t plain_word(gr_bool, uint32_t word) {
+    return nonzero_bytes(word) >> 7;
+}
+template <class In> __device__ Chunk<In> plain(Chunk<In> x) {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+        x.set_word(i, plain_word(In(), x.word(i)));
+    return x;
+}
 
 // The products of the bytes of two words, four in one instruction; the same for the shorts of one and 1.
 inline __device__ uint32_t word_dot(int8_t, uint32_t x, uint32_t y, uint32_t acc) {
@@ -104,7 +137,7 @@ inline __device__ uint32_t word_dot(uint8_t, uint32_t x, uint32_t y, uint32_t ac
     return __dp4a(x, y, acc);
 }
 inline __device__ uint32_t word_dot(gr_bool, uint32_t x, uint32_t y, uint32_t acc) {
-    return __dp4a(x, y, acc);
+    return __dp4a(plain_word(gr_bool(), x), plain_word(gr_bool(), y), acc);
 }
 inline __device__ uint32_t word_sum(int16_t, uint32_t word, uint32_t acc) {
     return uint32_t(__dp2a_lo(int32_t(word), 0x0101, int32_t(acc)));
@@ -140,11 +173,11 @@ template <class In> struct AddsIntegers : Adds<Wide<In>> {
 };
 
 template <class In> struct SumOf : AddsIntegers<In> {};
-template <> struct SumOf<float> : AddsFloats<float, double> {};
+template <> struct SumOf<float> : AddsFloats<float, double, false> {};
 template <> struct SumOf<double> : AddsTurns<double, double> {};
 template <> struct SumOf<gr_f16> : AddsTurns<gr_f16, float> {};
 template <> struct SumOf<gr_bf16> : AddsTurns<gr_bf16, float> {};
-template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, Pair<double>> {};
+template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, false> {};
 template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, Pair<double>> {};
 
 template <class In> struct FlatSum : SumOf<In> {
@@ -154,7 +187,7 @@ template <class In> struct FlatSum : SumOf<In> {
         return Narrow<Out>::from(s);
     }
     static __device__ State start(Out x) {
-        return plus(Zero<State>::make(), widen(x));
+        return plus(Neutral<State>::make(), widen(x));
     }
 };
 
@@ -165,15 +198,19 @@ inline __device__ double divide(uint64_t x, uint64_t count) {
     return double(x) / double(count);
 }
 
+template <class In> struct MeanOf : SumOf<In> {};
+template <> struct MeanOf<float> : AddsFloats<float, double, true> {};
+template <> struct MeanOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, true> {};
+
 // The sum of smaller integers is exact, so that only the quotient is rounded.
-template <class In> struct FlatMean : SumOf<In> {
+template <class In> struct FlatMean : MeanOf<In> {
     using State = typename SumOf<In>::State;
     using Out = typename Mean<In>::Out;
     static __device__ Out finish(State s, uint64_t count) {
         return Narrow<Out>::from(divide(s, count));
     }
     static __device__ State start(Out) {
-        return Zero<State>::make(); // NumPy's mean has no initial value
+        return Zero<State>::make(); // NumPy's mean has no initial value but that
     }
 };
 template <> struct FlatMean<int64_t> : ByElement<Mean<int64_t>, int64_t> {};
@@ -185,7 +222,7 @@ template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
     using State = typename SumOf<In>::State;
     using Out = In;
     static __device__ State load(In x, In y) {
-        return plus(Zero<State>::make(), times(widen(x), widen(y)));
+        return plus(Neutral<State>::make(), times(widen(x), widen(y)));
     }
     template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, const Chunk<In> *y) {
         constexpr unsigned length = Chunk<In>::length;
@@ -287,10 +324,10 @@ template <bool Largest, class In> __device__ Chunk<In> better(Chunk<In> a, Chunk
 }
 
 template <unsigned N, bool Largest, class In> __device__ Chunk<In> best_chunk(const Chunk<In> *x) {
-    Chunk<In> best = x[0];
+    Chunk<In> best = plain(x[0]);
 #pragma unroll
     for (unsigned k = 1; k < N; ++k)
-        best = better<Largest>(best, x[k]);
+        best = better<Largest>(best, plain(x[k]));
     return best;
 }
 
@@ -394,11 +431,6 @@ template <class In> struct FlatArgMax : FlatArgExtreme<In, true> {};
 
 // ---- tests and bits: words of several elements at a time where the dtype allows ----
 
-// A 1 in the highest bit of each byte that is not 0.
-inline __device__ uint32_t nonzero_bytes(uint32_t word) {
-    return ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu | word) & 0x80808080u;
-}
-
 // Bytes are tested four at a time; other elements one by one.
 template <template <class> class F, class In> struct FlatTest : ByElement<F<In>, In> {
     using State = typename F<In>::State;
@@ -432,7 +464,8 @@ template <template <class> class F, class In> struct FlatBits : F<In> {
     template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
 #pragma unroll
         for (unsigned i = 0; i < 4 * N; ++i)
-            acc.set_word(i % 4, uint32_t(OfWords::combine(acc.word(i % 4), x[i / 4].word(i % 4))));
+            acc.set_word(i % 4,
+                         uint32_t(OfWords::combine(acc.word(i % 4), plain_word(In(), x[i / 4].word(i % 4)))));
     }
     static __device__ State close(const Acc &acc) {
         State s = F<In>::identity();

@@ -7,7 +7,7 @@
 #include <cuda_fp16.h>
 
 struct gr_bool {
-    uint8_t value; // 0 or 1, as NumPy stores it
+    uint8_t value; // 0, or anything else: NumPy stores a 1, but views bytes as they are
 };
 typedef __half gr_f16;
 typedef __nv_bfloat16 gr_bf16;

@@ -19,7 +19,7 @@ template <class T> struct Pair { T re, im; };
 
 // Conversions of an element to what it is computed in.
 inline __device__ int64_t widen(gr_bool x) {
-    return x.value;
+    return x.value != 0;
 }
 #define GR_WIDEN(In, Wide)                                                                                   \
     inline __device__ Wide widen(In x) {                                                                     \
@@ -114,11 +114,16 @@ template <> struct Convert<Pair<Compensated>, Pair<float>> {
         return {{x.re, 0.0f}, {x.im, 0.0f}};
     }
 };
+template <> struct Convert<Pair<double>, Pair<float>> {
+    static __device__ Pair<double> to(Pair<float> x) {
+        return {x.re, x.im};
+    }
+};
 
-// A lost part is meaningless once the sum is infinite or NaN.
+// A lost part is meaningless once the sum is infinite or NaN, and one of 0 would make 0 of -0.
 inline __device__ float settle(Compensated x) {
     const float whole = x.sum + x.lost;
-    return isfinite(x.sum) ? whole : x.sum;
+    return isfinite(x.sum) && x.lost != 0 ? whole : x.sum;
 }
 inline __device__ Pair<float> settle(Pair<Compensated> x) {
     return {settle(x.re), settle(x.im)};
@@ -179,6 +184,33 @@ template <class T> struct Zero<Pair<T>> {
         return {Zero<T>::make(), Zero<T>::make()};
     }
 };
+// What sums start from inside kernels: x and -0 make x, whatever its sign. The 0 that NumPy starts from is
+// the `initial` that the planner gives.
+template <class T> struct Neutral {
+    static __device__ T make() {
+        return Zero<T>::make();
+    }
+};
+template <> struct Neutral<float> {
+    static __device__ float make() {
+        return -0.0f;
+    }
+};
+template <> struct Neutral<double> {
+    static __device__ double make() {
+        return -0.0;
+    }
+};
+template <> struct Neutral<Compensated> {
+    static __device__ Compensated make() {
+        return {-0.0f, 0.0f};
+    }
+};
+template <class T> struct Neutral<Pair<T>> {
+    static __device__ Pair<T> make() {
+        return {Neutral<T>::make(), Neutral<T>::make()};
+    }
+};
 template <class T> struct One {
     static __device__ T make() {
         return T(1);
@@ -194,7 +226,7 @@ template <class In> struct Sum {
     using State = typename SumState<In>::type;
     using Out = typename SumOut<In>::type;
     static __device__ State identity() {
-        return Zero<State>::make();
+        return Neutral<State>::make();
     }
     static __device__ State load(In x, uint64_t) {
         return Convert<State, Wide<In>>::to(widen(x));
@@ -230,8 +262,11 @@ template <class In> struct Prod {
     }
 };
 
-// The mean of integers is the double mean of doubles; that of floats keeps their type.
+// The mean of integers is the double mean of doubles; that of floats keeps their type, but their sum may be
+// beyond it.
 template <class T> struct MeanState { using type = T; };
+template <> struct MeanState<Compensated> { using type = double; };
+template <> struct MeanState<Pair<Compensated>> { using type = Pair<double>; };
 template <> struct MeanState<int64_t> { using type = double; };
 template <> struct MeanState<uint64_t> { using type = double; };
 
@@ -249,7 +284,7 @@ template <class In> struct Mean {
     using State = typename MeanState<typename SumState<In>::type>::type;
     using Out = typename MeanState<typename SumOut<In>::type>::type;
     static __device__ State identity() {
-        return Zero<State>::make();
+        return Neutral<State>::make();
     }
     static __device__ State load(In x, uint64_t) {
         return Convert<State, Wide<In>>::to(widen(x));
@@ -261,7 +296,32 @@ template <class In> struct Mean {
         return Narrow<Out>::from(divide(settle(s), count));
     }
     static __device__ State start(Out) {
-        return identity(); // NumPy's mean has no initial value
+        return Zero<State>::make(); // NumPy's mean has no initial value but that
+    }
+};
+
+// The mean under a mask, which has to count.
+template <class In> struct MaskedMean {
+    using Of = Mean<In>;
+    using Out = typename Of::Out;
+    struct State {
+        uint64_t count;
+        typename Of::State sum;
+    };
+    static __device__ State identity() {
+        return {0, Of::identity()};
+    }
+    static __device__ State load(In x, uint64_t position) {
+        return {1, Of::load(x, position)};
+    }
+    static __device__ State combine(State a, State b) {
+        return {a.count + b.count, Of::combine(a.sum, b.sum)};
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Of::finish(s.sum, s.count);
+    }
+    static __device__ State start(Out x) {
+        return {0, Of::start(x)};
     }
 };
 
@@ -294,7 +354,7 @@ template <class In> struct Dot {
     using State = typename SumState<In>::type;
     using Out = In;
     static __device__ State identity() {
-        return Zero<State>::make();
+        return Neutral<State>::make();
     }
     static __device__ State load(In x, In y) {
         return Product<State, Wide<In>>::of(widen(x), widen(y));
@@ -306,6 +366,6 @@ template <class In> struct Dot {
         return Narrow<Out>::from(settle(s));
     }
     static __device__ State start(Out) {
-        return identity();
+        return Zero<State>::make();
     }
 };

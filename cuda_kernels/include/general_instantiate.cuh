@@ -32,6 +32,11 @@ using Absorber = typename std::conditional<std::is_same<typename F::State, typen
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
+// Where elements under a mask make a State of another kind.
+#define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
+    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                 \
+    GR_ENTRY(general_masked_last_##op##_, dtype, reduce_last<F<In>>)
+
 #define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)

@@ -154,7 +154,7 @@ template <class In> struct Any {
         return {uint8_t(s)};
     }
     static __device__ State start(Out x) {
-        return x.value;
+        return is_true(widen(x));
     }
 };
 

@@ -1,3 +1,5 @@
 // general_mean: averages elements of any dtype, whatever their layout.
-#define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(mean, Mean, dtype, In)
+#define GR_GENERAL_OP(dtype, In, kind)                                                                       \
+    GR_TAKES_ALL(mean, Mean, dtype, In)                                                                      \
+    GR_TAKES_MASKED(mean, MaskedMean, dtype, In)
 #include "general_instantiate.cuh"
