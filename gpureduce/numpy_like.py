@@ -138,8 +138,8 @@ class _Reducer:
             The axes to reduce; None reduces all.
         dtype : dtype_like, optional
             What elements are cast to and accumulated in.
-        out : numpy.ndarray or device array, or tuple of one, optional
-            Where the result goes.
+        out : numpy.ndarray or device array, tuple of one, or Ellipsis, optional
+            Where the result goes. ``...`` asks for an array, also of no dimensions, as from NumPy 2.3 on.
         keepdims : bool
             Whether reduced axes stay, with length one.
         initial : scalar, optional
@@ -156,22 +156,24 @@ class _Reducer:
         """
         if self._op in ("any", "all") and dtype is not None and np.dtype(dtype) != np.dtype(bool):
             raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
+        as_array = out is ...
         if isinstance(out, tuple):
             if len(out) != 1:
                 raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
             out = out[0]
         chosen = Options(**options)
-        return reduction(
+        result = reduction(
             self._op,
             array,
             chosen,
             axis=axis,
             dtype=dtype,
-            out=out,
+            out=None if as_array else out,
             keepdims=keepdims,
             initial=initial,
             where=where,
         )
+        return np.asarray(result) if as_array and isinstance(result, np.generic) else result
 
 
 add = _Reducer("add", "sum")

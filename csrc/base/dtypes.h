@@ -38,4 +38,7 @@ typedef union gr_scalar {
     unsigned char bytes[16];
 } gr_scalar;
 
+/* Whether none of the elements, side by side, is infinite or NaN. */
+bool gr_all_finite(gr_dtype dtype, const void *elements, size_t count);
+
 #endif

@@ -92,6 +92,17 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
     return -1;
 }
 
+PyObject *py_all_finite(PyObject *module, PyObject *object) {
+    const py_state *state = PyModule_GetState(module);
+    PyArrayObject *array = (PyArrayObject *)object;
+    gr_dtype dtype = GR_DTYPE_COUNT;
+    if (!PyArray_Check(object) || !PyArray_IS_C_CONTIGUOUS(array))
+        return PyErr_Format(PyExc_TypeError, "array: expected a NumPy array in C order");
+    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, "array", &dtype) < 0)
+        return NULL;
+    return PyBool_FromLong(gr_all_finite(dtype, PyArray_DATA(array), (size_t)PyArray_SIZE(array)));
+}
+
 PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value) {
     PyArray_Descr *descr = py_descr(state, dtype);
     if (descr == NULL)

@@ -141,6 +141,7 @@ static PyMethodDef methods[] = {
      "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
     {"call_on", py_call_on, METH_VARARGS,
      "call_on(index, function) -> function(), called while that CUDA device is the current one"},
+    {"all_finite", py_all_finite, METH_O, "all_finite(array) -> whether it has no infinity and no NaN"},
     {"pointer_device", py_pointer_device, METH_O,
      "pointer_device(address) -> number of the CUDA device it lies on"},
     {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},

@@ -42,6 +42,20 @@ static int plan(const py_operand *source, gr_op op, gr_reduction *out) {
     return 1;
 }
 
+/* Tells NumPy's floating-point state of a result that is infinite or NaN, whose reference it takes. */
+static PyObject *tell(PyObject *result, PyObject *const *args, Py_ssize_t count) {
+    PyObject *floating = result == NULL ? NULL : PyImport_ImportModule("gpureduce._reduce.floating");
+    PyObject *told = floating == NULL ? NULL
+                     : count < 4 ? PyObject_CallMethod(floating, "look_at", "OOO", args[1], result, args[0])
+                                 : PyObject_CallMethod(floating, "look_at", "OOOOO", args[1], result, args[0],
+                                                       args[2], args[3]);
+    Py_XDECREF(floating);
+    if (told == NULL)
+        Py_CLEAR(result);
+    Py_XDECREF(told);
+    return result;
+}
+
 PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
     if (count != 2 && count != 4)
@@ -70,7 +84,10 @@ PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     if (py_end(state, &work, run(device, &source, &reduction, &result, &work)) < 0)
         goto cleanup;
     py_count_run();
-    answer = py_result(state, gr_op_result(op, reduction.dtype), result);
+    const gr_dtype dtype = gr_op_result(op, reduction.dtype);
+    answer = py_result(state, dtype, result);
+    if (!gr_all_finite(dtype, &result, 1))
+        answer = tell(answer, args, count);
 cleanup:
     py_operand_release(&source);
     return answer;

@@ -18,7 +18,10 @@ from gpureduce._rules.dtypes import BOOL, require_supported
 
 @dataclass(slots=True)
 class Operand:
-    """What the core takes, and what it is; `view` is that of an array on a device, and keeps it alive."""
+    """What the core takes, and what it is; `view` is that of an array on a device, and keeps it alive.
+
+    `given` is the dtype as NumPy's rules see it, where that is another name for the same numbers: `longlong`.
+    """
 
     handle: np.ndarray | tuple[int, tuple[int, ...], tuple[int, ...], str]
     shape: tuple[int, ...]
@@ -26,6 +29,12 @@ class Operand:
     kind: int
     index: int
     view: DeviceView | None = None
+    given: np.dtype | None = None
+
+    @property
+    def rule_dtype(self) -> np.dtype:
+        """The dtype from which that of a result follows."""
+        return self.dtype if self.given is None else self.given
 
     def cast(self, dtype: np.dtype) -> Operand:
         """Return the operand in another dtype."""
@@ -36,7 +45,8 @@ class Operand:
                 f"dtype: a device array is reduced in its own dtype, {self.dtype}, not in {dtype}; "
                 "convert it before"
             )
-        return replace(self, handle=self.handle.astype(dtype), dtype=dtype)
+        with np.errstate(over="ignore"):  # the result tells of it
+            return replace(self, handle=self.handle.astype(dtype), dtype=dtype, given=None)
 
     def with_strides(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
         """Return the same memory read another way; for operands on a device."""
@@ -66,8 +76,11 @@ def intake(a: Any, device: str | Device | None, stream: int | None = None, name:
     if view is not None:
         operand = _of_view(view, name)
     else:
-        array = host_array(a, name)
+        given = np.asarray(a)
+        array = host_array(given, name)
         operand = Operand(array, array.shape, array.dtype, *resolve(device))
+        if given.dtype.char in "qQ":
+            operand.given = np.dtype(given.dtype.char)
     if stream is not None:
         _core.stream_wait(operand.kind, operand.index, operator.index(stream))
     return operand

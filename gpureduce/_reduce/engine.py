@@ -12,6 +12,7 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake, take_mask
 from gpureduce._device.devices import text
 from gpureduce._device.variants import COVERED
+from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress, reporter
 from gpureduce._reduce.target import Target
@@ -68,9 +69,13 @@ def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic
         )
     if op in _WITHOUT_IDENTITY:
         rules.require_elements(op, rules.reduced_count(shape, axes), shape)
-    return _core.reduce(
+    result = _core.reduce(
         operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
     )
+    if operand.given is not None and op in dtypes.UFUNCS:
+        named = dtypes.loop_dtype(op, operand.given, None, None)
+        result = np.asarray(result).view(named)[()]
+    return result
 
 
 def reduction(
@@ -97,10 +102,14 @@ def reduction(
     if is_place and target.host_out is not None:
         rules.require_index_out(out.dtype)
     if options.record is not None:
-        return target.take(_run_variant(op, operand, axes, dtype, initial, mask, options))
+        result = _run_variant(op, operand, axes, dtype, initial, mask, options)
+        taken = target.take(result)
+        if not target.on_device:
+            floating.look(op, result, operand, axes)
+        return taken
 
     if op in dtypes.UFUNCS:
-        loop = dtypes.loop_dtype(op, operand.dtype, dtype, target.hint)
+        loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
     start = None
@@ -111,12 +120,33 @@ def reduction(
     elif initial is not rules.NO_VALUE:
         start = rules.initial_value(initial, loop)
 
+    source = operand
     kernel, operand = _kernel_for(op, operand, loop)
     given = dtypes.core_dtype(kernel, operand.dtype)
     target.set_dtype(loop)
     start = None if start is None else start.astype(given)
     place = target.core_out(given) if target.on_device else None
-    return target.store(run(kernel, operand, axes, mask, start, place, options.progress))
+    result = run(kernel, operand, axes, mask, start, place, options.progress)
+    return _stored(target, kernel, result, source, axes, mask, start)
+
+
+def _stored(
+    target: Target,
+    op: str,
+    result: np.ndarray | None,
+    operand: Operand,
+    axes: tuple[int, ...],
+    second: Operand | None,
+    start: np.ndarray | None = None,
+) -> Any:
+    """Store a result, and let NumPy's floating-point state know of one on the host.
+
+    `operand` is what was given, before any cast.
+    """
+    stored = target.store(result)
+    if result is not None and not target.on_device:
+        floating.look(op, result, operand, axes, second, start)
+    return stored
 
 
 def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand]:
@@ -148,22 +178,27 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
         dtype = _FLOAT32
     elif dtype is None and operand.dtype.kind in "biu":
         dtype = np.dtype(np.float64)
-    loop = dtypes.loop_dtype("sum", operand.dtype, dtype, target.hint)
+    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
     # Where the result itself is a half, the kernel accumulates in float32 and rounds once.
     direct = half and (target.hint is None or target.hint == operand.dtype)
     target.set_dtype(operand.dtype if direct else loop)
-    if mask is not None or loop.kind in "biu" or target.is_integral:
+    if loop.kind in "biu" or target.is_integral:
         return target.store(_divided(operand, axes, mask, loop, target, options.progress))
     if rules.reduced_count(operand.shape, axes) == 0:
         _warn_of_empty_slices()
+    source = operand
     if dtypes.core_dtype("mean", operand.dtype) != target.dtype:
         operand = operand.cast(loop)
     place = target.core_out(target.dtype)
-    return target.store(run("mean", operand, axes, out=place, progress=options.progress))
+    result = run("mean", operand, axes, mask, out=place, progress=options.progress)
+    doubtful = result is not None and not (target.on_device or _core.all_finite(result))
+    if mask is not None and doubtful and 0 in run("count_nonzero", mask, axes):
+        _warn_of_empty_slices()
+    return _stored(target, "mean", result, source, axes, mask)
 
 
 def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
-    """Return sums divided by counts, where the core does not divide: under a mask, and in integers."""
+    """Return sums divided by counts, where the core does not divide: in integers."""
     if operand.view is not None and operand.dtype.kind in "biu" and operand.dtype.itemsize < loop.itemsize:
         kernel = "sum"  # exact in 64 bits, so that no cast is needed
     else:
@@ -179,7 +214,7 @@ def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
         if target.is_integral:  # NumPy's sums go into `out`, and lose their fractions, before it divides
             total = total.astype(target.out.dtype)
             target.dtype = target.out.dtype
-        return np.true_divide(total, count).astype(target.dtype)
+        return np.asarray(np.true_divide(total, count)).astype(target.dtype)
 
 
 def _warn_of_empty_slices() -> None:
@@ -200,7 +235,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
             f"dot: expected two vectors of one length, or two scalars, got shapes {left.shape} "
             f"and {right.shape}"
         )
-    dtype = dtypes.native(np.promote_types(left.dtype, right.dtype), "b")
+    dtype = dtypes.as_named(np.promote_types(left.rule_dtype, right.rule_dtype), "b")
     target = Target(out, options, left, None, (), (), False)
     target.reads.append(right)
     if target.host_out is not None:
@@ -208,7 +243,8 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     target.set_dtype(dtype)
     left, right = (_as_vector(operand.cast(dtype)) for operand in (left, right))
     place = target.core_out(dtype)
-    return target.store(run("dot", left, (0,), right, out=place, progress=options.progress))
+    result = run("dot", left, (0,), right, out=place, progress=options.progress)
+    return _stored(target, "dot", result, left, (0,), right)
 
 
 def _as_vector(operand: Operand) -> Operand:

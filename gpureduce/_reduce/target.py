@@ -12,7 +12,7 @@ from gpureduce._arrays.operand import Operand, device_view
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
 from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, require_out, same_strides
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import name_of, native
 
 
 class Target:
@@ -71,6 +71,7 @@ class Target:
         self.dtype = dtype
         if not self.on_device:
             return
+        self.dtype = dtype = native(dtype, "out")
         if self.out is None:
             self.out = self.view = empty(self.shape, dtype, self.kind, self.index)
             return
@@ -109,6 +110,8 @@ class Target:
         """Return the result; None means that the core wrote it already."""
         if result is not None:
             result = result.astype(self.dtype, copy=False).reshape(self.shape)
+            if result.dtype.num != self.dtype.num:  # two names of one dtype, which no cast tells apart
+                result = result.view(self.dtype)
         if self.on_device:
             if result is not None and result.size:
                 _core.device_write(self.kind, self.index, self.view.pointer, result)

@@ -117,4 +117,10 @@ def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike, out: np.dtype | None
             raise TypeError(f"dtype: {first} selects a byte order; only native ones are taken")
         require_supported(first, "dtype")
     resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
-    return native(resolved, "out")
+    return as_named(resolved, "out")
+
+
+def as_named(dtype: np.dtype, name: str) -> np.dtype:
+    """Return the dtype in native byte order, `long long` as such, which NumPy keeps apart from int64."""
+    plain = native(dtype, name)
+    return dtype if dtype == plain else plain

@@ -140,13 +140,19 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     return true;
 }
 
+/* NumPy keeps `long long` apart from int64, in results too, which needs more than a look. */
+static bool is_long_long(PyArrayObject *array) {
+    return PyArray_TYPE(array) == NPY_LONGLONG || PyArray_TYPE(array) == NPY_ULONGLONG;
+}
+
 /* What needs no more than a look. */
 static int look(const py_state *state, PyObject *object, gr_scope scope, const char *name, py_operand *out) {
     int failed = -1;
     if (PyTuple_Check(object)) {
         failed = take_view(object, name, out);
     } else if (PyArray_CheckExact(object)) {
-        if (is_plain((PyArrayObject *)object) && is_one_piece((PyArrayObject *)object))
+        PyArrayObject *array = (PyArrayObject *)object;
+        if (is_plain(array) && is_one_piece(array) && !is_long_long(array))
             failed = take_array(state, (PyArrayObject *)Py_NewRef(object), PY_TAKE, scope, name, out);
     } else {
         const int taken = py_tensor_take(object, &out->tensor);

@@ -1,0 +1,159 @@
+"""NumPy's floating-point state, as far as results on the host tell of it: `numpy.errstate` is obeyed.
+
+Kernels raise no flags. A sum, product, mean or dot product that is infinite or NaN has overflowed, or met an
+invalid operation, unless the elements are to blame, and only then they are looked at once more.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import text
+from gpureduce._rules.callers import outside_level
+from gpureduce._rules.dtypes import name_of, named
+
+_ROUNDED = ("sum", "prod", "mean", "dot")
+_BITS = {"over": 2, "invalid": 8}  # as a function given to numpy.seterrcall gets them
+_TEXTS = {"over": "overflow", "invalid": "invalid value"}
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+
+
+def look(
+    op: str,
+    result: Any,
+    operand: Operand,
+    axes: tuple[int, ...],
+    second: Operand | None = None,
+    initial: np.ndarray | None = None,
+) -> None:
+    """Raise, or warn of, what NumPy would for a result on the host, in the shape that the core gives.
+
+    Parameters
+    ----------
+    op : str
+        The operator.
+    result : numpy.ndarray or numpy scalar
+        Its result.
+    operand, axes, second, initial
+        What was reduced, and how; of a dot product `second` is the other vector, else a mask.
+    """
+    if op not in _ROUNDED or _core.all_finite(np.asarray(result)):
+        return
+    modes = np.geterr()
+    if modes["over"] == modes["invalid"] == "ignore":
+        return
+    over = invalid = nothing = False
+    integers = operand.dtype.kind in "biu"
+    for value, nan, infinite, empty in _causes(op, np.asarray(result), operand, axes, second, initial):
+        wrong = ~np.isfinite(value) & ~nan
+        if integers and op == "mean":  # no NaN was among them
+            empty = np.isnan(value)
+        nothing |= bool((wrong & empty).any())
+        over |= bool((wrong & ~empty & ~infinite).any())
+        invalid |= bool((wrong & ~empty & np.isnan(value)).any())
+    where = "dot" if op == "dot" else "reduce"
+    status = over * _BITS["over"] | invalid * _BITS["invalid"]
+    if over:
+        _signal("over", where, modes["over"], status)
+    if invalid:
+        _signal("invalid", where, modes["invalid"], status)
+    if nothing and op == "mean":  # of nothing: 0 / 0
+        _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
+
+
+def look_at(op: str, result: Any, a: Any, kind: int | None = None, index: int = 0) -> None:
+    """Do the same for the result of a whole array, whatever it is."""
+    if isinstance(a, tuple):  # a view of device memory
+        assert kind is not None
+        operand = Operand(a, a[1], named(a[3]), kind, index)
+    else:
+        operand = intake(a, None if kind is None else text(kind, index))
+    look(op, result, operand, tuple(range(len(operand.shape))))
+
+
+def _causes(
+    op: str,
+    result: np.ndarray,
+    operand: Operand,
+    axes: tuple[int, ...],
+    second: Operand | None,
+    initial: np.ndarray | None,
+) -> Iterator[tuple[np.ndarray, Any, Any, Any]]:
+    """Yield results, and of each whether NaNs, infinities or no elements at all led to it.
+
+    Real and imaginary parts make a sum each, but a product together.
+    """
+    values = _real_parts(result)
+    operands, mask = ([operand, second], None) if op == "dot" and second else ([operand], second)
+    extremes = [_extremes(part, axes, mask) for one in operands for part in _parts(one)[: len(values)]]
+    if len(extremes) < len(values):  # real elements added up in a complex dtype
+        extremes.append((np.zeros(()), np.zeros(())))
+    if initial is not None:
+        pairs = zip(extremes, _real_parts(initial), strict=True)
+        extremes = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
+    causes = [(np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in extremes]
+    if op in ("prod", "dot"):
+        together = zip(*causes, strict=True)
+        merged = tuple(np.logical_or.reduce(np.broadcast_arrays(*cause)) for cause in together)
+        causes = [merged for _ in values]
+    for value, cause in zip(values, causes, strict=True):
+        yield (value, *cause)
+
+
+def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> tuple[Any, Any]:
+    """Return the largest and the smallest elements, both NaN where one is; crossed where there are none.
+
+    Those of integers do not matter, and are 0.
+    """
+    if operand.dtype.kind in "biu":
+        return np.zeros(()), np.zeros(())
+    second = None if mask is None else mask.handle
+    place = (operand.kind, operand.index)
+    high, low = (
+        _core.general(operand.handle, op, axes, second, None, None, *place, None) for op in ("max", "min")
+    )
+    assert high is not None and low is not None
+    return high.astype(np.float64), low.astype(np.float64)
+
+
+def _real_parts(array: np.ndarray) -> list[np.ndarray]:
+    """Return the real and the imaginary part, or the array itself, in float64."""
+    parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
+    return [part.astype(np.float64) for part in parts]
+
+
+def _parts(operand: Operand) -> list[Operand]:
+    """Return the real and the imaginary part of a complex operand, or the operand itself."""
+    if operand.dtype.kind != "c":
+        return [operand]
+    handle, name = operand.handle, _PARTS[name_of(operand.dtype)]
+    dtype = np.dtype(name)
+    if isinstance(handle, tuple):
+        pointer, shape, strides, _ = handle
+        handles: list[Any] = [(pointer + at, shape, strides, name) for at in (0, dtype.itemsize)]
+    else:
+        handles = [handle.real, handle.imag]
+    return [replace(operand, handle=part, dtype=dtype) for part in handles]
+
+
+def _signal(kind: str, where: str, mode: str, status: int) -> None:
+    """Do what `numpy.errstate` has chosen for one kind of floating-point error."""
+    message = f"{_TEXTS[kind]} encountered in {where}"
+    if mode == "warn":
+        warnings.warn(message, RuntimeWarning, stacklevel=outside_level())
+    elif mode == "raise":
+        raise FloatingPointError(message)
+    elif mode == "print":
+        sys.stderr.write(f"Warning: {message}\n")
+    elif mode == "call":
+        np.geterrcall()(_TEXTS[kind], status)
+    elif mode == "log":
+        np.geterrcall().write(f"Warning: {message}\n")
