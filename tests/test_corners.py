@@ -76,6 +76,18 @@ def test_mean_in_integers_on_the_device(integer, on, there):
     assert got.shape == () and got.numpy() == 4
 
 
+@pytest.mark.parametrize("out", ["float32", "float64", "int32", "complex64"])
+@pytest.mark.parametrize("integer", ["int32", "uint8", "bool"])
+def test_mean_in_integers_into_an_array(integer, out, on):
+    array = np.array([[1, 2, 4], [0, 8, 9]], np.int16)
+    for arguments in ({"axis": 0}, {"axis": 1}, {"axis": 0, "where": array != 1}):
+        shape = (3,) if arguments["axis"] == 0 else (2,)
+        wanted, got = np.zeros(shape, out), np.zeros(shape, out)
+        np.mean(array, dtype=integer, out=wanted, **arguments)
+        assert on("mean", array, dtype=integer, out=got, **arguments) is got
+        assert np.array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex128"])
 def test_masked_means(dtype, on, there):
     """Of every layout: whole results to a thread, shared ones, two launches."""

@@ -211,7 +211,7 @@ def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
     if 0 in count:
         _warn_of_empty_slices()
     with np.errstate(all="ignore"):
-        if target.is_integral:  # NumPy's sums go into `out`, and lose their fractions, before it divides
+        if target.host_out is not None:  # NumPy's sums go into `out`, as it can hold them, before it divides
             total = total.astype(target.out.dtype)
             target.dtype = target.out.dtype
         return np.asarray(np.true_divide(total, count)).astype(target.dtype)
