@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import chart
+from gpureduce.bench import calls, chart
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.result import BenchResult
@@ -250,7 +250,7 @@ def instrument_table(results: dict) -> str:
 
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
-    return {
+    found = {
         "README.md": {
             "<!-- ladder-table -->": ladder_table(result("ladder_h200.json"), load("published_a100.json")),
             "<!-- technique-table -->": technique_table(result("techniques_h200.json")),
@@ -263,6 +263,9 @@ def tables() -> dict[str, dict[str, str]]:
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
         },
     }
+    if (RESULTS / "calls_h200.json").exists():
+        found["docs/streams.md"] = {"<!-- calls-table -->": calls.table(load("calls_h200.json"))}
+    return found
 
 
 def charts() -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Times reductions of arrays on the device beside CUB, PyTorch, CuPy and JAX, all in one run.
 
 Each figure is the median over replays of one CUDA graph (JAX, NumPy and PyTorch on the CPU: the wall
-clock), in microseconds a reduction. The graph goes round inputs that are together larger than the L2
+clock), in microseconds a reduction; ours, like PyTorch's, is captured by ``torch.cuda.graph`` from calls of
+the public functions with ``out=``. The graph goes round inputs that are together larger than the L2
 cache, as far as 256 inputs are; so inputs of up to 64 KiB may be found in it, by every contender alike.
 Reductions follow one another without a pause, as in a program that has the device busy: what a kernel can
 do to overlap with the one before counts.

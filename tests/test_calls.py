@@ -1,0 +1,72 @@
+"""What a call costs the host: the figures that are committed, and the page that they make."""
+
+import json
+
+import pytest
+
+from gpureduce.bench import calls
+from gpureduce.bench.environment import RESULTS
+
+FILE = RESULTS / "calls_h200.json"
+
+
+def spread(median):
+    return {"median": median, "min": median, "max": median}
+
+
+def a_row(text):
+    us = {name: spread(5.0 + i) for i, name in enumerate(calls.TITLES)}
+    waits = {"default": dict.fromkeys(calls.TITLES, spread(0.01)), "another": {}}
+    waits["another"] = {name: spread(0.02 + i) for i, name in enumerate(calls.TITLES)}
+    captured = {name: name != "cupy" for name in calls.TITLES}
+    return {"call": text, "us": us, "wait_ms": waits, "captured": captured}
+
+
+RECORD = {
+    "device": "A GPU",
+    "cpu": "A CPU",
+    "toolkit": "13.0",
+    "driver_cuda": "13.0",
+    "torch": "2.0",
+    "cupy": "14.0",
+    "date": "2026-11-22",
+    "method": "turns",
+    "rows": [a_row(text) for text in calls.CALLS],
+}
+
+
+def test_the_page(tmp_path, capsys):
+    path = tmp_path / "calls.json"
+    path.write_text(json.dumps(RECORD))
+    assert calls.main(["--table", str(path)]) == 0
+    page = capsys.readouterr().out
+    assert "| `sum(X, axis=1, out=o)` | 5.00 | 6.00 | 7.00 | 8.00 | 9.00 |" in page
+    assert "| `sum(x, out=o)` | 0.02 | 1.02 | 2.02 | 3.02 | 4.02 |" in page
+    assert "| `argmax(X, axis=1)` | yes | no | yes | yes | yes |" in page
+
+
+@pytest.fixture(scope="module")
+def committed():
+    if not FILE.exists():
+        pytest.skip("python -m gpureduce.bench.calls has not been run on a GPU yet")
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def test_every_call_is_measured(committed):
+    assert [row["call"] for row in committed["rows"]] == list(calls.CALLS)
+    assert all(set(row["us"]) == set(row["captured"]) == set(calls.TITLES) for row in committed["rows"])
+
+
+@pytest.mark.parametrize("name", calls.OURS)
+@pytest.mark.parametrize("text", calls.CALLS)
+def test_calls_cost_no_more_than_pytorchs(committed, text, name):
+    row = next(row for row in committed["rows"] if row["call"] == text)
+    assert row["us"][name]["median"] <= row["us"]["torch"]["median"]
+
+
+@pytest.mark.parametrize("text", calls.CALLS)
+def test_calls_wait_for_nothing_and_are_captured(committed, text):
+    row = next(row for row in committed["rows"] if row["call"] == text)
+    for where in ("default", "another"):
+        assert all(row["wait_ms"][where][name]["median"] < 1 for name in calls.OURS)
+    assert all(row["captured"][name] for name in calls.OURS)
