@@ -54,6 +54,8 @@ typedef struct gr_order {
     uint64_t id;      /* of the stream: unlike its handle it is never given out again; 0 for the legacy one */
     uint64_t capture; /* number of the graph that is captured from it, 0 for none */
     uint64_t graph;   /* that graph, as the driver has it */
+    bool barred; /* the legacy one, while a stream is captured that waits for it: to use it now would spoil
+                    that capture */
 } gr_order;
 
 /* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
@@ -111,7 +113,7 @@ typedef struct gr_stream_ops {
     /* Whether a device may copy from this memory while the caller goes on; *mapped as above. */
     bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
 
-    /* What stands in a stream's way: GR_ERR_DEVICE where it takes no work. */
+    /* How a stream stands. GR_ERR_DEVICE where it takes no work at all. */
     gr_status (*look)(gr_backend *self, gr_stream stream, gr_order *out, gr_error *error);
     /* Memory that is there, and goes, in the order of a stream's work; what is gone may be there again at
        once. Nothing of it waits. */
@@ -159,7 +161,8 @@ struct gr_backend {
                       gr_error *error);
     gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
                         gr_error *error);
-    /* Returns when all work of the device is done, of other libraries and in all streams, too. */
+    /* Returns when all work of the device is done, of other libraries and in all streams, too. No capture is
+       spoilt by it. */
     gr_status (*sync)(gr_backend *self, gr_error *error);
     /* Takes the backend's own lock, or gives it back: a child of a fork must not find it taken. May be NULL.
      */

@@ -127,11 +127,16 @@ gr_status gr_block_take(gr_block_list *blocks, const gr_order *order, size_t byt
 
 void gr_block_give(gr_block *block, bool shared) {
     gr_block_list *home = block->home;
-    if (shared || block->order.capture != 0) {
-        release(block);
+    gr_backend *backend = home->backend;
+    gr_order now;
+    gr_error ignored;
+    if (shared || block->order.capture != 0 ||
+        backend->streams->look(backend, block->order.stream, &now, &ignored) != GR_OK || now.barred ||
+        now.id != block->order.id || now.capture != 0) {
+        release(block); /* its stream is no more, or part of a graph */
         return;
     }
-    home->backend->streams->drop(home->backend, block->order.stream, block->address);
+    backend->streams->drop(backend, block->order.stream, block->address);
     free(block);
     leave(home);
 }

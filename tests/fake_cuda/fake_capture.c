@@ -100,20 +100,6 @@ gr_cu_result cuStreamSynchronize(gr_cu_stream handle) {
     return end(result);
 }
 
-gr_cu_result cuCtxSynchronize(void) {
-    gr_cu_result result = begin(S_cuCtxSynchronize, CONTEXT);
-    for (const object *o = state.objects; result == GR_CU_SUCCESS && o; o = o->next)
-        if (o->kind == STREAM && o->context == top() && o->graph)
-            result = CAPTURE_UNSUPPORTED;
-    if (result != GR_CU_SUCCESS)
-        return end(result);
-    drain(top());
-    result = top()->sticky;
-    if (result == GR_CU_SUCCESS)
-        settle();
-    return end(result);
-}
-
 /* ---- events ---- */
 
 gr_cu_result cuEventCreate(gr_cu_event *event, unsigned flags) {

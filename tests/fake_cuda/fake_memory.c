@@ -63,7 +63,7 @@ gr_cu_result cuMemFree_v2(gr_cu_deviceptr address) {
                    */
         drain(top());
     destroy(o);
-    return end(GR_CU_SUCCESS);
+    return end(top()->sticky);
 }
 
 gr_cu_result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {

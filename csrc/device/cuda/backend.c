@@ -238,10 +238,20 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
     return gr_cuda_leave(self, status, error);
 }
 
+/* Freeing memory waits for all work that could use it. To wait for the context would spoil every capture of
+   the process, in whatever mode; this spoils none (H200, driver 580). */
 static gr_status cuda_sync(gr_backend *base, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->context_wait(), "waiting for the work on cuda:%d",
-                        base->info.index);
+    const cuda_backend *self = as_cuda(base);
+    const gr_cuda_driver *driver = self->driver;
+    gr_cu_deviceptr least = 0;
+    gr_status status = gr_cuda_enter(self, error);
+    if (status != GR_OK)
+        return status;
+    gr_cu_result result = driver->alloc(&least, 1);
+    if (result == GR_CU_SUCCESS)
+        result = driver->free(least);
+    status = gr_cuda_check(driver, result, error, "waiting for the work on cuda:%d", base->info.index);
+    return gr_cuda_leave(self, status, error);
 }
 
 static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {

@@ -24,7 +24,13 @@ typedef struct gr_cu_pool_handle *gr_cu_pool;
 typedef struct gr_cu_owner_handle *gr_cu_owner; /* a "user object": what graphs may own */
 
 /* Results that are told apart; every other one is only named in a message. */
-enum { GR_CU_SUCCESS = 0, GR_CU_OUT_OF_MEMORY = 2, GR_CU_NOT_INITIALIZED = 3, GR_CU_NOT_READY = 600 };
+enum {
+    GR_CU_SUCCESS = 0,
+    GR_CU_OUT_OF_MEMORY = 2,
+    GR_CU_NOT_INITIALIZED = 3,
+    GR_CU_NOT_READY = 600,
+    GR_CU_CAPTURE_IMPLICIT = 906
+};
 
 enum {
     GR_CU_DEVICE_MULTIPROCESSORS = 16,

@@ -62,23 +62,27 @@ static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_d
     return known;
 }
 
-/* The legacy stream is not asked: its number is ours to choose, and it cannot be captured. */
+/* Asking spoils no capture, of which the driver says so much of the legacy stream that it must not be used.
+   The number of that one is ours to choose. */
 static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
     *out = (gr_order){.stream = stream <= GR_LEGACY_HANDLE ? 0 : stream};
-    if (out->stream == 0)
-        return GR_OK;
     gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    const gr_cu_stream handle = gr_cuda_stream(stream);
+    const gr_cu_stream handle = gr_cuda_stream(out->stream);
     unsigned long long id = 0;
     int capturing = 0;
     gr_cu_graph graph = NULL;
-    gr_cu_result result = driver->stream_id(handle, &id);
+    gr_cu_result result = out->stream != 0 ? driver->stream_id(handle, &id) : GR_CU_SUCCESS;
     if (result == GR_CU_SUCCESS)
         result = driver->capture_info(handle, &capturing, &out->capture, &graph, NULL, NULL);
+    if (result == GR_CU_CAPTURE_IMPLICIT) {
+        out->barred = true;
+        result = GR_CU_SUCCESS;
+        capturing = GR_CU_CAPTURE_NONE;
+    }
     status = gr_cuda_check(driver, result, error, "asking for stream 0x%llx of cuda:%d",
                            (unsigned long long)stream, base->info.index);
     status = gr_cuda_leave(self, status, error);
@@ -87,7 +91,7 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr
                          (unsigned long long)stream, base->info.index);
     out->id = id;
     out->graph = (uintptr_t)graph;
-    if (capturing == 0)
+    if (capturing == GR_CU_CAPTURE_NONE)
         out->capture = 0;
     return status;
 }
