@@ -120,6 +120,14 @@ def waits(monkeypatch):
 
 
 @pytest.fixture
+def orders(monkeypatch):
+    """Which streams were told to follow which, as (kind, index, before, after)."""
+    calls = []
+    monkeypatch.setattr(_core, "stream_order", lambda *args: calls.append(args))
+    return calls
+
+
+@pytest.fixture
 def addresses(monkeypatch):
     """Which CUDA device an address is on, as the driver would say."""
     known = {0x7000: 0, 0x8000: 1}

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import pickle
 import threading
+from types import SimpleNamespace as Stream
 from unittest import mock
 
 import numpy as np
@@ -65,6 +66,7 @@ watched = (vector, matrix, swapped, wide, mask, words, objects, on_device, mask_
 watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.int64), gpureduce.DeviceError)
 
 
+SUM = _core.reducer("sum", ("a",), ("axis", "out", "where"))
 QUICK, IN_A_STREAM, REFUSES = Exchange(), Exchange(stream=7), Exchange(refuses="current_stream")
 
 
@@ -246,6 +248,18 @@ def records():
         "pointer_device": call(_core.pointer_device, 0x7000),
         "call_on no device": call(_core.call_on, 63, list),
         "stream_wait": call(_core.stream_wait, _core.SIM, 0, 1),
+        "stream_order": call(_core.stream_order, _core.SIM, 0, 1, 2),
+        "stream_order of nonsense": call(_core.stream_order, _core.SIM, 0, 1, -2),
+        "stream_handle": call(_core.stream_handle, Stream(__cuda_stream__=lambda: (0, 7))),
+        "stream_handle of nonsense": call(_core.stream_handle, "x"),
+        "reducer": lambda: _core.reducer("sum", ("a", "axis"), ("out",))(matrix, 0),
+        "reducer of nonsense": call(_core.reducer, "sum", ("a", "b"), ()),
+        "reducer of two": call(_core.reducer, "dot", ("a",), ()),
+        "array_empty": call(_core.array_empty, (2, 3), "int8", _core.SIM, 0),
+        "array_empty in a stream": call(_core.array_empty, (2,), "int8", _core.SIM, 0, Stream(ptr=7)),
+        "array_empty without room": call(_core.array_empty, (2**60,), "int8", _core.SIM, 0),
+        "array_empty of nonsense": call(_core.array_empty, (2, -3), "int8", _core.SIM, 0),
+        "array_class": call(_core.array_class, int),
         "registry twice": call(_core.open_registry, "/"),
     }
     for name in numpy_like.__all__:
@@ -292,8 +306,13 @@ def exchange():
         "dlpack exchange of nonsense": lambda: taken(QUICK.exporter(data=on_device.pointer, bits=7)),
         "dlpack exchanged in a stream": lambda: taken(IN_A_STREAM.exporter(data=on_device.pointer)),
         "dlpack not exchanged": lambda: taken(REFUSES.exporter(data=on_device.pointer)),
-        "dlpack quick nowhere": lambda: _core.quick(QUICK.exporter((CUDA, 99), code=0), "sum"),
-        "dlpack quick of nonsense": lambda: _core.quick(QUICK.exporter(bits=7), "sum"),
+        "dlpack at once nowhere": lambda: SUM(QUICK.exporter((CUDA, 99), code=0)),
+        "dlpack at once of nonsense": lambda: SUM(QUICK.exporter(bits=7)),
+        "interface at once": lambda: SUM(Interface(stream=7)),
+        "axis at once": lambda: SUM(on_device, axis=0),
+        "mask at once": lambda: SUM(on_device, where=mask_on_device),
+        "out at once": lambda: SUM(on_device, axis=0, out=row_on_device),
+        "out of the host at once": lambda: SUM(on_device, axis=0, out=row),
         "dlpack out of bounds": lambda: taken(Exporter()),
         "interface taken": lambda: taken(Interface(data=(on_device.pointer, True), stream=7)),
         "interface out of bounds": lambda: taken(Interface()),

@@ -22,25 +22,39 @@ pytestmark = pytest.mark.core
 
 
 @pytest.fixture
-def frees(monkeypatch):
-    """The addresses freed so far."""
-    freed = []
+def in_use(device):
+    """How many bytes of the device's memory somebody has."""
+    if device != "sim":
+        pytest.skip("the simulator counts them")
+    first = bytes_left()
+    return lambda: first - bytes_left()
 
-    def free(kind, index, pointer):
-        freed.append(pointer)
-        _core.device_free(kind, index, pointer)
 
-    monkeypatch.setattr(DeviceArray, "_free", staticmethod(free))
-    return freed
+def bytes_left():
+    with pytest.raises(MemoryError) as refused:
+        _core.device_alloc(_core.SIM, 0, 2**62)
+    return int(str(refused.value).split("asked for, ")[1].split(" of ")[0])
+
+
+class Elsewhere(device_array.Elements):
+    """What a DeviceArray says that lies on cuda:1; its address leads nowhere."""
+
+    def __init__(self):
+        self.shape, self.strides, self.pointer, self.dtype = (2, 3), (12, 4), 0x7000, np.dtype("f4")
+        self.kind, self.index, self.stream, self.shared = _core.CUDA, 1, 1, False
+
+    def _share(self):
+        self.shared = True
+
+    __cuda_array_interface__ = DeviceArray.__cuda_array_interface__
+    __dlpack__ = DeviceArray.__dlpack__
+    __dlpack_device__ = DeviceArray.__dlpack_device__
+    _finish_for = DeviceArray._finish_for
 
 
 @pytest.fixture
 def cuda_array():
-    """A DeviceArray that says it lies on cuda:1; its address leads nowhere."""
-    array = empty((0, 3), np.float32, _core.CUDA, 1)
-    array.shape, array.strides, array.pointer = (2, 3), (12, 4), 0x7000
-    yield array
-    array.pointer = 0
+    return Elsewhere()
 
 
 # DeviceArray
@@ -147,43 +161,85 @@ def test_to_device_of_device_array(device, monkeypatch):
         assert to_device(array) is array
 
 
-def test_memory_goes_with_the_last_owner(frees, device):
+def test_memory_goes_with_the_last_owner(in_use, device):
     array = to_device(numbers(5, "float32"), device)
     address, view = array.pointer, as_view(array, device)
     assert view.pointer == address and view.view_tuple() == (address, (5,), (4,), "float32")
+    taken = in_use()
+    assert taken >= 20
     del array
-    assert frees == []
+    assert in_use() == taken
     del view
-    assert frees == [address]
+    assert in_use() == 0
 
 
-def test_no_memory_no_free(frees, device):
+def test_no_memory_no_free(in_use, device):
     array = to_device(np.empty((0, 4)), device)
+    assert in_use() == 0
     del array
-    assert frees == []
+    assert in_use() == 0
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
-def test_copies_have_memory_of_their_own(duplicate, frees, device):
+def test_copies_have_memory_of_their_own(duplicate, in_use, device):
     host = numbers((3, 2), "complex64")
     array = to_device(host, device)
+    taken = in_use()
     twin = duplicate([array])[0] if duplicate is copy.deepcopy else duplicate(array)
-    assert twin.pointer != array.pointer
-    expected = [array.pointer, twin.pointer]
+    assert twin.pointer != array.pointer and in_use() == 2 * taken
     np.testing.assert_array_equal(twin.numpy(), host)
-    del array, twin
-    assert frees == expected
+    del array
+    assert in_use() == taken
+    del twin
+    assert in_use() == 0
 
 
-def test_a_forked_child_frees_nothing(frees, device):
-    if device != "sim":
-        pytest.skip("a forked child has no use for a CUDA context")
-    array = to_device([1.0, 2.0], device)
+def test_a_forked_child_frees_nothing(in_use):
+    array = to_device([1.0, 2.0], "sim")
+    taken = in_use()
     child = os.fork()
     if child == 0:
         del array
-        os._exit(len(frees))
+        os._exit(in_use() != taken)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_only_the_core_makes_arrays(device):
+    """Who could make one without memory, or change its address, would bring the process down."""
+    for nothing in (DeviceArray, _core.Array, type("Another", (DeviceArray,), {})):
+        with pytest.raises(TypeError, match="cannot create"):
+            nothing()
+        with pytest.raises(TypeError):
+            object.__new__(nothing)
+    array = to_device([1.0, 2.0], device)
+    for name in ("pointer", "shape", "strides", "dtype", "kind", "index", "stream", "other"):
+        with pytest.raises(AttributeError):
+            setattr(array, name, 1)
+    for refused in (
+        int,
+        DeviceArray,
+        type("Wider", (_core.Array,), {"__slots__": ("more",)}),
+        type("D", (_core.Array,), {}),
+    ):
+        with pytest.raises(TypeError, match="expected, once, a class"):
+            _core.array_class(refused)
+
+
+def test_weak_references(device):
+    array = to_device([1.0, 2.0], device)
+    gone = weakref.ref(array)
+    assert gone() is array
+    del array
+    assert gone() is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [((-1,), ValueError), ((2**40, 2**40), ValueError), ((1,) * 65, ValueError), (("2",), TypeError)],
+)
+def test_the_core_refuses_shapes(shape, error, device):
+    with pytest.raises(error):
+        _core.array_empty(shape, "int8", *device_array.resolve(device))
 
 
 # Export
@@ -234,6 +290,21 @@ def test_interface_of_a_cuda_array(cuda_array):
     }
 
 
+def test_the_stream_of_an_array_is_told(cuda_array):
+    cuda_array.stream = 0x5550
+    assert not cuda_array.shared
+    assert cuda_array.__cuda_array_interface__["stream"] == 0x5550 and cuda_array.shared
+
+
+@pytest.mark.parametrize("stream", [1, 0x5550])
+def test_arrays_belong_to_a_stream(stream, device):
+    if device != "sim":
+        pytest.skip("there is no such stream on a GPU")
+    assert to_device([1.0], device).stream == 1
+    array = empty((3,), "f4", *device_array.resolve(device), stream)
+    assert array.stream == stream
+
+
 def test_interface_has_no_bfloat16(cuda_array):
     cuda_array.dtype = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
     assert not hasattr(cuda_array, "__cuda_array_interface__")
@@ -263,12 +334,14 @@ def test_capsule_of_a_cuda_array(cuda_array, max_version, name):
     assert (tensor.shape[:2], tensor.strides[:2]) == ([2, 3], [3, 1])
 
 
-@pytest.mark.parametrize(
-    ("stream", "waited"), [(None, False), (-1, False), (1, False), (2, True), (0x1234560, True)]
-)
-def test_stream_of_the_consumer(cuda_array, waits, stream, waited):
+@pytest.mark.parametrize("own", [1, 0x5550])
+@pytest.mark.parametrize("stream", [None, -1, 1, 2, 0x5550])
+def test_stream_of_the_consumer(cuda_array, waits, orders, own, stream):
+    cuda_array.stream = own
     cuda_array.__dlpack__(stream=stream)
-    assert waits == ([(_core.CUDA, 1, 1)] if waited else [])
+    consumer = 1 if stream is None else stream
+    assert orders == ([] if consumer in (own, -1) else [(_core.CUDA, 1, own, consumer)])
+    assert cuda_array.shared == (consumer != own) and waits == []
 
 
 @pytest.mark.parametrize("stream", [0, -2])

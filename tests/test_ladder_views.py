@@ -9,7 +9,7 @@ import reference
 from test_api import python
 
 import gpureduce
-from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._arrays.device_array import DeviceArray, DeviceView
 
 VARIANTS = [variant for variant in gpureduce.variants() if variant.role != "study"]
 every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
@@ -18,7 +18,7 @@ FROM_BOUNDARIES = {"v8", "v9", "cub_block"}
 SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 63, 257, 1025, 4099, 65537)
 
 
-class Part(DeviceArray):
+class Part(DeviceView):
     """Elements of another array on the device."""
 
     def __init__(self, array, start, count, step=1):
@@ -26,8 +26,8 @@ class Part(DeviceArray):
         self.pointer = array.pointer + start * item
         self.shape, self.strides = (count,), (step * item,)
         self.dtype, self.kind, self.index = array.dtype, array.kind, array.index
-        self.read_only = False
-        self._process, self.whole = None, array  # which frees the memory
+        self.read_only, self.owner, self.producer = False, array, array
+        self.stream, self.says_stream = array.stream, True
 
 
 def surrounded(array, start):

@@ -231,7 +231,7 @@ def test_producers_are_asked_while_their_device_is_current(asked):
     """CuPy names a stream of the current device in its interface, and orders itself there in DLPack."""
     view = as_view(Exporter((CUDA, 1)))
     assert asked == [(1, "__dlpack__")]
-    assert not view.follows_us()
+    assert view.next_stream() is None
     assert asked == [(1, "__dlpack__"), (1, "getattr")]
 
 
@@ -253,10 +253,10 @@ def test_managed_memory_is_on_every_device(waits, asked):
     producer = Exporter((MANAGED, 0))
     producer.__cuda_array_interface__ = {"stream": 1}
     there = as_view(producer, "cuda:1")
-    assert (there.index, there.follows_us()) == (1, False)
+    assert (there.index, there.stream, there.next_stream()) == (1, None, None)
     assert (asked, waits) == ([(0, "__dlpack__")], [(_core.CUDA, 0, 1)])
     here = as_view(producer)
-    assert (here.index, here.follows_us(), len(waits)) == (0, True, 1)
+    assert (here.index, here.stream, here.next_stream(), len(waits)) == (0, 1, 1, 1)
     with pytest.raises(gpureduce.DeviceError):
         as_view(Exporter((MANAGED, 0)), "sim")
 
@@ -287,10 +287,11 @@ def test_no_python_is_asked_in_the_legacy_stream(stream, device_text, waits):
 
 
 @pytest.mark.parametrize("stream", [2, 0x7F00])
-def test_the_stream_of_their_work_is_waited_for(stream, waits):
+def test_the_stream_of_their_work_is_known(stream, waits):
     exporter = Exchange(stream).exporter((CUDA, 1))
-    assert as_view(exporter).index == 1
-    assert (exporter.asked, waits) == ([], [(_core.CUDA, 1, stream)])
+    view = as_view(exporter)
+    assert (view.index, view.stream, view.next_stream()) == (1, stream, stream)
+    assert (exporter.asked, waits) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -353,13 +354,23 @@ def test_broken_tensors_are_given_back(fields, error):
     assert exporter.producer.deleted == 1
 
 
-@pytest.mark.parametrize("name", ["requires_grad", "is_conj"])
 @pytest.mark.parametrize("says", [False, True])
-def test_tensors_that_are_more_than_their_memory_are_asked(name, says):
+def test_tensors_that_are_more_than_their_memory_are_asked(says):
     exporter = Exchange().exporter()
-    setattr(exporter, name, says if name == "requires_grad" else lambda: says)
+    exporter.is_conj = lambda: says
     as_view(exporter)
     assert len(exporter.asked) == says
+
+
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("device", [(CUDA, 0), (CPU, 0)])
+def test_tensors_with_a_gradient_are_refused(table, device):
+    """Who reduces one would lose the gradient without a word."""
+    exporter = Exchange().exporter(device) if table else Exporter(device)
+    exporter.requires_grad = True
+    with pytest.raises(BufferError, match=r"requires a gradient; pass tensor\.detach\(\)"):
+        gpureduce.sum(exporter, axis=0)
+    assert exporter.asked == [] and exporter.producer.deleted == 0
 
 
 def test_subclasses_are_asked():
@@ -379,17 +390,22 @@ def test_elements_of_the_other_sign_are_refused(table):
     assert exporter.asked == []
 
 
-def test_who_comes_after_our_work_by_itself(waits, addresses, device):
-    """Their next work does where they work in the legacy default stream, as far as they say where."""
+def test_in_which_stream_others_work_next(waits, addresses, device):
+    """As far as they say it; the elements of a capsule come in the default stream, wherever they work."""
     ours = gpureduce.to_device(np.ones(3), device)
     both = Exporter()
     both.__cuda_array_interface__ = {"stream": 1}
-    follow = [ours, *(Exchange(stream).exporter() for stream in (None, 1)), both, Interface(stream=1)]
-    assert [as_view(each).follows_us() for each in follow] == [True] * 5
+    default = [ours, *(Exchange(stream).exporter() for stream in (None, 1)), both, Interface(stream=1)]
+    assert [(as_view(each).stream, as_view(each).next_stream()) for each in default] == [(1, 1)] * 5
     both = Exporter()
     both.__cuda_array_interface__ = {"stream": 0x7F00}
-    others = [Exchange(0x7F00).exporter(), Exporter(), both, Interface(stream=0x7F00), Interface()]
-    assert [as_view(each).follows_us() for each in others] == [False] * 5
+    others = [both, Exchange(0x7F00).exporter(), Interface(stream=0x7F00)]
+    assert [as_view(each).stream for each in others] == [1, 0x7F00, 0x7F00]
+    assert [as_view(each).next_stream() for each in others] == [0x7F00] * 3
+    unknown = [Exporter(), Interface()]
+    assert [as_view(each).stream for each in unknown] == [1, None]
+    assert [as_view(each).next_stream() for each in unknown] == [None, None]
+    assert waits == []
 
 
 def test_whose_interface_raises_is_waited_for():
@@ -400,7 +416,7 @@ def test_whose_interface_raises_is_waited_for():
         def __cuda_array_interface__(self):
             raise KeyError("bfloat16")
 
-    assert as_view(Raises()).follows_us() is False
+    assert as_view(Raises()).next_stream() is None
 
 
 def test_dlpack_before_the_interface(waits):
@@ -487,19 +503,19 @@ def test_typestr_of_no_device_dtype(typestr, addresses):
 
 
 @pytest.mark.parametrize(
-    ("entries", "waited"),
+    ("entries", "stream", "after"),
     [
-        ({}, []),
-        ({"stream": None}, []),
-        ({"stream": 1}, []),
-        ({"stream": 2}, [2]),
-        ({"stream": 0x5550}, [0x5550]),
-        ({"stream": 0, "version": 2}, []),
+        ({}, None, None),
+        ({"stream": None}, None, None),
+        ({"stream": 1}, 1, 1),
+        ({"stream": 2}, 2, 2),
+        ({"stream": 0x5550}, 0x5550, 0x5550),
+        ({"stream": 0, "version": 2}, None, 0),
     ],
 )
-def test_stream_of_the_producer(entries, waited, waits, addresses):
-    as_view(Interface(data=(0x8000, False), **entries))
-    assert waits == [(_core.CUDA, 1, stream) for stream in waited]
+def test_stream_of_the_producer(entries, stream, after, waits, addresses):
+    view = as_view(Interface(data=(0x8000, False), **entries))
+    assert (view.stream, view.next_stream(), waits) == (stream, after, [])
 
 
 @pytest.mark.parametrize(

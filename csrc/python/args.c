@@ -36,15 +36,60 @@ int py_find_op(PyObject *name, gr_op *out) {
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
+    const bool known = kind == GR_DEVICE_SIM || (index >= 0 && index < GR_MAX_CUDA_DEVICES);
+    _Atomic(gr_device *) *place = &state->opened[kind == GR_DEVICE_SIM || !known ? 0 : 1 + index];
+    *out = known ? atomic_load_explicit(place, memory_order_acquire) : NULL;
+    if (*out != NULL)
+        return 0;
     py_work work;
     py_begin(&work);
-    return py_end(state, &work, gr_registry_device(&state->registry, kind, index, out, &work.error));
+    if (py_end(state, &work, gr_registry_device(&state->registry, kind, index, out, &work.error)) < 0)
+        return -1;
+    atomic_store_explicit(place, *out, memory_order_release);
+    return 0;
 }
 
 int py_take_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
     const long kind = PyLong_AsLong(kind_object);
     const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(index_object);
     return PyErr_Occurred() ? -1 : py_open_device(state, (gr_device_kind)kind, index, out);
+}
+
+/* The handle that an attribute of an object says: 1; 0 where there is no such attribute. */
+static int handle_of(PyObject *object, PyObject *name, bool protocol, PyObject **out) {
+    *out = PyObject_GetAttr(object, name);
+    if (*out == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (*out != NULL && protocol) { /* a method that gives (version, handle) */
+        PyObject *pair = PyCallable_Check(*out) ? PyObject_CallNoArgs(*out) : Py_NewRef(*out);
+        Py_SETREF(*out, pair == NULL ? NULL : PySequence_GetItem(pair, 1));
+        Py_XDECREF(pair);
+    }
+    return *out == NULL ? -1 : 1;
+}
+
+int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
+    static const py_name names[] = {PY_NAME___cuda_stream__, PY_NAME_cuda_stream, PY_NAME_ptr};
+    PyObject *handle = NULL, *number = NULL;
+    int found = 0;
+    for (size_t i = 0; !PyLong_Check(given) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
+        found = handle_of(given, state->names[names[i]], i == 0, &handle);
+    if (found >= 0)
+        number = PyNumber_Index(found > 0 ? handle : given);
+    Py_XDECREF(handle);
+    if (number == NULL)
+        return -1;
+    *out = PyLong_AsUnsignedLongLong(number);
+    Py_DECREF(number);
+    if (PyErr_Occurred()) /* the driver would follow what is left of a number that does not fit */
+        return !PyErr_ExceptionMatches(PyExc_OverflowError)
+                   ? -1
+                   : PY_REFUSE(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", given);
+    if (*out == GR_LEGACY_HANDLE)
+        *out = 0;
+    return 0;
 }
 
 static bool signal_pending(void *arg) {

@@ -20,6 +20,10 @@ int py_find_op(PyObject *name, gr_op *out);
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);
 int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
 
+/* A stream by its handle, or by an object that has one: `__cuda_stream__`, PyTorch's `cuda_stream`, CuPy's
+   `ptr`. The legacy one is 0. -1 with an exception set. */
+int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out);
+
 /* Work of the core, done without the GIL between py_begin and py_end. */
 typedef struct py_work {
     gr_error error;

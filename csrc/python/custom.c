@@ -59,7 +59,7 @@ static int take_scalar(PyObject *bytes, gr_custom_input *input) {
     return 0;
 }
 
-static int take_array(const py_state *state, PyObject *object, size_t number, custom_call *self) {
+static int take_array(py_state *state, PyObject *object, size_t number, custom_call *self) {
     py_operand *operand = &self->operands[self->arrays];
     self->input[self->arrays++] = number;
     self->request.operands[number].is_array = true;
@@ -72,7 +72,7 @@ static int take_array(const py_state *state, PyObject *object, size_t number, cu
     return PY_REFUSE(PyExc_ValueError, "inputs: expected arrays of one shape");
 }
 
-static int take_inputs(const py_state *state, PyObject *inputs, custom_call *self) {
+static int take_inputs(py_state *state, PyObject *inputs, custom_call *self) {
     if (!PyTuple_Check(inputs) || PyTuple_GET_SIZE(inputs) > GR_MAX_INPUTS)
         return PY_REFUSE(PyExc_TypeError, "inputs: expected a tuple of at most %d", (int)GR_MAX_INPUTS);
     self->request.count = (size_t)PyTuple_GET_SIZE(inputs);
@@ -88,7 +88,7 @@ static int take_inputs(const py_state *state, PyObject *inputs, custom_call *sel
     return PY_REFUSE(PyExc_ValueError, "inputs: %zu arrays", self->arrays);
 }
 
-static int take_out(const py_state *state, PyObject *out, custom_call *self) {
+static int take_out(py_state *state, PyObject *out, custom_call *self) {
     py_operand place;
     if (py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &place) < 0) {
         py_operand_release(&place);
@@ -180,7 +180,7 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
     py_operand *operands[GR_MAX_INPUTS];
     for (size_t i = 0; i < self->arrays; ++i)
         operands[i] = &self->operands[i];
-    if (py_operands_pack(operands, self->arrays, self->reduced) < 0)
+    if (py_operands_pack(operands, self->arrays, NULL, self->reduced) < 0)
         return -1;
     if (make_plan(self, &error) == GR_OK)
         return 0;
@@ -190,10 +190,12 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
 
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 6)
-        return PyErr_Format(PyExc_TypeError, "expected 6 arguments, got %zd", count);
+    if (count != 6 && count != 7)
+        return PyErr_Format(PyExc_TypeError, "expected 6 or 7 arguments, got %zd", count);
     custom_call now = {.custom = NULL};
     int failed = take_call(state, args, &now);
+    if (failed == 0 && count == 7)
+        failed = py_stream_argument(state, args[6], &now.binding.stream);
     if (failed == 0) {
         py_work work;
         py_begin(&work);

@@ -94,13 +94,17 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
 
 PyObject *py_all_finite(PyObject *module, PyObject *object) {
     const py_state *state = PyModule_GetState(module);
-    PyArrayObject *array = (PyArrayObject *)object;
     gr_dtype dtype = GR_DTYPE_COUNT;
-    if (!PyArray_Check(object) || !PyArray_IS_C_CONTIGUOUS(array))
-        return PyErr_Format(PyExc_TypeError, "array: expected a NumPy array in C order");
-    if (py_find_dtype(state, array, GR_SCOPE_GENERAL, "array", &dtype) < 0)
+    if (!PyArray_Check(object))
+        return PyErr_Format(PyExc_TypeError, "array: expected a NumPy array");
+    if (py_find_dtype(state, (PyArrayObject *)object, GR_SCOPE_GENERAL, "array", &dtype) < 0)
         return NULL;
-    return PyBool_FromLong(gr_all_finite(dtype, PyArray_DATA(array), (size_t)PyArray_SIZE(array)));
+    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_OF(object, NPY_ARRAY_CARRAY_RO);
+    if (array == NULL)
+        return NULL;
+    const bool finite = gr_all_finite(dtype, PyArray_DATA(array), (size_t)PyArray_SIZE(array));
+    Py_DECREF(array);
+    return PyBool_FromLong(finite);
 }
 
 PyObject *py_result(const py_state *state, gr_dtype dtype, gr_scalar value) {

@@ -3,33 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/args.h"
+#include "python/call.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/operand.h"
-#include "reduce/reduce.h"
 
-typedef struct call {
-    py_operand source, second;
-    PyObject *out_array; /* the results in host memory, or NULL */
-    gr_reduction reduction;
-    gr_binding binding;
-    gr_device *device;
-    py_work work;
-    PyObject *progress; /* a callback, or None */
-} call;
-
-static void call_release(call *self) {
-    Py_XDECREF(self->out_array);
-    py_operand_release(&self->source);
-    py_operand_release(&self->second);
-}
-
-static int take_second(const py_state *state, PyObject *object, call *self) {
+static int take_second(PyObject *object, py_call *self) {
     const bool pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     if (object == Py_None)
         return pair ? PY_REFUSE(PyExc_TypeError, "second: expected the other vector") : 0;
-    if (py_operand_take(state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", &self->second) < 0)
+    if (py_operand_take(self->state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", &self->second) < 0)
         return -1;
     self->reduction.layout.has_second = true;
     if (self->second.dtype != (pair ? self->source.dtype : GR_DTYPE_b8))
@@ -41,28 +23,13 @@ static int take_second(const py_state *state, PyObject *object, call *self) {
     return same ? 0 : PY_REFUSE(PyExc_ValueError, "second: expected the shape of the source");
 }
 
-static gr_dtype result_dtype(const call *self) {
-    return gr_op_result(self->reduction.op, self->reduction.dtype);
-}
-
-/* A new array for the results, of the kept dimensions. */
-static PyObject *new_results(const py_state *state, const call *self) {
-    npy_intp shape[GR_MAX_NDIM];
-    int ndim = 0;
-    for (size_t d = 0; d < self->source.ndim; ++d)
-        if (!self->reduction.layout.reduced[d])
-            shape[ndim++] = (npy_intp)self->source.extent[d];
-    PyArray_Descr *descr = py_descr(state, result_dtype(self));
-    return descr == NULL ? NULL : PyArray_SimpleNewFromDescr(ndim, shape, descr);
-}
-
-static int take_initial(const py_state *state, PyObject *initial, call *self) {
+static int take_initial(PyObject *initial, py_call *self) {
     if (initial == Py_None)
         return 0;
     gr_dtype dtype = GR_DTYPE_COUNT;
     if (!PyArray_Check(initial) ||
-        py_find_dtype(state, (PyArrayObject *)initial, GR_SCOPE_GENERAL, "initial", &dtype) < 0 ||
-        dtype != result_dtype(self) || PyArray_SIZE((PyArrayObject *)initial) != 1 ||
+        py_find_dtype(self->state, (PyArrayObject *)initial, GR_SCOPE_GENERAL, "initial", &dtype) < 0 ||
+        dtype != py_call_dtype(self) || PyArray_SIZE((PyArrayObject *)initial) != 1 ||
         !PyArray_ISNOTSWAPPED((PyArrayObject *)initial)) {
         return PyErr_Occurred()
                    ? -1
@@ -72,108 +39,54 @@ static int take_initial(const py_state *state, PyObject *initial, call *self) {
     return 0;
 }
 
-static int take_out(const py_state *state, PyObject *out, call *self) {
-    if (out == Py_None) {
-        self->out_array = new_results(state, self);
-        if (self->out_array == NULL)
-            return -1;
-        self->binding.host_out = PyArray_DATA((PyArrayObject *)self->out_array);
+static int take_out(PyObject *out, py_call *self) {
+    if (out == Py_None)
         return 0;
-    }
-    py_operand view;
-    if (!PyTuple_Check(out))
-        return PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &view) < 0)
-        return -1;
-    if (py_operand_count(&view, NULL) != py_operand_count(&self->source, self->reduction.layout.reduced) ||
-        view.dtype != result_dtype(self))
+    if (PyArray_Check(out) ||
+        py_operand_take(self->state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &self->place) < 0)
+        return PyErr_Occurred() ? -1
+                                : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
+    if (py_operand_count(&self->place, NULL) !=
+            py_operand_count(&self->source, self->reduction.layout.reduced) ||
+        self->place.dtype != py_call_dtype(self))
         return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
-    self->binding.device_out = view.source.origin;
+    self->out = out;
+    self->on_device = true;
     return 0;
 }
 
-static void fill_layout(call *self) {
-    gr_layout *layout = &self->reduction.layout;
-    py_operand_lay_out(&self->source, layout);
-    layout->result_bytes = gr_dtypes[result_dtype(self)].item_bytes;
-    layout->in_order = gr_op_in_order(self->reduction.op);
-    layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
-    layout->packed = !layout->pair;
-    layout->single_pass = true;
-    memcpy(layout->second_stride, self->second.stride, sizeof layout->second_stride);
-    self->binding.inputs[0] = self->source.source;
-    self->binding.inputs[1] = self->second.source;
-}
-
-static gr_status make_plan(call *self, gr_error *error) {
-    fill_layout(self);
-    const gr_status status =
-        gr_general_plan_make(&self->reduction.layout, &gr_reference_limits, &self->reduction.plan, error);
-    self->binding.out_bytes =
-        (size_t)self->reduction.plan.results * gr_reduction_result_bytes(&self->reduction);
-    return status;
-}
-
-/* Of the arguments of py_general all but the last; without a device (NULL) only a plan is made. */
-static int take_call(py_state *state, PyObject *const *args, call *self) {
+/* Of the arguments of py_general all but the last two; without a device (NULL) only a plan is made. */
+static int take_call(py_state *state, PyObject *const *args, py_call *self) {
     if (py_find_op(args[1], &self->reduction.op) < 0 ||
         py_operand_take(state, args[0], PY_TAKE, GR_SCOPE_GENERAL, "a", &self->source) < 0)
         return -1;
+    self->as_array = true;
     self->reduction.dtype = self->source.dtype;
     if (!gr_op_takes(self->reduction.op, self->reduction.dtype))
         return PY_REFUSE(PyExc_TypeError, "a: %s takes bool and integers, not %s",
                          gr_ops[self->reduction.op].name, gr_dtypes[self->reduction.dtype].numpy_name);
     if (py_take_axes(args[2], self->source.ndim, self->reduction.layout.reduced) < 0 ||
-        take_second(state, args[3], self) < 0 || take_initial(state, args[4], self) < 0)
+        take_second(args[3], self) < 0 || take_initial(args[4], self) < 0)
         return -1;
     if (args[6] != NULL &&
-        (py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(state, args[5], self) < 0))
+        (py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(args[5], self) < 0))
         return -1;
-    gr_error error;
-    if (make_plan(self, &error) == GR_OK)
-        return 0;
-    /* Strides that do not merge. */
-    py_operand *const operands[] = {&self->source, &self->second};
-    gr_layout *layout = &self->reduction.layout;
-    if (py_operands_pack(operands, layout->has_second ? 2 : 1, layout->reduced) < 0)
-        return -1;
-    if (make_plan(self, &error) == GR_OK)
-        return 0;
-    py_raise(state, &error);
-    return -1;
-}
-
-static bool report(void *arg, uint64_t done, uint64_t total) {
-    call *self = arg;
-    PyEval_RestoreThread(self->work.thread);
-    PyObject *result =
-        PyObject_CallFunction(self->progress, "KK", (unsigned long long)done, (unsigned long long)total);
-    const bool failed = result == NULL;
-    Py_XDECREF(result);
-    self->work.thread = PyEval_SaveThread();
-    return failed;
+    return py_call_plan(self);
 }
 
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 9)
-        return PyErr_Format(PyExc_TypeError, "expected 9 arguments, got %zd", count);
-    call now = {.progress = args[8]};
+    if (count != 9 && count != 10)
+        return PyErr_Format(PyExc_TypeError, "expected 9 or 10 arguments, got %zd", count);
+    py_call now;
+    py_call_begin(&now, state);
     PyObject *result = NULL;
-    if (take_call(state, args, &now) < 0)
-        goto cleanup;
-    py_work *work = &now.work;
-    const gr_progress progress = {.report = report, .arg = &now};
-    py_begin(work);
-    const gr_status status =
-        gr_reduction_run(now.device, &now.reduction, &now.binding, now.progress != Py_None ? &progress : NULL,
-                         &work->interrupt, &work->error);
-    if (py_end(state, work, status) < 0)
-        goto cleanup;
-    py_count_run();
-    result = Py_NewRef(now.out_array != NULL ? now.out_array : Py_None);
-cleanup:
-    call_release(&now);
+    if (take_call(state, args, &now) == 0 &&
+        (count < 10 || py_stream_argument(state, args[9], &now.stream) == 0)) {
+        now.progress = args[8] != Py_None ? args[8] : NULL;
+        result = py_call_run(&now);
+    }
+    py_call_release(&now);
     return result;
 }
 
@@ -187,19 +100,20 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     PyObject *all[] = {NULL, NULL, NULL, NULL, Py_None, NULL, NULL, NULL};
     if (!PyArg_ParseTuple(args, "OOOO", &all[0], &all[1], &all[2], &all[3]))
         return NULL;
-    call now = {.out_array = NULL};
+    py_call now;
+    py_call_begin(&now, state);
     PyObject *list = take_call(state, all, &now) < 0 ? NULL : PyList_New(0);
     for (size_t i = 0; list != NULL && i < now.reduction.plan.count; ++i) {
         const gr_general_launch *launch = &now.reduction.plan.launches[i];
         py_append(&list, Py_BuildValue("(ssII)", launch->kernel, way_of(launch->params.flags), launch->grid_x,
                                        launch->grid_y));
     }
-    call_release(&now);
+    py_call_release(&now);
     return list;
 }
 
 /* The addresses of views that are all like the first, which `self` describes, or like the results. */
-static int take_addresses(const py_state *state, PyObject *views, const char *name, const py_operand *like,
+static int take_addresses(py_state *state, PyObject *views, const char *name, const py_operand *like,
                           gr_devptr *out) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(views); ++i) {
         py_operand view;
@@ -217,7 +131,7 @@ static int take_addresses(const py_state *state, PyObject *views, const char *na
     return 0;
 }
 
-static PyObject *time_call(py_state *state, const call *now, const gr_timing *timing) {
+static PyObject *time_call(py_state *state, const py_call *now, const gr_timing *timing) {
     const gr_reduction *reduction = &now->reduction;
     const gr_abilities *can = &now->device->backend->info.can;
     gr_program program;
@@ -272,8 +186,9 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
         return PyErr_Format(PyExc_ValueError,
                             "expected 1 to %d sources, rounds and repeats, and an out (and second) a source",
                             MOST);
-    call now = {.out_array = NULL};
+    py_call now;
     py_operand out;
+    py_call_begin(&now, state);
     py_operand_clear(&out);
     gr_devptr *addresses = calloc((size_t)buffers * 3, sizeof *addresses);
     if (addresses == NULL)
@@ -298,6 +213,6 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
 cleanup:
     free(addresses);
     py_operand_release(&out);
-    call_release(&now);
+    py_call_release(&now);
     return result;
 }

@@ -4,6 +4,17 @@
 #include "python/errors.h"
 #include "python/intake/operand.h"
 
+PyObject *py_default_device(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    int kind, index;
+    if (!PyArg_ParseTuple(args, "ii", &kind, &index))
+        return NULL;
+    if (index < 0 || index >= GR_MAX_CUDA_DEVICES)
+        return PyErr_Format(PyExc_ValueError, "device_index: expected 0 to %d", GR_MAX_CUDA_DEVICES - 1);
+    atomic_store(&state->default_device, kind == GR_DEVICE_SIM ? 0 : 1 + index);
+    Py_RETURN_NONE;
+}
+
 PyObject *py_device_alloc(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *kind, *index;
@@ -42,7 +53,10 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     unsigned long long address;
     PyArrayObject *array;
     gr_device *device;
-    if (!PyArg_ParseTuple(args, "OOKO!", &kind, &index, &address, &PyArray_Type, &array) ||
+    PyObject *given = NULL;
+    gr_stream stream = 0;
+    if (!PyArg_ParseTuple(args, "OOKO!|O", &kind, &index, &address, &PyArray_Type, &array, &given) ||
+        (given != NULL && py_stream_argument(state, given, &stream) < 0) ||
         py_take_device(state, kind, index, &device) < 0)
         return NULL;
     /* After the device: while that was looked for, others may have had their way with the array. */
@@ -58,10 +72,10 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     py_work work;
     py_begin(&work);
     if (bytes > 0)
-        status = to_device ? backend->upload(backend, 0, address, data, bytes, &work.error)
-                           : backend->download(backend, 0, data, address, bytes, &work.error);
+        status = to_device ? backend->upload(backend, stream, address, data, bytes, &work.error)
+                           : backend->download(backend, stream, data, address, bytes, &work.error);
     if (bytes > 0 && status == GR_OK && to_device) /* pinned memory is read while the copy is under way */
-        status = backend->wait(backend, 0, &work.error);
+        status = backend->wait(backend, stream, &work.error);
     const int failed = py_end(state, &work, status);
     Py_DECREF(pin);
     return failed < 0 ? NULL : Py_NewRef(Py_None);
@@ -75,18 +89,41 @@ PyObject *py_device_read(PyObject *module, PyObject *args) {
     return copy_bytes(module, args, false);
 }
 
+PyObject *py_stream_handle(PyObject *module, PyObject *given) {
+    gr_stream stream;
+    return py_stream_argument(PyModule_GetState(module), given, &stream) < 0
+               ? NULL
+               : PyLong_FromUnsignedLongLong(stream == 0 ? GR_LEGACY_HANDLE : stream);
+}
+
+/* -1 with an exception set. */
+static int take_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *given, gr_device **device,
+                       gr_stream *stream) {
+    return py_stream_argument(state, given, stream) < 0 ? -1 : py_take_device(state, kind, index, device);
+}
+
+PyObject *py_stream_order(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index, *before, *after;
+    gr_device *device;
+    gr_stream from, to;
+    if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &before, &after) ||
+        py_stream_argument(state, before, &from) < 0 ||
+        take_stream(state, kind, index, after, &device, &to) < 0)
+        return NULL;
+    py_work work;
+    py_begin(&work);
+    const gr_status status = gr_stream_order(device, from, to, &work.error);
+    return py_end(state, &work, status) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *handle;
-    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &handle))
-        return NULL;
-    const unsigned long long stream = PyLong_AsUnsignedLongLong(handle);
-    if (PyErr_Occurred()) /* the driver would follow what is left of a number that does not fit */
-        return !PyErr_ExceptionMatches(PyExc_OverflowError)
-                   ? NULL
-                   : PyErr_Format(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", handle);
+    PyObject *kind, *index, *given;
     gr_device *device;
-    if (py_take_device(state, kind, index, &device) < 0)
+    gr_stream stream;
+    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
+        take_stream(state, kind, index, given, &device, &stream) < 0)
         return NULL;
     py_work work;
     py_begin(&work);

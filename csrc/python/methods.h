@@ -10,10 +10,11 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_variants(PyObject *module, PyObject *ignored);
 PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
-/* Reductions of any layout; py_quick is for whole arrays without options, with as little as possible before
-   the launch. */
+/* Reductions of any layout: functions that take the arguments of the public ones, with as little as possible
+   before the launch, and one for what Python has made of such arguments. */
+PyObject *py_reducer(PyObject *module, PyObject *args);
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
-PyObject *py_quick(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_default_device(PyObject *module, PyObject *args);
 PyObject *py_plan_general(PyObject *module, PyObject *args);
 PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);
 PyObject *py_time_general(PyObject *module, PyObject *args);
@@ -30,7 +31,11 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_simulate(PyObject *module, PyObject *args);
 PyObject *py_kernel_params(PyObject *module, PyObject *args);
 
-/* Memory and streams of a device. */
+/* Arrays, memory and streams of a device. */
+PyObject *py_array_class(PyObject *module, PyObject *class);
+PyObject *py_array_empty(PyObject *module, PyObject *args);
+PyObject *py_stream_handle(PyObject *module, PyObject *stream);
+PyObject *py_stream_order(PyObject *module, PyObject *args);
 PyObject *py_device_alloc(PyObject *module, PyObject *args);
 PyObject *py_device_free(PyObject *module, PyObject *args);
 PyObject *py_device_write(PyObject *module, PyObject *args);

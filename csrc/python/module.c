@@ -4,6 +4,7 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/intake/array.h"
 #include "python/methods.h"
 #include "reduce/custom/params.h"
 
@@ -99,11 +100,15 @@ static PyMethodDef methods[] = {
      "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
      " -> (first pass, all passes), microseconds a repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
-     "general(source, op, axes, second, initial, out, device_kind, device_index, progress) -> array, or None "
-     "with out"},
-    {"quick", (PyCFunction)(void (*)(void))py_quick, METH_FASTCALL,
-     "quick(source, op[, device_kind, device_index]) -> scalar, or NotImplemented when general has to see to "
-     "it; without a device where a tensor lies"},
+     "general(source, op, axes, second, initial, out, device_kind, device_index, progress[, stream]) -> "
+     "array, "
+     "or out"},
+    {"reducer", py_reducer, METH_VARARGS,
+     "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
+     "where "
+     "Python has to see to the arguments first"},
+    {"default_device", py_default_device, METH_VARARGS,
+     "default_device(device_kind, device_index): where calls without device= go that name no other place"},
     {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
     {"free_memory", core_free_memory, METH_NOARGS,
      "free_memory(): releases the buffers that devices keep from call to call"},
@@ -121,7 +126,7 @@ static PyMethodDef methods[] = {
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
      "custom_run"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
-     "custom_run(kernels, inputs, by_position, packed, axes, out)"},
+     "custom_run(kernels, inputs, by_position, packed, axes, out[, stream])"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block)"
      " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
@@ -131,12 +136,23 @@ static PyMethodDef methods[] = {
      " races, timeline_block) -> as profile; arrays are copied to the simulator and back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
      "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
+    {"array_class", py_array_class, METH_O,
+     "array_class(class): that of results on devices, which has no attributes beside those of Array"},
+    {"array_empty", py_array_empty, METH_VARARGS,
+     "array_empty(shape, dtype name, device_kind, device_index[, stream]) -> array whose elements are not "
+     "set"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},
     {"device_write", py_device_write, METH_VARARGS,
      "device_write(device_kind, device_index, address, array)"},
     {"device_read", py_device_read, METH_VARARGS, "device_read(device_kind, device_index, address, array)"},
+    {"stream_handle", py_stream_handle, METH_O,
+     "stream_handle(stream) -> the handle of a stream, which may come as an object that has one"},
+    {"stream_order", py_stream_order, METH_VARARGS,
+     "stream_order(device_kind, device_index, before, after): what comes next in one stream waits for what "
+     "is "
+     "in another; the host does not"},
     {"stream_wait", py_stream_wait, METH_VARARGS,
      "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
     {"call_on", py_call_on, METH_VARARGS,
@@ -170,13 +186,32 @@ static int refuse_sub_interpreters(void) {
                      "processes");
 }
 
+static int take_names(py_state *state) {
+    static const char *const names[] = {
+#define PY_NAME(name) #name,
+        PY_EACH_NAME(PY_NAME)
+#undef PY_NAME
+    };
+    for (int i = 0; i < PY_NAMES; ++i) {
+        state->names[i] = PyUnicode_InternFromString(names[i]);
+        if (state->names[i] == NULL)
+            return -1;
+    }
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    state->no_value = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "_NoValue");
+    Py_XDECREF(numpy);
+    return state->no_value == NULL ? -1 : 0;
+}
+
 static int core_exec(PyObject *module) {
     if (refuse_sub_interpreters() < 0)
         return -1;
     if (py_numpy_import() < 0)
         return -1;
     py_state *state = state_of(module);
-    if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0)
+    atomic_init(&state->default_device, -1);
+    if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0 || take_names(state) < 0 ||
+        py_array_init(module, state) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
                    PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0 ||
@@ -189,6 +224,10 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     py_state *state = state_of(module);
     Py_VISIT(state->device_error);
     Py_VISIT(state->simulation_error);
+    Py_VISIT(state->array_type);
+    Py_VISIT(state->array_class);
+    for (int i = 0; i < PY_KNOWN_TYPES; ++i)
+        Py_VISIT(state->known[i].type);
     return 0;
 }
 
@@ -196,6 +235,13 @@ static int core_clear(PyObject *module) {
     py_state *state = state_of(module);
     Py_CLEAR(state->device_error);
     Py_CLEAR(state->simulation_error);
+    Py_CLEAR(state->array_type);
+    Py_CLEAR(state->array_class);
+    Py_CLEAR(state->no_value);
+    for (int i = 0; i < PY_NAMES; ++i)
+        Py_CLEAR(state->names[i]);
+    for (int i = 0; i < PY_KNOWN_TYPES; ++i)
+        Py_CLEAR(state->known[i].type);
     return 0;
 }
 

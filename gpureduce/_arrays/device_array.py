@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
-from gpureduce._rules.arguments import c_strides
 from gpureduce._rules.dtypes import is_supported, name_of
 
 if TYPE_CHECKING:
@@ -35,33 +33,10 @@ def stream_of(array: object, index: int) -> object:
     return interface.get("stream") if type(interface) is dict else None
 
 
-class DeviceView:
-    """Elements on a device, wherever they came from, and the object that keeps them alive.
+class Elements:
+    """What arrays on devices have in common, our own and views of others'."""
 
-    Attributes
-    ----------
-    pointer : int
-        The address of the first element; 0 when there is none.
-    shape, strides : tuple of int
-        As NumPy's; strides are in bytes, and on an axis of at most one element without meaning.
-    dtype : numpy.dtype
-        Of the elements.
-    kind, index : int
-        The device, as the core numbers it.
-    read_only : bool
-        Whether the producer forbids writing.
-    owner : object
-        Holds the memory.
-    producer : object
-        The array of another library that works on this device, or None.
-    stream : int or None
-        The CUDA stream in which its library works, if that is known.
-    """
-
-    __slots__ = (
-        *("__weakref__", "dtype", "index", "kind", "owner", "pointer", "producer", "read_only", "shape"),
-        *("stream", "strides"),
-    )
+    __slots__ = ()
 
     pointer: int
     shape: tuple[int, ...]
@@ -69,9 +44,6 @@ class DeviceView:
     dtype: np.dtype
     kind: int
     index: int
-    read_only: bool
-    owner: object
-    producer: object
     stream: int | None
 
     @property
@@ -98,59 +70,77 @@ class DeviceView:
         """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
         return (self.pointer, self.shape, self.strides, name_of(self.dtype))
 
-    def follows_us(self) -> bool:
-        """Whether what its library does next comes after our work by itself: in the legacy default stream."""
-        stream = self.stream
-        if stream is None and self.producer is not None:
-            stream = stream_of(self.producer, self.index)
-        return type(stream) is int and stream in (0, LEGACY_STREAM)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
 
 
-class DeviceArray(DeviceView):
+class DeviceView(Elements):
+    """Elements on a device that came from elsewhere, and the object that keeps them alive.
+
+    Attributes
+    ----------
+    pointer : int
+        The address of the first element; 0 when there is none.
+    shape, strides : tuple of int
+        As NumPy's; strides are in bytes, and on an axis of at most one element without meaning.
+    dtype : numpy.dtype
+        Of the elements.
+    kind, index : int
+        The device, as the core numbers it.
+    read_only : bool
+        Whether the producer forbids writing.
+    owner : object
+        Holds the memory.
+    producer : object
+        The array of another library.
+    stream : int or None
+        The CUDA stream after which the elements are there; None where nothing has to be waited for.
+    says_stream : bool
+        Whether its library works in that stream afterwards, too; else it has to be asked.
+    """
+
+    __slots__ = (
+        *("__weakref__", "dtype", "index", "kind", "owner", "pointer", "producer", "read_only"),
+        *("says_stream", "shape", "stream", "strides"),
+    )
+
+    read_only: bool
+    owner: object
+    producer: object
+    says_stream: bool
+
+    def next_stream(self) -> int | None:
+        """Return the stream in which its library works next, if that is known."""
+        known = self.says_stream or self.producer is None
+        stream = self.stream if known else stream_of(self.producer, self.index)
+        return stream if type(stream) is int and stream >= 0 else None
+
+
+class DeviceArray(_core.Array, Elements):
     """An array in C order in memory of a device, which it frees at its end.
 
     `to_device` makes one, and reductions along an axis of device arrays return one. Other libraries take it
     without a copy through DLPack or ``__cuda_array_interface__`` (``torch.from_dlpack(a)``,
     ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it back.
 
-    Reductions do not see in which stream others work with it: where that is not the default one, give it to
-    them as ``stream=``.
+    It belongs to a CUDA stream: that of the call which made it, or the legacy default stream for those of
+    `to_device`. Its elements are there for whatever follows in that stream, and reductions of it work there
+    unless ``stream=`` names another one. Both protocols tell other libraries of the stream.
     """
 
-    __slots__ = ("_process", "flat_view")
+    __slots__ = ()
 
-    # DeviceView's owner is the array itself; a property, since an attribute would be a cycle.
+    read_only = False
+    producer = None
+
     @property
     def owner(self) -> DeviceArray:
         """The array itself."""
         return self
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, kind: int, index: int) -> None:
-        self.pointer = 0
-        self.shape = shape
-        self.dtype = dtype
-        self.kind = kind
-        self.index = index
-        self.read_only = False
-        self.producer, self.stream = None, LEGACY_STREAM
-        self.strides = c_strides(shape, dtype.itemsize)
-        self._process = os.getpid()
-        if self.size:
-            self.pointer = _core.device_alloc(kind, index, self.nbytes)
-        # As view_tuple(), of one dimension: made once, as reductions of small arrays feel it.
-        self.flat_view = (self.pointer, (self.size,), (dtype.itemsize,), name_of(dtype))
-
-    # In the class, because at the interpreter's end the names of the module may be gone.
-    _free = staticmethod(_core.device_free)
-    _getpid = staticmethod(os.getpid)
-
-    def __del__(self) -> None:
-        # A forked child has a copy of the object, but the memory is its parent's.
-        if self.pointer and self._process == self._getpid():
-            self._free(self.kind, self.index, self.pointer)
+    def next_stream(self) -> int:
+        """Return the stream to which it belongs."""
+        return self.stream
 
     def numpy(self) -> np.ndarray:
         """Return a copy in host memory.
@@ -161,7 +151,7 @@ class DeviceArray(DeviceView):
         """
         out = np.empty(self.shape, self.dtype)
         if out.size:
-            _core.device_read(self.kind, self.index, self.pointer, out)
+            _core.device_read(self.kind, self.index, self.pointer, out, self.stream)
         return out
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray:
@@ -183,13 +173,14 @@ class DeviceArray(DeviceView):
             raise AttributeError("__cuda_array_interface__: the array lies on the simulator")
         if self.dtype.kind not in "biufc":
             raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; DLPack has")
+        self._share()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
             "data": (self.pointer, False),
             "strides": None,
             "version": 3,
-            "stream": LEGACY_STREAM,
+            "stream": self.stream,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -256,8 +247,11 @@ class DeviceArray(DeviceView):
         """Let a consumer that works in `stream` see what was written to the array."""
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
-        if stream not in (None, -1, LEGACY_STREAM):
-            _core.stream_wait(self.kind, self.index, LEGACY_STREAM)
+        consumer = LEGACY_STREAM if stream is None else stream
+        if consumer != self.stream:
+            self._share()
+            if consumer != -1:
+                _core.stream_order(self.kind, self.index, self.stream, consumer)
 
 
 def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
@@ -320,7 +314,12 @@ def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray
     return out
 
 
-def empty(shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int) -> DeviceArray:
+_core.array_class(DeviceArray)
+
+
+def empty(
+    shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int, stream: object = LEGACY_STREAM
+) -> DeviceArray:
     """Return a new array on a device, its elements not set.
 
     Parameters
@@ -331,6 +330,8 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int) -> De
         Of its elements.
     kind, index : int
         The device, as the core numbers it.
+    stream : int or object
+        The stream that it belongs to, as ``stream=`` takes it.
 
     Returns
     -------
@@ -342,4 +343,4 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int) -> De
         raise ValueError(f"negative lengths are not allowed: shape {shape}")
     if math.prod(shape) * dtype.itemsize > MAX_BYTES:
         raise ValueError(f"an array of shape {shape} and dtype {dtype} is too large")
-    return DeviceArray(shape, dtype, kind, index)
+    return _core.array_empty(shape, name_of(dtype), kind, index, stream)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import CPU, CUDA, DLPACK_VERSION, MAX_BYTES, DeviceView, checked_dtype
+from gpureduce._arrays.device_array import (
+    CPU,
+    CUDA,
+    DLPACK_VERSION,
+    MAX_BYTES,
+    DeviceArray,
+    DeviceView,
+    checked_dtype,
+)
 from gpureduce._core import DeviceError
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
 from gpureduce._rules.arguments import c_strides
@@ -30,11 +38,10 @@ def _check_device(kind: int, index: int, device: str | Device | None) -> None:
         )
 
 
-def as_view(obj: object, device: str | Device | None = None) -> DeviceView | None:
+def as_view(obj: object, device: str | Device | None = None) -> DeviceArray | DeviceView | None:
     """Return the elements of a device array without copying them.
 
-    Work in the legacy default stream that follows sees what the producer has written, as the protocols
-    promise it.
+    Nothing is waited for: the elements are there for what comes after the work of the view's stream.
 
     Parameters
     ----------
@@ -45,7 +52,7 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceView | Non
 
     Returns
     -------
-    DeviceView or None
+    DeviceArray, DeviceView or None
         None for whatever lies in host memory, is no array, or speaks neither protocol.
 
     Raises
@@ -59,7 +66,7 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceView | Non
     """
     if isinstance(obj, (np.ndarray, np.generic, list, tuple, int, float, complex)):
         return None
-    if isinstance(obj, DeviceView):
+    if isinstance(obj, (DeviceArray, DeviceView)):
         _check_device(obj.kind, obj.index, device)
         return obj
     # DLPack first: PyTorch's __cuda_array_interface__ names no stream, so nothing could be waited for.
@@ -75,6 +82,8 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         if _says(obj, "is_neg"):
             # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to turn.
             raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
+        if _says(obj, "requires_grad"):
+            raise BufferError("DLPack: a tensor that requires a gradient; pass tensor.detach()")
         kind, number = map(int, obj.__dlpack_device__())
         if kind in (CPU, _CUDA_HOST):
             return None
@@ -91,10 +100,12 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         _check_device(_core.CUDA, index, device)
     pointer, shape, strides, name, _, _, read_only, owner = parts
     view = _view("DLPack", pointer, shape, strides, named(name), index, read_only, owner)
-    if number != index:  # legacy default streams of two devices do not follow each other
+    view.producer, view.says_stream = obj, stream is not None
+    view.stream = LEGACY_STREAM if stream in (None, 0) else stream  # a capsule comes in the default one
+    if number != index:  # streams of two devices cannot be ordered from here
         _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
-        return view
-    return _made_elsewhere(view, obj, stream)  # a capsule's stream has been waited for
+        view.producer = view.stream = None
+    return view
 
 
 def _says(obj: Any, name: str) -> bool:
@@ -145,7 +156,8 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
     index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
     _check_device(_core.CUDA, index, device)
     view = _view(protocol, pointer, shape, strides, checked_dtype(dtype), index, bool(read_only), obj)
-    return _made_elsewhere(view, obj, stream)
+    view.producer, view.stream, view.says_stream = obj, stream, stream is not None
+    return view
 
 
 def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
@@ -177,13 +189,4 @@ def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> 
     view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
     view.kind, view.index = _core.CUDA, index
     view.read_only, view.owner = read_only, owner
-    view.producer = view.stream = None
-    return view
-
-
-def _made_elsewhere(view: DeviceView, producer: object, stream: int | None) -> DeviceView:
-    """Wait for what is to write `view`. Our own stream comes after what is in the legacy default one."""
-    view.producer, view.stream = producer, stream
-    if stream not in (None, 0, LEGACY_STREAM):
-        _core.stream_wait(view.kind, view.index, stream)
     return view

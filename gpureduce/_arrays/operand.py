@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gpureduce import _core
-from gpureduce._arrays.device_array import DeviceView, to_device
+from gpureduce._arrays.device_array import DeviceArray, DeviceView, to_device
 from gpureduce._arrays.foreign import as_view
 from gpureduce._device.devices import Device, resolve, text
 from gpureduce._rules.arguments import broadcast_strides, host_array, host_mask, refuse_masked
@@ -28,7 +26,7 @@ class Operand:
     dtype: np.dtype
     kind: int
     index: int
-    view: DeviceView | None = None
+    view: DeviceArray | DeviceView | None = None
     given: np.dtype | None = None
 
     @property
@@ -53,7 +51,7 @@ class Operand:
         return replace(self, handle=(self.handle[0], shape, strides, self.handle[3]), shape=shape)
 
 
-def device_view(a: Any, device: str | Device | None) -> DeviceView | None:
+def device_view(a: Any, device: str | Device | None) -> DeviceArray | DeviceView | None:
     """Return the elements of an array on a device; None for whatever numpy.asarray is to be asked about."""
     if isinstance(a, (np.ndarray, np.generic)):
         return None
@@ -62,27 +60,24 @@ def device_view(a: Any, device: str | Device | None) -> DeviceView | None:
     return None
 
 
-def _of_view(view: DeviceView, name: str) -> Operand:
+def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
     require_supported(view.dtype, name)
     return Operand(view.view_tuple(), view.shape, view.dtype, view.kind, view.index, view)
 
 
-def intake(a: Any, device: str | Device | None, stream: int | None = None, name: str = "a") -> Operand:
+def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     """Take an array of the host or of a device."""
     view = None
     if type(a) is not np.ndarray:
         refuse_masked(a, name)
         view = device_view(a, device)
     if view is not None:
-        operand = _of_view(view, name)
-    else:
-        given = np.asarray(a)
-        array = host_array(given, name)
-        operand = Operand(array, array.shape, array.dtype, *resolve(device))
-        if given.dtype.char in "qQ":
-            operand.given = np.dtype(given.dtype.char)
-    if stream is not None:
-        _core.stream_wait(operand.kind, operand.index, operator.index(stream))
+        return _of_view(view, name)
+    given = np.asarray(a)
+    array = host_array(given, name)
+    operand = Operand(array, array.shape, array.dtype, *resolve(device))
+    if given.dtype.char in "qQ":
+        operand.given = np.dtype(given.dtype.char)
     return operand
 
 

@@ -269,9 +269,10 @@ class ReductionKernel:
         types = self._types(dtypes, scalars, out_dtype)
         kernels = self._kernels(types, arrays[0].kind, arrays[0].index)
         target.set_dtype(out_dtype)
+        target.follow_others()
         result = None if target.on_device else np.empty(kept, out_dtype)
         place = target.core_out(out_dtype) if result is None else result
-        _core.custom_run(kernels, handles, types.by_position, types.packed, axes, place)
+        _core.custom_run(kernels, handles, types.by_position, types.packed, axes, place, target.stream)
         return target.store(result)
 
     def _split(self, args: tuple, out: Any) -> tuple[tuple, Any]:
@@ -373,14 +374,14 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
     if all(map(_is_scalar, args)):
         args = (np.asarray(args[0]), *args[1:])
     inputs: list[Any] = []
-    place, device, stream = None, options.device, options.stream
+    place, device = None, options.device
     for parameter, value in zip(declared, args, strict=True):
         if not _is_scalar(value):
-            value = intake(value, device, stream, parameter.name)
+            value = intake(value, device, parameter.name)
             here = (value.view is None, value.kind, value.index)
             if place is None:
                 place = here
-                device, stream = devices.text(value.kind, value.index), None
+                device = devices.text(value.kind, value.index)
             elif here != place:
                 raise TypeError(f"{parameter.name}: must lie where the other arrays lie")
         inputs.append(value)

@@ -130,6 +130,7 @@ def _find_default() -> tuple[int, int]:
         except SimulatorWarning:  # warnings are errors here, and the next call has to get it, too
             default = None
             raise
+    _core.default_device(*found)
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake, take_mask
-from gpureduce._device.devices import text
+from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._device.variants import COVERED
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
@@ -32,17 +32,15 @@ def run(
     initial: np.ndarray | None = None,
     out: tuple | None = None,
     progress: Progress = None,
+    stream: int = LEGACY_STREAM,
 ) -> np.ndarray | None:
     """Have the core reduce `operand`; of a dot product `mask` is the second vector."""
     second = None if mask is None else mask.handle
-    if progress is None:
-        return _core.general(
-            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, None
-        )
     with reporter(progress) as report:
-        return _core.general(
-            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, report
+        result = _core.general(
+            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, report, stream
         )
+    return result if out is None else None
 
 
 def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic:
@@ -90,7 +88,7 @@ def reduction(
     where: Any = True,
 ) -> Any:
     """Reduce by any operator but mean and dot."""
-    operand = intake(a, options.device, options.stream)
+    operand = intake(a, options.device)
     ndim = len(operand.shape)
     is_place = op in ("argmin", "argmax")
     axes = rules.single_axis(axis, ndim) if is_place else rules.reduced_axes(axis, ndim)
@@ -102,6 +100,7 @@ def reduction(
     if is_place and target.host_out is not None:
         rules.require_index_out(out.dtype)
     if options.record is not None:
+        target.work_in_default_stream()
         result = _run_variant(op, operand, axes, dtype, initial, mask, options)
         taken = target.take(result)
         if not target.on_device:
@@ -126,7 +125,8 @@ def reduction(
     target.set_dtype(loop)
     start = None if start is None else start.astype(given)
     place = target.core_out(given) if target.on_device else None
-    result = run(kernel, operand, axes, mask, start, place, options.progress)
+    target.follow_others()
+    result = run(kernel, operand, axes, mask, start, place, options.progress, target.stream)
     return _stored(target, kernel, result, source, axes, mask, start)
 
 
@@ -163,7 +163,7 @@ def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand
 
 def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
     """Reduce by the arithmetic mean."""
-    operand = intake(a, options.device, options.stream)
+    operand = intake(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
     mask = None
@@ -182,6 +182,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     # Where the result itself is a half, the kernel accumulates in float32 and rounds once.
     direct = half and (target.hint is None or target.hint == operand.dtype)
     target.set_dtype(operand.dtype if direct else loop)
+    target.follow_others()
     if loop.kind in "biu" or target.is_integral:
         return target.store(_divided(operand, axes, mask, loop, target, options.progress))
     if rules.reduced_count(operand.shape, axes) == 0:
@@ -190,9 +191,9 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     if dtypes.core_dtype("mean", operand.dtype) != target.dtype:
         operand = operand.cast(loop)
     place = target.core_out(target.dtype)
-    result = run("mean", operand, axes, mask, out=place, progress=options.progress)
+    result = run("mean", operand, axes, mask, None, place, options.progress, target.stream)
     doubtful = result is not None and not (target.on_device or _core.all_finite(result))
-    if mask is not None and doubtful and 0 in run("count_nonzero", mask, axes):
+    if mask is not None and doubtful and 0 in run("count_nonzero", mask, axes, stream=target.stream):
         _warn_of_empty_slices()
     return _stored(target, "mean", result, source, axes, mask)
 
@@ -203,11 +204,12 @@ def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
         kernel = "sum"  # exact in 64 bits, so that no cast is needed
     else:
         kernel, operand = _kernel_for("sum", operand, loop)
-    total = run(kernel, operand, axes, mask, progress=progress).astype(loop, copy=False)
+    total = run(kernel, operand, axes, mask, progress=progress, stream=target.stream)
+    total = total.astype(loop, copy=False)
     if mask is None:
         count = np.asarray(rules.reduced_count(operand.shape, axes))
     else:
-        count = run("count_nonzero", mask, axes)
+        count = run("count_nonzero", mask, axes, stream=target.stream)
     if 0 in count:
         _warn_of_empty_slices()
     with np.errstate(all="ignore"):
@@ -225,7 +227,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     """Reduce by the dot product of two vectors."""
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover dot; 'auto' does")
-    left = intake(a, options.device, options.stream)
+    left = intake(a, options.device)
     right = intake(b, text(left.kind, left.index), name="b")
     there = (left.view is None, left.kind, left.index)
     if (right.view is None, right.kind, right.index) != there:
@@ -243,7 +245,8 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     target.set_dtype(dtype)
     left, right = (_as_vector(operand.cast(dtype)) for operand in (left, right))
     place = target.core_out(dtype)
-    result = run("dot", left, (0,), right, out=place, progress=options.progress)
+    target.follow_others()
+    result = run("dot", left, (0,), right, None, place, options.progress, target.stream)
     return _stored(target, "dot", result, left, (0,), right)
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, intake, take_mask
 from gpureduce._device.devices import text
+from gpureduce._rules import arguments as rules
 from gpureduce._rules.callers import outside_level
-from gpureduce._rules.dtypes import name_of, named
+from gpureduce._rules.dtypes import name_of
 
 _ROUNDED = ("sum", "prod", "mean", "dot")
 _BITS = {"over": 2, "invalid": 8}  # as a function given to numpy.seterrcall gets them
@@ -69,14 +70,12 @@ def look(
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
 
-def look_at(op: str, result: Any, a: Any, kind: int | None = None, index: int = 0) -> None:
-    """Do the same for the result of a whole array, whatever it is."""
-    if isinstance(a, tuple):  # a view of device memory
-        assert kind is not None
-        operand = Operand(a, a[1], named(a[3]), kind, index)
-    else:
-        operand = intake(a, None if kind is None else text(kind, index))
-    look(op, result, operand, tuple(range(len(operand.shape))))
+def look_at(op: str, result: Any, a: Any, axis: Any, where: Any, kind: int, index: int) -> None:
+    """Do the same for a call that the core has done by itself."""
+    operand = intake(a, text(kind, index))
+    axes = rules.reduced_axes(axis, len(operand.shape))
+    mask = None if where is None else take_mask(where, operand)
+    look(op, np.reshape(result, rules.kept_shape(operand.shape, axes)), operand, axes, mask)
 
 
 def _causes(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from gpureduce import _core
 from gpureduce._device.devices import Device
 from gpureduce._device.variants import AUTO, find
 from gpureduce._reduce.progress import Progress
 
 
 class Options:
-    """As the caller gave them; `record` is that of the named variant, None of the default."""
+    """As the caller gave them.
 
-    __slots__ = ("as_device", "block_size", "device", "grid_size", "progress", "record", "stream")
+    `record` is that of the named variant, None of the default; `handle` that of the stream, if one was given.
+    """
+
+    __slots__ = ("as_device", "block_size", "device", "grid_size", "handle", "progress", "record", "stream")
 
     def __init__(
         self,
@@ -18,7 +22,7 @@ class Options:
         device: str | Device | None = None,
         block_size: int | None = None,
         grid_size: int | None = None,
-        stream: int | None = None,
+        stream: object = None,
         as_device: bool | None = None,
         progress: Progress = None,
     ) -> None:
@@ -31,5 +35,6 @@ class Options:
         self.block_size = block_size
         self.grid_size = grid_size
         self.stream = stream
+        self.handle = None if stream is None else _core.stream_handle(stream)
         self.as_device = as_device
         self.progress = progress

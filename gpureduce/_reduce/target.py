@@ -36,7 +36,6 @@ class Target:
         if keepdims is not False and keeps_dims(keepdims):
             self.shape = kept_shape(reduced, axes, True)
         self.kind, self.index = operand.kind, operand.index
-        self.stream = options.stream
         self.reads: list[Operand] = [operand]
         self.view = None
         self.host_out: np.ndarray | None = None  # `out`, where it is one of the host
@@ -46,6 +45,11 @@ class Target:
             self.on_device = default if options.as_device is None else bool(options.as_device)
         else:
             self._take_out(out, options.as_device)
+        first = self.view if operand.view is None else operand.view
+        own = None if first is None else first.stream
+        self.given = options.handle
+        self.stream = self.given or own or LEGACY_STREAM
+        self.stream_owner = options.stream if self.given else self.stream
 
     def _take_out(self, out: Any, as_device: bool | None) -> None:
         self.view = device_view(out, text(self.kind, self.index))
@@ -73,7 +77,7 @@ class Target:
             return
         self.dtype = dtype = native(dtype, "out")
         if self.out is None:
-            self.out = self.view = empty(self.shape, dtype, self.kind, self.index)
+            self.out = self.view = empty(self.shape, dtype, self.kind, self.index, self.stream_owner)
             return
         if self.view.dtype != dtype:
             raise TypeError(f"out: an array on a device must have the result's dtype, {dtype}")
@@ -87,17 +91,33 @@ class Target:
             return None
         return (self.view.pointer, self.kept, c_strides(self.kept, dtype.itemsize), name_of(dtype))
 
+    def work_in_default_stream(self) -> None:
+        """Let the work, which is that of a named variant, be done there, after others'."""
+        self.stream = self.stream_owner = LEGACY_STREAM
+        self.follow_others()
+
+    def follow_others(self) -> None:
+        """Let work in our stream come after what others do with the arrays; the host does not wait."""
+        theirs = [view.stream for view in self._views()]
+        for stream in {*theirs, self.given} - {self.stream, None}:
+            _core.stream_order(self.kind, self.index, stream, self.stream)
+
     def _let_others_follow(self) -> None:
-        """Wait for our work where others' next use of the memory would not come after it by itself.
+        """Let what others do next with the memory come after our work.
 
         A result on the device is returned while kernels run: the caller may change or free inputs then, and
-        read `out`.
+        read `out`. Of whom does not say in which stream he works, the memory is held until the work is done.
         """
-        follow = self.stream in (None, 0, LEGACY_STREAM)
-        for view in [self.view, *[operand.view for operand in self.reads]]:
-            follow = follow and (view is None or view.follows_us())
-        if not follow:
-            _core.stream_wait(self.kind, self.index, LEGACY_STREAM)
+        views = self._views()
+        theirs = [view.next_stream() for view in views]
+        for stream in {*theirs, self.given} - {self.stream, None}:
+            _core.stream_order(self.kind, self.index, self.stream, stream)
+        if None in theirs:
+            _core.stream_wait(self.kind, self.index, self.stream)
+
+    def _views(self) -> list[Any]:
+        views = [self.view, *[operand.view for operand in self.reads]]
+        return [view for view in views if view is not None]
 
     def take(self, result: np.generic) -> Any:
         """Return the result of a whole array, in the dtype that it has."""
@@ -114,7 +134,7 @@ class Target:
                 result = result.view(self.dtype)
         if self.on_device:
             if result is not None and result.size:
-                _core.device_write(self.kind, self.index, self.view.pointer, result)
+                _core.device_write(self.kind, self.index, self.view.pointer, result, self.stream)
             self._let_others_follow()
             return self.out
         if self.out is None:

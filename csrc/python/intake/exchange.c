@@ -3,9 +3,9 @@
 #include "python/methods.h"
 
 /* Attribute `name`. 1: there; 0: there is none; -1: it raised. */
-static int find(PyObject *object, const char *name, PyObject **out) {
-    *out = PyObject_GetAttrString(object, name);
-    if (*out != NULL)
+static int found(PyObject *attribute, PyObject **out) {
+    *out = attribute;
+    if (attribute != NULL)
         return 1;
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
         return -1;
@@ -13,14 +13,14 @@ static int find(PyObject *object, const char *name, PyObject **out) {
     return 0;
 }
 
-/* The table of the object's type, or NULL; -1 with an exception set. */
-static int find_table(PyObject *object, const dl_exchange **out) {
+/* The table of a type, or NULL; -1 with an exception set. */
+static int find_table(PyTypeObject *type, const dl_exchange **out) {
     static const char name[] = "dlpack_exchange_api";
     PyObject *capsule;
     *out = NULL;
-    const int found = find((PyObject *)Py_TYPE(object), "__dlpack_c_exchange_api__", &capsule);
-    if (found <= 0)
-        return found;
+    const int there = found(PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__"), &capsule);
+    if (there <= 0)
+        return there;
     if (PyCapsule_IsValid(capsule, name))
         *out = PyCapsule_GetPointer(capsule, name);
     Py_DECREF(capsule);
@@ -31,35 +31,68 @@ static int find_table(PyObject *object, const dl_exchange **out) {
     return 0;
 }
 
+/* What is known of a type, by its table and by whether it speaks for itself: a class that takes __dlpack__
+   from another may give its elements any meaning. -1 with an exception set. */
+static int learn(PyTypeObject *type, py_known_type *out) {
+    *out = (py_known_type){.type = type};
+    if (find_table(type, &out->table) < 0)
+        return -1;
+    out->speaks = out->table != NULL;
+    if (!out->speaks)
+        return 0;
+    PyObject *own = PyObject_GetAttrString((PyObject *)type, "__dict__");
+    if (own == NULL)
+        return -1;
+    if (!PyMapping_HasKeyString(own, "__dlpack__"))
+        out->table = NULL;
+    Py_DECREF(own);
+    return 0;
+}
+
+/* Few types come again and again. */
+static int table_of(py_state *state, PyTypeObject *type, py_known_type *out) {
+    py_known_type known = {.type = NULL};
+    Py_BEGIN_CRITICAL_SECTION(state->array_type);
+    for (size_t i = 0; known.type == NULL && i < PY_KNOWN_TYPES; ++i)
+        if (state->known[i].type == type)
+            known = state->known[i];
+    Py_END_CRITICAL_SECTION();
+    if (known.type == NULL) {
+        if (learn(type, &known) < 0)
+            return -1;
+        Py_BEGIN_CRITICAL_SECTION(state->array_type);
+        py_known_type *place = &state->known[state->known_next++ % PY_KNOWN_TYPES];
+        PyTypeObject *former = place->type;
+        Py_INCREF(type);
+        *place = known;
+        Py_XDECREF(former);
+        Py_END_CRITICAL_SECTION();
+    }
+    *out = known;
+    return 0;
+}
+
 /* What object.name or object.name() says, false where there is none; -1 with an exception set. */
-static int says(PyObject *object, const char *name) {
+static int says(const py_state *state, PyObject *object, py_name name) {
     PyObject *answer;
-    const int found = find(object, name, &answer);
-    if (found <= 0)
-        return found;
-    if (PyCallable_Check(answer))
+    const int there = found(PyObject_GetAttr(object, state->names[name]), &answer);
+    if (there <= 0)
+        return there;
+    if (!PyBool_Check(answer) && PyCallable_Check(answer))
         Py_SETREF(answer, PyObject_CallNoArgs(answer));
     const int truth = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     return truth;
 }
 
-/* Whether nothing but its memory makes up the array: the functions for C ask no further. PyTorch's tensors
-   may have a gradient or stand for their conjugate or negative. A class that takes __dlpack__ from another
-   may give its elements any meaning. -1 with an exception set. */
-static int is_plain(PyObject *object) {
-    static const char *const more[] = {"is_neg", "requires_grad", "is_conj"};
-    PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__dict__");
-    const bool speaks = own != NULL && PyMapping_HasKeyString(own, "__dlpack__");
-    Py_XDECREF(own);
-    if (own == NULL)
-        return -1;
-    for (size_t i = 0; speaks && i < sizeof more / sizeof more[0]; ++i) {
-        const int said = says(object, more[i]);
-        if (said != 0)
-            return said < 0 ? -1 : 0;
-    }
-    return speaks;
+/* Whether an array is more than its memory: the functions for C ask no further. PyTorch's tensors may have a
+   gradient or stand for their conjugate or negative. -1 with an exception set. */
+static int is_more(const py_state *state, PyObject *object) {
+    static const py_name more[] = {PY_NAME_is_neg, PY_NAME_requires_grad, PY_NAME_is_conj};
+    int said = 0;
+    for (size_t i = 0; said == 0 && i < sizeof more / sizeof more[0]; ++i)
+        said = says(state, object, more[i]);
+    return said;
 }
 
 static bool find_stream(const dl_exchange *table, py_tensor *tensor) {
@@ -73,14 +106,18 @@ static bool find_stream(const dl_exchange *table, py_tensor *tensor) {
     return true;
 }
 
-int py_tensor_take(PyObject *object, py_tensor *out) {
+int py_tensor_take(py_state *state, PyObject *object, py_tensor *out) {
     *out = (py_tensor){.managed = NULL};
-    const dl_exchange *table;
-    if (find_table(object, &table) < 0)
+    py_known_type known;
+    if (table_of(state, Py_TYPE(object), &known) < 0)
         return -1;
-    const int plain = table == NULL ? 0 : is_plain(object);
-    if (plain <= 0)
-        return plain;
+    const dl_exchange *table = known.table;
+    out->speaks = known.speaks;
+    if (table == NULL)
+        return 0;
+    const int more = is_more(state, object);
+    if (more != 0)
+        return more < 0 ? -1 : 0;
     const bool taken = table->take(object, &out->managed) == 0 && out->managed != NULL;
     if (taken && find_stream(table, out))
         return 1;
@@ -93,9 +130,9 @@ int py_tensor_take(PyObject *object, py_tensor *out) {
     return interrupted ? -1 : 0;
 }
 
-PyObject *py_dlpack_exchange(PyObject *Py_UNUSED(module), PyObject *object) {
+PyObject *py_dlpack_exchange(PyObject *module, PyObject *object) {
     py_tensor tensor;
-    const int taken = py_tensor_take(object, &tensor);
+    const int taken = py_tensor_take(PyModule_GetState(module), object, &tensor);
     if (taken <= 0)
         return taken < 0 ? NULL : Py_NewRef(Py_None);
     PyObject *owner = dl_own(tensor.managed);

@@ -4,6 +4,7 @@
 
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/intake/interface.h"
 
 static size_t item_bytes(const py_operand *self) {
     return gr_dtypes[self->dtype].item_bytes;
@@ -116,28 +117,101 @@ static bool find_tensor_dtype(const py_state *state, dl_dtype dtype, gr_dtype *o
     return found;
 }
 
-/* Shape and strides of a tensor that has elements; false where a number of it cannot be right. */
-static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
+/* Elements of another library at an address: false where no array can lie so, and where there are none.
+   Strides that were not given are those of C order. */
+static bool place(py_operand *out, uint64_t first, bool packed) {
     const int64_t item = (int64_t)item_bytes(out);
-    int64_t packed = item;
-    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM || (tensor->ndim > 0 && tensor->shape == NULL))
-        return false;
-    out->ndim = (size_t)tensor->ndim;
+    int64_t bytes = item, low = 0, high = item;
     for (size_t d = out->ndim; d-- > 0;) {
-        const int64_t length = tensor->shape[d];
-        out->stride[d] = packed;
-        if (length < 1 || __builtin_mul_overflow(packed, length, &packed) ||
-            (tensor->strides != NULL && length > 1 &&
-             __builtin_mul_overflow(tensor->strides[d], item, &out->stride[d])))
+        const int64_t length = (int64_t)out->extent[d];
+        int64_t reach;
+        if (packed || length == 1)
+            out->stride[d] = bytes;
+        if (length < 1 || __builtin_mul_overflow(out->stride[d], length - 1, &reach) ||
+            out->stride[d] % item != 0 || __builtin_mul_overflow(bytes, length, &bytes) ||
+            __builtin_add_overflow(reach, reach < 0 ? low : high, reach < 0 ? &low : &high))
             return false;
-        out->extent[d] = (uint64_t)length;
     }
-    uint64_t first, end;
-    if (__builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first) || first == 0 ||
-        first % (uint64_t)item != 0 || __builtin_add_overflow(first, (uint64_t)packed, &end))
-        return false;
     out->source = (gr_source){.host = NULL, .origin = first};
-    return true;
+    uint64_t end;
+    return first % (uint64_t)item == 0 && first > (uint64_t)0 - (uint64_t)low &&
+           !__builtin_add_overflow(first, (uint64_t)high, &end);
+}
+
+static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
+    uint64_t first;
+    if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM || (tensor->ndim > 0 && tensor->shape == NULL) ||
+        __builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first))
+        return false;
+    out->placed = true;
+    out->kind = GR_DEVICE_CUDA;
+    out->index = tensor->device.number;
+    out->stream = out->tensor.stream;
+    out->read_only = (out->tensor.managed->flags & DL_READ_ONLY) != 0;
+    out->ndim = (size_t)tensor->ndim;
+    for (size_t d = 0; d < out->ndim; ++d) {
+        out->extent[d] = (uint64_t)tensor->shape[d];
+        if (tensor->strides != NULL && tensor->shape[d] > 1 &&
+            __builtin_mul_overflow(tensor->strides[d], (int64_t)item_bytes(out), &out->stride[d]))
+            return false;
+    }
+    return place(out, first, tensor->strides == NULL);
+}
+
+/* Which CUDA device the memory is on. Its library names a stream of the device that is current for it: where
+   there are several, that takes more than a look. */
+static bool find_device(py_state *state, gr_devptr pointer, int *index) {
+    gr_error ignored;
+    int count = atomic_load_explicit(&state->cuda_devices, memory_order_relaxed);
+    if (count == 0 && gr_backend_cuda_count(&count, &ignored) == GR_OK)
+        atomic_store_explicit(&state->cuda_devices, count, memory_order_relaxed);
+    return count == 1 && gr_backend_cuda_pointer(pointer, index, &ignored) == GR_OK;
+}
+
+static int look_at_interface(py_state *state, PyObject *object, py_operand *out) {
+    py_interface given;
+    const int taken = py_interface_take(state, object, &given);
+    if (taken <= 0)
+        return taken;
+    out->dtype = given.dtype;
+    out->placed = true;
+    out->kind = GR_DEVICE_CUDA;
+    out->stream = given.stream;
+    out->read_only = given.read_only;
+    out->ndim = given.ndim;
+    for (size_t d = 0; d < out->ndim; ++d) {
+        out->extent[d] = (uint64_t)given.shape[d];
+        if (!given.packed)
+            out->stride[d] = given.strides[d];
+    }
+    return place(out, given.pointer, given.packed) && find_device(state, given.pointer, &out->index);
+}
+
+static void take_device_array(const py_array *array, py_operand *out) {
+    out->placed = true;
+    out->kind = array->kind;
+    out->index = array->index;
+    out->stream = array->stream;
+    out->read_only = false;
+    out->dtype = array->dtype;
+    out->ndim = array->ndim;
+    int64_t stride = (int64_t)item_bytes(out);
+    for (size_t d = out->ndim; d-- > 0;) {
+        out->extent[d] = array->extent[d];
+        out->stride[d] = stride;
+        stride *= array->extent[d] > 0 ? (int64_t)array->extent[d] : 1;
+    }
+    out->source = (gr_source){.host = NULL, .origin = array->pointer};
+}
+
+static int look_at_tensor(py_state *state, PyObject *object, py_operand *out) {
+    const int taken = py_tensor_take(state, object, &out->tensor);
+    if (taken < 0)
+        return taken;
+    if (taken == 0)
+        return out->tensor.speaks ? 0 : look_at_interface(state, object, out);
+    const dl_tensor *tensor = &out->tensor.managed->tensor;
+    return find_tensor_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
 }
 
 /* NumPy keeps `long long` apart from int64, in results too, which needs more than a look. */
@@ -146,28 +220,29 @@ static bool is_long_long(PyArrayObject *array) {
 }
 
 /* What needs no more than a look. */
-static int look(const py_state *state, PyObject *object, gr_scope scope, const char *name, py_operand *out) {
+static int look(py_state *state, PyObject *object, gr_scope scope, const char *name, py_operand *out) {
     int failed = -1;
-    if (PyTuple_Check(object)) {
-        failed = take_view(object, name, out);
-    } else if (PyArray_CheckExact(object)) {
-        PyArrayObject *array = (PyArrayObject *)object;
-        if (is_plain(array) && is_one_piece(array) && !is_long_long(array))
-            failed = take_array(state, (PyArrayObject *)Py_NewRef(object), PY_TAKE, scope, name, out);
-    } else {
-        const int taken = py_tensor_take(object, &out->tensor);
-        if (taken <= 0)
-            return taken;
-        const dl_tensor *tensor = &out->tensor.managed->tensor;
-        return find_tensor_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
-    }
+    if (PyTuple_Check(object) || PyList_CheckExact(object) || PyFloat_CheckExact(object) ||
+        PyLong_CheckExact(object))
+        return 0;
+    if (!PyArray_Check(object))
+        return look_at_tensor(state, object, out);
+    PyArrayObject *array = (PyArrayObject *)object;
+    if (PyArray_CheckExact(object) && is_plain(array) && !is_long_long(array))
+        failed = take_array(state, (PyArrayObject *)Py_NewRef(object), PY_TAKE, scope, name, out);
+    if (failed < 0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError))
+        return -1;
     PyErr_Clear();
     return failed == 0;
 }
 
-int py_operand_take(const py_state *state, PyObject *object, py_effort effort, gr_scope scope,
-                    const char *name, py_operand *out) {
+int py_operand_take(py_state *state, PyObject *object, py_effort effort, gr_scope scope, const char *name,
+                    py_operand *out) {
     py_operand_clear(out);
+    if (effort != PY_CONVERT && py_array_check(state, object)) {
+        take_device_array((const py_array *)object, out);
+        return 1;
+    }
     if (effort == PY_LOOK)
         return look(state, object, scope, name, out);
     if (effort == PY_TAKE && PyTuple_Check(object))
@@ -200,8 +275,8 @@ void py_operand_lay_out(const py_operand *self, gr_layout *layout) {
     layout->ndim = self->ndim;
     layout->item_bytes = item_bytes(self);
     layout->origin = self->source.origin % 256; /* host elements go to memory that begins so, or better */
-    memcpy(layout->extent, self->extent, sizeof layout->extent);
-    memcpy(layout->stride, self->stride, sizeof layout->stride);
+    memcpy(layout->extent, self->extent, self->ndim * sizeof layout->extent[0]);
+    memcpy(layout->stride, self->stride, self->ndim * sizeof layout->stride[0]);
 }
 
 static bool packed_in(const py_operand *self, bool last_first) {
@@ -218,6 +293,21 @@ static bool packed_in(const py_operand *self, bool last_first) {
 bool py_operand_packed(const py_operand *self, bool in_order) {
     return py_operand_count(self, NULL) == 0 || packed_in(self, true) ||
            (!in_order && packed_in(self, false));
+}
+
+bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent) {
+    if (self->ndim > ndim)
+        return false;
+    const size_t added = ndim - self->ndim;
+    for (size_t d = ndim; d-- > 0;) {
+        const uint64_t have = d < added ? 1 : self->extent[d - added];
+        if (have != 1 && have != extent[d])
+            return false;
+        self->stride[d] = have == 1 ? 0 : self->stride[d - added];
+        self->extent[d] = extent[d];
+    }
+    self->ndim = ndim;
+    return true;
 }
 
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
@@ -252,16 +342,19 @@ static int turn(py_operand *self, npy_intp *order, int ndim) {
     return PY_REFUSE(PyExc_ValueError, "a: the array was given another shape during the call");
 }
 
-int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
+int py_operands_pack(py_operand *const *operands, size_t count, const size_t *kept, bool *reduced) {
     npy_intp order[GR_MAX_NDIM];
     const size_t all = operands[0]->ndim;
-    int ndim = 0, kept = 0;
+    int ndim = 0;
     for (size_t d = 0; d < all; ++d)
-        kept += !reduced[d];
-    for (int last = 0; last < 2; ++last)
-        for (size_t d = 0; d < all; ++d)
-            if (reduced[d] == last)
-                order[ndim++] = (npy_intp)d;
+        if (!reduced[d]) {
+            order[ndim] = (npy_intp)(kept != NULL ? kept[ndim] : d);
+            ++ndim;
+        }
+    const int results = ndim;
+    for (size_t d = 0; d < all; ++d)
+        if (reduced[d])
+            order[ndim++] = (npy_intp)d;
     for (size_t i = 0; i < count; ++i) {
         if (operands[i]->owner == NULL)
             return PY_REFUSE(PyExc_ValueError,
@@ -271,6 +364,6 @@ int py_operands_pack(py_operand *const *operands, size_t count, bool *reduced) {
             return -1;
     }
     for (int d = 0; d < ndim; ++d)
-        reduced[d] = d >= kept;
+        reduced[d] = d >= results;
     return 0;
 }

@@ -1,0 +1,209 @@
+#include "python/intake/array.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+#include "device/process.h"
+#include "python/args.h"
+#include "python/dtype.h"
+#include "python/errors.h"
+#include "python/methods.h"
+
+py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype dtype, size_t ndim,
+                       const uint64_t *extent) {
+    PyTypeObject *type = (PyTypeObject *)state->array_class;
+    if (type == NULL)
+        return (py_array *)PyErr_Format(PyExc_RuntimeError, "no class of device arrays; import gpureduce");
+    py_array *self = (py_array *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->state = state;
+    self->kind = kind;
+    self->index = index;
+    self->dtype = dtype;
+    self->process = gr_process();
+    self->ndim = ndim;
+    for (size_t d = 0; d < ndim; ++d)
+        self->extent[d] = extent[d];
+    return self;
+}
+
+void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner) {
+    self->stream = stream;
+    self->stream_owner = Py_XNewRef(owner);
+}
+
+size_t py_array_bytes(const py_array *self) {
+    size_t bytes = gr_dtypes[self->dtype].item_bytes;
+    for (size_t d = 0; d < self->ndim; ++d)
+        bytes *= (size_t)self->extent[d];
+    return bytes;
+}
+
+gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error) {
+    const size_t bytes = py_array_bytes(self);
+    if (bytes == 0)
+        return GR_OK;
+    const gr_status status = gr_block_new(device, self->stream, bytes, &self->block, error);
+    if (status == GR_OK)
+        self->pointer = self->block->address;
+    return status;
+}
+
+static void array_dealloc(PyObject *object) {
+    py_array *self = (py_array *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->weak_references != NULL)
+        PyObject_ClearWeakRefs(object);
+    /* A forked child has a copy of the object, but the memory is its parent's. */
+    if (self->block != NULL && self->process == gr_process()) {
+        Py_BEGIN_ALLOW_THREADS; /* the driver may have to wait for a host callback */
+        gr_block_give(self->block, self->shared);
+        Py_END_ALLOW_THREADS;
+    }
+    Py_XDECREF(self->stream_owner);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *get_shape(PyObject *object, void *Py_UNUSED(closure)) {
+    const py_array *self = (py_array *)object;
+    PyObject *shape = PyTuple_New((Py_ssize_t)self->ndim);
+    for (size_t d = 0; shape != NULL && d < self->ndim; ++d) {
+        PyObject *length = PyLong_FromUnsignedLongLong(self->extent[d]);
+        if (length == NULL)
+            Py_CLEAR(shape);
+        else
+            PyTuple_SET_ITEM(shape, (Py_ssize_t)d, length);
+    }
+    return shape;
+}
+
+static PyObject *get_strides(PyObject *object, void *Py_UNUSED(closure)) {
+    const py_array *self = (py_array *)object;
+    uint64_t stride = gr_dtypes[self->dtype].item_bytes;
+    PyObject *strides = PyTuple_New((Py_ssize_t)self->ndim);
+    for (size_t d = self->ndim; strides != NULL && d-- > 0;) {
+        PyObject *bytes = PyLong_FromUnsignedLongLong(stride);
+        if (bytes == NULL)
+            Py_CLEAR(strides);
+        else
+            PyTuple_SET_ITEM(strides, (Py_ssize_t)d, bytes);
+        stride *= self->extent[d] > 0 ? self->extent[d] : 1;
+    }
+    return strides;
+}
+
+static PyObject *get_dtype(PyObject *object, void *Py_UNUSED(closure)) {
+    const py_array *self = (py_array *)object;
+    return (PyObject *)py_descr(self->state, self->dtype);
+}
+
+static PyObject *get_stream(PyObject *object, void *Py_UNUSED(closure)) {
+    const py_array *self = (py_array *)object;
+    return PyLong_FromUnsignedLongLong(self->stream == 0 ? GR_LEGACY_HANDLE : self->stream);
+}
+
+static PyObject *share(PyObject *object, PyObject *Py_UNUSED(ignored)) {
+    ((py_array *)object)->shared = true;
+    Py_RETURN_NONE;
+}
+
+static PyGetSetDef attributes[] = {
+    {"shape", get_shape, NULL, "The lengths of its axes.", NULL},
+    {"strides", get_strides, NULL, "The steps along its axes, in bytes.", NULL},
+    {"dtype", get_dtype, NULL, "The dtype of its elements.", NULL},
+    {"stream", get_stream, NULL, "The CUDA stream in whose order it is written and freed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"pointer", T_ULONGLONG, offsetof(py_array, pointer), READONLY, "The address of the first element."},
+    {"kind", T_INT, offsetof(py_array, kind), READONLY, "The kind of its device, as the core numbers it."},
+    {"index", T_INT, offsetof(py_array, index), READONLY, "The number of its device."},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(py_array, weak_references), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"_share", share, METH_NOARGS, "_share(): from now on others may use it in streams that we do not know"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Elements in memory of a device, freed at its end."},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_getset, attributes},
+    {Py_tp_members, members},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "gpureduce._core.Array",
+    .basicsize = sizeof(py_array),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int py_array_init(PyObject *module, py_state *state) {
+    state->array_type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    return state->array_type == NULL ? -1 : PyModule_AddObjectRef(module, "Array", state->array_type);
+}
+
+PyObject *py_array_class(PyObject *module, PyObject *class) {
+    py_state *state = PyModule_GetState(module);
+    PyTypeObject *type = (PyTypeObject *)class;
+    if (!PyType_Check(class) || !PyType_IsSubtype(type, (PyTypeObject *)state->array_type) ||
+        type->tp_basicsize != sizeof(py_array) || type->tp_dictoffset != 0 || state->array_class != NULL)
+        return PyErr_Format(PyExc_TypeError,
+                            "expected, once, a class of Array without attributes of its own");
+    state->array_class = Py_NewRef(class);
+    Py_RETURN_NONE;
+}
+
+/* Lengths of a tuple, whose product with the bytes of an element has to fit. */
+static int take_shape(PyObject *shape, gr_dtype dtype, size_t *ndim, uint64_t *extent) {
+    int64_t bytes = (int64_t)gr_dtypes[dtype].item_bytes;
+    bool empty = false, fits = PyTuple_GET_SIZE(shape) <= GR_MAX_NDIM;
+    *ndim = fits ? (size_t)PyTuple_GET_SIZE(shape) : 0;
+    for (size_t d = 0; d < *ndim; ++d) {
+        const int64_t length = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, (Py_ssize_t)d));
+        if (length == -1 && PyErr_Occurred())
+            return -1;
+        fits = fits && length >= 0 && !__builtin_mul_overflow(bytes, length > 0 ? length : 1, &bytes);
+        empty = empty || length == 0;
+        extent[d] = (uint64_t)length;
+    }
+    return fits ? 0 : PY_REFUSE(PyExc_ValueError, "shape: %R is no shape of an array", shape);
+}
+
+PyObject *py_array_empty(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *shape, *given = Py_None;
+    const char *name;
+    int kind, index;
+    gr_dtype dtype;
+    gr_stream stream = 0;
+    gr_device *device = NULL;
+    uint64_t extent[GR_MAX_NDIM];
+    size_t ndim;
+    if (!PyArg_ParseTuple(args, "O!sii|O", &PyTuple_Type, &shape, &name, &kind, &index, &given) ||
+        py_find_dtype_name(name, "dtype", &dtype) < 0 || take_shape(shape, dtype, &ndim, extent) < 0 ||
+        (given != Py_None && py_stream_argument(state, given, &stream) < 0))
+        return NULL;
+    py_array *self = py_array_new(state, (gr_device_kind)kind, index, dtype, ndim, extent);
+    if (self == NULL)
+        return NULL;
+    py_array_set_stream(self, stream, PyLong_Check(given) || given == Py_None ? NULL : given);
+    if (py_array_bytes(self) == 0)
+        return (PyObject *)self;
+    if (py_open_device(state, self->kind, self->index, &device) == 0) {
+        py_work work;
+        py_begin(&work);
+        if (py_end(state, &work, py_array_allocate(self, device, &work.error)) == 0)
+            return (PyObject *)self;
+    }
+    Py_DECREF(self);
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* _core.Array: elements in memory of a device that end with it. gpureduce.DeviceArray is its only subclass.
+ */
+#ifndef GR_PYTHON_INTAKE_ARRAY_H
+#define GR_PYTHON_INTAKE_ARRAY_H
+
+#include "python/state.h"
+#include "reduce/general/plan.h"
+
+typedef struct py_array {
+    PyObject_HEAD;
+    PyObject *weak_references;
+    py_state *state;
+    gr_block *block; /* NULL where there are no elements */
+    gr_devptr pointer;
+    gr_device_kind kind;
+    int index;
+    gr_dtype dtype;
+    gr_stream stream;       /* in whose order it is written and freed; the legacy one is 0 */
+    PyObject *stream_owner; /* the object by which the caller named the stream, or NULL */
+    int process;
+    bool shared; /* others may use it in streams that we do not know */
+    size_t ndim;
+    uint64_t extent[GR_MAX_NDIM];
+} py_array;
+
+/* Adds the type to the module; -1 with an exception set on failure. */
+int py_array_init(PyObject *module, py_state *state);
+
+/* A DeviceArray in C order that has no memory yet. `owner` of the stream may be NULL. NULL with an exception
+   set on failure, also before the package has named the class. */
+py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype dtype, size_t ndim,
+                       const uint64_t *extent);
+void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner);
+/* Gives it memory in the order of its stream, on its device; without the GIL. */
+gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error);
+
+static inline bool py_array_check(const py_state *state, PyObject *object) {
+    return Py_TYPE(object) == (PyTypeObject *)state->array_class ||
+           PyObject_TypeCheck(object, (PyTypeObject *)state->array_type);
+}
+
+size_t py_array_bytes(const py_array *self);
+
+#endif
