@@ -10,8 +10,8 @@ import os
 import random
 import subprocess
 import sys
+import weakref
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -36,7 +36,9 @@ def library(tmp_path_factory):
 
 def run(library, check, **environment):
     code = f"import test_fake_driver; test_fake_driver.{check.__name__}()"
-    done = python(code, "-W", "error", GPUREDUCE_LIBCUDA=str(library), FAKE_CUDA_DEVICES="2", **environment)
+    done = python(
+        code, "-W", "error", GPUREDUCE_LIBCUDA=str(library), **{"FAKE_CUDA_DEVICES": "2", **environment}
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -79,7 +81,7 @@ def check_sums():
         assert gpureduce.sum(scalar) == HOST[0]
         strided = tensor(there, shape=(20, 25), strides=(50, 2))
         assert gpureduce.sum(strided) == HOST[::2].sum()
-        assert strided.producer.deleted == 2  # the short way, then the long one, which asks once
+        assert strided.producer.deleted == 1
 
 
 def check_streams():
@@ -103,32 +105,123 @@ def check_a_wait_that_fails():
 
 
 def check_results_that_stay():
-    """Who works in another stream could change what a kernel still reads, or read what it still writes."""
+    """Others' streams are ordered by events, before our work and after it, and nobody waits on the host."""
     there = gpureduce.to_device(HOST, "cuda")
+    gpureduce.sum(there, as_device=True)  # what is kept for later calls is there
     stream = new_stream()
 
-    def waits_of(call):
-        """The streams waited for, each with the launches so far, and the result."""
-        waits, launches, really = [], driver_calls("cuLaunchKernelEx"), _core.stream_wait
+    def orders_of(call):
+        """How often a stream was told to wait for another one; and the result."""
+        counted = "cuStreamWaitEvent", "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"
+        before = [driver_calls(symbol) for symbol in counted]
+        result = call()
+        orders, *waits = (driver_calls(symbol) - count for symbol, count in zip(counted, before, strict=True))
+        assert waits == [0, 0, 0]
+        return orders, result
 
-        def wait(kind, index, handle):
-            waits.append((handle, driver_calls("cuLaunchKernelEx") - launches))
-            really(kind, index, handle)
-
-        with mock.patch.object(_core, "stream_wait", wait):
-            result = call()
-        return waits, result
-
-    around = [(stream, 0), (1, 1)]
-    for producers, expected in ((None, []), (stream, around)):
-        exporter = tensor(there, Exchange(producers))
-        waits, result = waits_of(lambda exporter=exporter: gpureduce.sum(exporter, as_device=True))
-        assert waits == expected
-        assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
     place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
-    out = tensor(place, Exchange(stream), shape=(), bits=64)
-    assert waits_of(lambda: gpureduce.sum(there, out=out))[0] == around and place.numpy() == HOST.sum()
-    assert waits_of(lambda: gpureduce.sum(there, as_device=True, stream=stream))[0] == around
+    for long_way in ({}, {"initial": 0}):
+        for theirs in (None, stream):
+            exporter = tensor(there, Exchange(theirs))
+            given = exporter
+            orders, result = orders_of(lambda given=given: gpureduce.sum(given, as_device=True, **long_way))
+            assert (orders, result.stream) == (0, theirs or 1)
+            assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
+        out = tensor(place, Exchange(stream), shape=(), bits=64)
+        orders, result = orders_of(lambda: gpureduce.sum(there, out=out, **long_way))
+        assert orders == 2 and result is out and place.numpy() == HOST.sum()
+        both = tensor(there, Exchange(stream))
+        assert orders_of(lambda: gpureduce.sum(both, out=out, **long_way))[0] == 0
+        orders, result = orders_of(lambda: gpureduce.sum(there, as_device=True, stream=stream, **long_way))
+        assert (orders, result.stream) == (2, stream) and result.numpy() == HOST.sum()
+
+
+class Named:
+    """A stream of another library, which knows its handle by one of its attributes."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Protocol:
+    def __init__(self, handle):
+        self.handle = handle
+
+    def __cuda_stream__(self):
+        return (0, self.handle)
+
+
+def check_streams_by_their_objects():
+    there = gpureduce.to_device(HOST, "cuda")
+    handle = new_stream()
+    kinds = (lambda h: Named(cuda_stream=h)), (lambda h: Named(ptr=h)), Protocol, np.uint64
+    for kind in kinds:
+        stream = kind(handle)
+        for long_way in ({}, {"initial": 0}):
+            result = gpureduce.sum(there, as_device=True, stream=stream, **long_way)
+            assert result.stream == handle and result.numpy() == HOST.sum()
+        held = weakref.ref(stream) if isinstance(stream, (Named, Protocol)) else None
+        del stream
+        assert held is None or held() is not None  # as long as the array, which is freed in that stream
+        del result
+        assert held is None or held() is None
+    for nonsense, error in (("x", TypeError), (-1, ValueError), (2**64, ValueError), (1.5, TypeError)):
+        for stream in (nonsense, Named(ptr=nonsense), Protocol(nonsense)):
+            for long_way in ({}, {"initial": 0}):
+                with pytest.raises(error):
+                    gpureduce.sum(there, stream=stream, **long_way)
+    with pytest.raises(ZeroDivisionError):
+        gpureduce.sum(there, stream=type("Raises", (), {"ptr": property(lambda self: 1 / 0)})())
+
+
+def cupy_array(array, stream, **entries):
+    """An array that speaks the interface alone, in the memory of a DeviceArray."""
+    interface = {
+        "shape": array.shape,
+        "typestr": array.dtype.str,
+        "data": (array.pointer, False),
+        "strides": None,
+        "version": 3,
+        "stream": stream,
+        "descr": [("", array.dtype.str)],
+    }
+    return Named(__cuda_array_interface__={**interface, **entries})
+
+
+def check_interfaces():
+    core = _core.reducer("sum", ("a", "axis"), ("out", "as_device"))
+    there = gpureduce.to_device(HOST, "cuda")
+    stream = new_stream()
+    given = cupy_array(there, stream)
+    assert core(given) == HOST.sum() and core(given, as_device=True).stream == stream
+    place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
+    out = cupy_array(place, stream)
+    assert core(given, out=out) is out
+    _core.stream_order(_core.CUDA, 0, stream, place.stream)
+    assert place.numpy() == HOST.sum()
+    rows = cupy_array(there, 1, shape=(20, 25), strides=(200, 8))
+    assert core(rows) == HOST[::2].sum()
+    backwards = cupy_array(there, 1, shape=(3,), strides=(-8,), data=(there.pointer + 40, False))
+    assert core(backwards) == HOST[[10, 8, 6]].sum()
+    left = (
+        *({"version": 2}, {"version": 4}, {"version": True}, {"stream": None}, {"stream": 0}, {"stream": -1}),
+        *({"shape": [1000]}, {"shape": (1000.0,)}, {"shape": (-1,)}, {"shape": (0,)}, {"shape": (2**62, 8)}),
+        *({"strides": (4, 4)}, {"strides": (6,)}, {"strides": (2**62,)}, {"strides": "x"}),
+        *(
+            {"typestr": text}
+            for text in ("", "<i", ">i4", "|i4", "<i3", "<V4", "<f16", "<i44", "<i4x", b"<i4")
+        ),
+        *(
+            {"data": data}
+            for data in (there.pointer, (0, False), (there.pointer, 0), (there.pointer + 1, False))
+        ),
+        *({"mask": rows}, {"typestr": None}, {"data": (2**64, False)}, {"data": (-8, False)}),
+    )
+    for entries in left:
+        assert core(cupy_array(there, **{"stream": 1, **entries})) is NotImplemented, entries
+    assert core(given, out=cupy_array(place, 1, data=(place.pointer, True))) is NotImplemented
+    for interface in (None, {}, [], 7):
+        assert core(Named(__cuda_array_interface__=interface)) is NotImplemented
 
 
 def check_bad_streams():
@@ -154,9 +247,8 @@ def check_elsewhere():
 
 def check_what_the_short_way_leaves():
     there = gpureduce.to_device(HOST, "cuda")
+    core = _core.reducer("sum", ("a",), ())
     fields = (
-        {"shape": (10, 20), "strides": (20, 2)},
-        {"shape": (10, 20), "strides": (40, 1)},
         {"shape": (10, 0), "strides": (1, 1)},
         {"shape": (2**62, 8), "strides": None},
         {"shape": (2**61,), "strides": (1,)},
@@ -173,26 +265,29 @@ def check_what_the_short_way_leaves():
         {"major": 2},
     )
     pinned = Exchange().exporter((CUDA_HOST, 0), data=there.pointer, **INT32)
-    assert _core.quick(pinned, "sum") is NotImplemented and pinned.producer.deleted == 1
+    assert core(pinned) is NotImplemented and pinned.producer.deleted == 1
     for given in fields:
         exporter = tensor(there, **given)
-        assert _core.quick(exporter, "sum") is NotImplemented, given
+        assert core(exporter) is NotImplemented, given
         assert exporter.producer.deleted == 1, given
     bitwise = tensor(there, code=2)
-    assert _core.quick(bitwise, "bitwise_or") is NotImplemented and bitwise.producer.deleted == 1
+    assert (
+        _core.reducer("bitwise_or", ("a",), ())(bitwise) is NotImplemented and bitwise.producer.deleted == 1
+    )
     before_ml_dtypes = tensor(there, code=4, bits=16)
-    assert _core.quick(before_ml_dtypes, "sum") is NotImplemented and "ml_dtypes" not in sys.modules
+    assert core(before_ml_dtypes) is NotImplemented and "ml_dtypes" not in sys.modules
     for name in ("is_neg", "is_conj", "requires_grad"):
         exporter = tensor(there)
         setattr(exporter, name, lambda: True)
-        assert _core.quick(exporter, "sum") is NotImplemented and exporter.producer.deleted == 0
+        assert core(exporter) is NotImplemented and exporter.producer.deleted == 0
     for nothing in (None, 3.5, [1], "text", object(), Exchange(refuses="take").exporter()):
-        assert _core.quick(nothing, "sum") is NotImplemented
+        assert core(nothing) is NotImplemented
 
 
 def check_layouts():
-    """The short way takes what lies in C order, and nothing else."""
+    """The core takes elements that lie anyhow by itself, if there are any."""
     there = gpureduce.to_device(HOST, "cuda")
+    core = _core.reducer("sum", ("a",), ())
     draw = random.Random(7)
     taken = 0
     for _ in range(3000):
@@ -204,8 +299,8 @@ def check_layouts():
             HOST[offset:], shape, [4 * step for step in (packed if strides is None else strides)]
         )
         exporter = tensor(there, shape=shape, strides=strides, byte_offset=4 * offset)
-        got = _core.quick(exporter, "sum")
-        assert (got is not NotImplemented) == (view.size > 0 and view.flags.forc), (shape, strides)
+        got = core(exporter)
+        assert (got is not NotImplemented) == (view.size > 0), (shape, strides)
         assert got is NotImplemented or got == view.sum(), (shape, strides)
         taken += got is not NotImplemented
     assert 500 < taken < 2500
@@ -221,7 +316,13 @@ def check_errors_of_theirs():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _core.quick(Meta("Type", (), {})(), "sum")
+        gpureduce.sum(Meta("Type", (), {})())
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gpureduce.sum(type("Type", (), {"__cuda_array_interface__": property(interrupt)})())
 
     exporter = tensor(gpureduce.to_device(HOST, "cuda"))
     exporter.requires_grad = Raises()
@@ -234,10 +335,11 @@ def check_nothing_is_kept():
     there = gpureduce.to_device(HOST, "cuda")
     taken, left = tensor(there), tensor(there, bits=24)
     refused = tensor(there, Exchange(stream=12345))
+    core = _core.reducer("sum", ("a",), ())
     held = [sys.getrefcount(exporter) for exporter in (taken, left, refused)]
     for _ in range(200):
         gpureduce.sum(taken)
-        _core.quick(left, "sum")
+        core(left)
         with contextlib.suppress(gpureduce.DeviceError):
             gpureduce.sum(refused)
     assert [sys.getrefcount(exporter) for exporter in (taken, left, refused)] == held
@@ -292,6 +394,7 @@ def check_no_clusters():
         check_streams,
         check_bad_streams,
         check_results_that_stay,
+        check_streams_by_their_objects,
         check_elsewhere,
         check_what_the_short_way_leaves,
         check_layouts,
@@ -302,6 +405,10 @@ def check_no_clusters():
 )
 def test_tensors(library, check):
     run(library, check)
+
+
+def test_arrays_that_speak_the_interface(library):
+    run(library, check_interfaces, FAKE_CUDA_DEVICES="1")
 
 
 def test_calls_of_the_driver_that_fail(library):
