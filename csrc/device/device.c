@@ -166,3 +166,11 @@ gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_blo
     const gr_status status = device->backend->streams->look(device->backend, stream, &order, error);
     return status == GR_OK ? gr_block_take(device->store.blocks, &order, bytes, out, error) : status;
 }
+
+gr_status gr_block_move(gr_device *device, gr_block *block, gr_error *error) {
+    gr_backend *backend = device->backend;
+    if (block->order.capture != 0) /* whose end the graph orders */
+        return GR_OK;
+    const gr_status status = gr_stream_order(device, block->order.stream, backend->own, error);
+    return status == GR_OK ? backend->streams->look(backend, backend->own, &block->order, error) : status;
+}

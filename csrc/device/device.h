@@ -44,6 +44,9 @@ gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_er
 
 /* Memory of a result on the device: see block.h. */
 gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error);
+/* From now on it is the device's own stream that it is used and freed in the order of: for streams that may
+   end before it. */
+gr_status gr_block_move(gr_device *device, gr_block *block, gr_error *error);
 
 /* A device of one's own, beside those of the registry; without index for the simulator. */
 gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folder, gr_device **out,

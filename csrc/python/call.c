@@ -17,7 +17,7 @@ void py_call_begin(py_call *self, py_state *state) {
     self->device = NULL;
     self->stream = 0;
     self->stream_owner = self->out = self->progress = NULL;
-    self->on_device = self->keepdims = self->as_array = self->doubtful = false;
+    self->lasts = self->on_device = self->keepdims = self->as_array = self->doubtful = false;
 }
 
 void py_call_release(py_call *self) {
@@ -190,6 +190,8 @@ static gr_status work(py_call *self, py_array *made, gr_binding *binding, gr_err
     if (status == GR_OK)
         status = gr_reduction_run(self->device, &self->reduction, binding,
                                   self->progress != NULL ? &progress : NULL, &self->work.interrupt, error);
+    if (status == GR_OK && made != NULL)
+        status = py_array_settle(made, self->device, error);
     const gr_status ordered = order_others(self, true, status == GR_OK ? error : &ignored);
     gr_device_detach(self->device);
     return status == GR_OK ? ordered : status;
@@ -218,7 +220,7 @@ static int make_room(py_call *self, gr_scalar *scalar, gr_binding *binding, PyOb
         *result = (PyObject *)*made;
         if (*made == NULL)
             return -1;
-        py_array_set_stream(*made, self->stream, self->stream_owner);
+        py_array_set_stream(*made, self->stream, self->stream_owner, self->lasts);
     } else if (self->ndim == 0 && !self->as_array && self->out == NULL) {
         binding->host_out = scalar;
     } else {

@@ -11,7 +11,8 @@ typedef struct py_call {
     gr_reduction reduction;
     gr_device *device;
     gr_stream stream;       /* in which it works; the legacy one is 0 */
-    PyObject *stream_owner; /* the object by which the caller named it, or NULL; borrowed, as what follows */
+    bool lasts;             /* the stream, as in array.h */
+    PyObject *stream_owner; /* what keeps it, or NULL; borrowed, as what follows */
     PyObject *out;          /* what the caller gave for the result, or NULL */
     PyObject *progress;     /* a callback, or NULL */
     bool on_device;         /* the result stays there */

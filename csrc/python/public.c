@@ -226,12 +226,16 @@ static int take_out(PyObject *out, PyObject *as_device, PyObject *axis, py_call 
 /* The stream that the caller names, else that of the first array on a device. */
 static int take_stream(PyObject *given, py_call *call) {
     if (is_none(given)) {
-        call->stream = call->source.placed  ? call->source.stream
-                       : call->place.placed ? call->place.stream
-                                            : 0;
+        const py_operand *first = call->source.placed ? &call->source : &call->place;
+        if (first->placed) {
+            call->stream = first->stream;
+            call->stream_owner = first->stream_owner;
+            call->lasts = first->lasts;
+        }
         return 1;
     }
-    call->stream_owner = PyLong_Check(given) ? NULL : given;
+    call->lasts = !PyLong_Check(given);
+    call->stream_owner = call->lasts ? given : NULL;
     return py_stream_argument(call->state, given, &call->stream) < 0 ? -1 : 1;
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import empty
+from gpureduce._arrays.device_array import DeviceArray, empty
 from gpureduce._arrays.operand import Operand, device_view
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
@@ -38,6 +38,7 @@ class Target:
         self.kind, self.index = operand.kind, operand.index
         self.reads: list[Operand] = [operand]
         self.view = None
+        self.made: DeviceArray | None = None
         self.host_out: np.ndarray | None = None  # `out`, where it is one of the host
         self.hint: np.dtype | None = None  # its dtype, where elements can be cast to what it suggests
         if out is None:
@@ -77,7 +78,9 @@ class Target:
             return
         self.dtype = dtype = native(dtype, "out")
         if self.out is None:
-            self.out = self.view = empty(self.shape, dtype, self.kind, self.index, self.stream_owner)
+            self.out = self.view = self.made = empty(
+                self.shape, dtype, self.kind, self.index, self.stream_owner
+            )
             return
         if self.view.dtype != dtype:
             raise TypeError(f"out: an array on a device must have the result's dtype, {dtype}")
@@ -136,6 +139,8 @@ class Target:
             if result is not None and result.size:
                 _core.device_write(self.kind, self.index, self.view.pointer, result, self.stream)
             self._let_others_follow()
+            if self.made is not None:
+                self.made._settle()
             return self.out
         if self.out is None:
             return result[()]

@@ -72,6 +72,8 @@ gr_cu_result cuStreamGetId(gr_cu_stream handle, unsigned long long *id) {
     const object *stream = result == GR_CU_SUCCESS && !is_default(handle) ? known(STREAM, handle) : NULL;
     if (result == GR_CU_SUCCESS && !is_default(handle) && !stream)
         result = INVALID_HANDLE;
+    if (result == GR_CU_SUCCESS && stream && stream->graph) /* as the driver has it (H200, 580) */
+        result = spoil(stream->graph, CAPTURE_UNSUPPORTED);
     if (result == GR_CU_SUCCESS)
         *id = stream ? stream->lane : 1;
     return end(result);

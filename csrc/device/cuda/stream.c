@@ -75,14 +75,16 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr
     unsigned long long id = 0;
     int capturing = 0;
     gr_cu_graph graph = NULL;
-    gr_cu_result result = out->stream != 0 ? driver->stream_id(handle, &id) : GR_CU_SUCCESS;
-    if (result == GR_CU_SUCCESS)
-        result = driver->capture_info(handle, &capturing, &out->capture, &graph, NULL, NULL);
+    gr_cu_result result = driver->capture_info(handle, &capturing, &out->capture, &graph, NULL, NULL);
     if (result == GR_CU_CAPTURE_IMPLICIT) {
         out->barred = true;
         result = GR_CU_SUCCESS;
         capturing = GR_CU_CAPTURE_NONE;
     }
+    if (result == GR_CU_SUCCESS && capturing != GR_CU_CAPTURE_NONE)
+        id = out->stream;
+    else if (result == GR_CU_SUCCESS && out->stream != 0)
+        result = driver->stream_id(handle, &id);
     status = gr_cuda_check(driver, result, error, "asking for stream 0x%llx of cuda:%d",
                            (unsigned long long)stream, base->info.index);
     status = gr_cuda_leave(self, status, error);

@@ -28,9 +28,21 @@ py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype
     return self;
 }
 
-void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner) {
+void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool lasts) {
     self->stream = stream;
     self->stream_owner = Py_XNewRef(owner);
+    self->loose = !lasts && stream != 0;
+}
+
+gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error) {
+    if (!self->loose)
+        return GR_OK;
+    const gr_status status = self->block != NULL ? gr_block_move(device, self->block, error) : GR_OK;
+    if (status == GR_OK) {
+        self->loose = false;
+        self->stream = device->backend->own;
+    }
+    return status;
 }
 
 size_t py_array_bytes(const py_array *self) {
@@ -109,6 +121,19 @@ static PyObject *share(PyObject *object, PyObject *Py_UNUSED(ignored)) {
     Py_RETURN_NONE;
 }
 
+static PyObject *settle(PyObject *object, PyObject *Py_UNUSED(ignored)) {
+    py_array *self = (py_array *)object;
+    gr_device *device;
+    if (!self->loose)
+        Py_RETURN_NONE;
+    if (py_open_device(self->state, self->kind, self->index, &device) < 0)
+        return NULL;
+    py_work work;
+    py_begin(&work);
+    const gr_status status = py_array_settle(self, device, &work.error);
+    return py_end(self->state, &work, status) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyGetSetDef attributes[] = {
     {"shape", get_shape, NULL, "The lengths of its axes.", NULL},
     {"strides", get_strides, NULL, "The steps along its axes, in bytes.", NULL},
@@ -127,6 +152,7 @@ static PyMemberDef members[] = {
 
 static PyMethodDef methods[] = {
     {"_share", share, METH_NOARGS, "_share(): from now on others may use it in streams that we do not know"},
+    {"_settle", settle, METH_NOARGS, "_settle(): it is written, and outlives the stream in which it was"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -195,7 +221,8 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
     py_array *self = py_array_new(state, (gr_device_kind)kind, index, dtype, ndim, extent);
     if (self == NULL)
         return NULL;
-    py_array_set_stream(self, stream, PyLong_Check(given) || given == Py_None ? NULL : given);
+    const bool is_object = given != Py_None && !PyLong_Check(given);
+    py_array_set_stream(self, stream, is_object ? given : NULL, is_object);
     if (py_array_bytes(self) == 0)
         return (PyObject *)self;
     if (py_open_device(state, self->kind, self->index, &device) == 0) {

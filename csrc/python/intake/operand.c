@@ -147,6 +147,7 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     out->kind = GR_DEVICE_CUDA;
     out->index = tensor->device.number;
     out->stream = out->tensor.stream;
+    out->lasts = true; /* PyTorch's come from a pool */
     out->read_only = (out->tensor.managed->flags & DL_READ_ONLY) != 0;
     out->ndim = (size_t)tensor->ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
@@ -176,7 +177,7 @@ static int look_at_interface(py_state *state, PyObject *object, py_operand *out)
     out->dtype = given.dtype;
     out->placed = true;
     out->kind = GR_DEVICE_CUDA;
-    out->stream = given.stream;
+    out->stream = given.stream; /* CuPy's end with their objects, which it does not name */
     out->read_only = given.read_only;
     out->ndim = given.ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
@@ -192,6 +193,8 @@ static void take_device_array(const py_array *array, py_operand *out) {
     out->kind = array->kind;
     out->index = array->index;
     out->stream = array->stream;
+    out->stream_owner = array->stream_owner;
+    out->lasts = !array->loose;
     out->read_only = false;
     out->dtype = array->dtype;
     out->ndim = array->ndim;

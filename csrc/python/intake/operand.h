@@ -21,6 +21,8 @@ typedef struct py_operand {
     gr_device_kind kind;
     int index;
     gr_stream stream;
+    PyObject *stream_owner; /* borrowed, or NULL: what keeps the stream */
+    bool lasts;             /* the stream, as in array.h */
     bool read_only;
 } py_operand;
 
@@ -28,7 +30,8 @@ typedef struct py_operand {
 static inline void py_operand_clear(py_operand *self) {
     self->owner = self->pin = NULL;
     self->tensor.managed = NULL;
-    self->placed = false;
+    self->placed = self->lasts = false;
+    self->stream_owner = NULL;
 }
 
 typedef enum py_effort {
