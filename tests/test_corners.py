@@ -302,6 +302,34 @@ QUIET = [
 ]
 
 
+@pytest.mark.parametrize("dtype", [*FLOATING, "bfloat16", "int8", "bool"])
+def test_the_core_tells_what_is_finite(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    array = np.arange(-6, 18).astype(np.float32).reshape(2, 3, 4).astype(oracle.dtype_of(dtype))
+    views = (
+        array,
+        array.T,
+        array.transpose(1, 2, 0),
+        array[:, ::2],
+        array[:, ::-1],
+        array[:0],
+        array[0, 0, 0:1],
+    )
+    for view in (*views, array[1, 2, 3:].reshape(())):
+        assert gpureduce._core.all_finite(view)
+    if array.dtype.kind in "biu":
+        return
+    for bad in (np.inf, -np.inf, np.nan):
+        for at in ((0, 0, 0), (1, 2, 3), (0, 2, 1)):
+            worse = array.copy()
+            worse[at] = bad
+            assert not gpureduce._core.all_finite(worse)
+            assert not gpureduce._core.all_finite(worse.transpose(2, 0, 1))
+    with pytest.raises(TypeError):
+        gpureduce._core.all_finite([1.0])
+
+
 def told(function, *operands, **arguments):
     """The texts of warnings, and the exception under ``errstate(all="raise")``."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn", under="ignore"):

@@ -95,15 +95,16 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
 PyObject *py_all_finite(PyObject *module, PyObject *object) {
     const py_state *state = PyModule_GetState(module);
     gr_dtype dtype = GR_DTYPE_COUNT;
-    if (!PyArray_Check(object))
-        return PyErr_Format(PyExc_TypeError, "array: expected a NumPy array");
+    if (!PyArray_Check(object) || !PyArray_ISNOTSWAPPED((PyArrayObject *)object))
+        return PyErr_Format(PyExc_TypeError, "array: expected a NumPy array in native byte order");
     if (py_find_dtype(state, (PyArrayObject *)object, GR_SCOPE_GENERAL, "array", &dtype) < 0)
         return NULL;
-    PyArrayObject *array = (PyArrayObject *)PyArray_FROM_OF(object, NPY_ARRAY_CARRAY_RO);
-    if (array == NULL)
+    PyObject *flat = PyArray_Ravel((PyArrayObject *)object, NPY_KEEPORDER); /* in one piece: no copy */
+    if (flat == NULL)
         return NULL;
+    PyArrayObject *array = (PyArrayObject *)flat;
     const bool finite = gr_all_finite(dtype, PyArray_DATA(array), (size_t)PyArray_SIZE(array));
-    Py_DECREF(array);
+    Py_DECREF(flat);
     return PyBool_FromLong(finite);
 }
 

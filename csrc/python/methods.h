@@ -67,7 +67,7 @@ PyObject *py_dlpack_export(PyObject *module, PyObject *args);
 /* How many reductions the calling thread has had done. */
 PyObject *py_runs(PyObject *module, PyObject *ignored);
 
-/* Whether an array in C order holds no infinity and no NaN. */
+/* Whether an array holds no infinity and no NaN. */
 PyObject *py_all_finite(PyObject *module, PyObject *array);
 
 /* A tuple of the rows of dtypes.def: (name, NumPy's name, bytes of an element, kind, NumPy's names of the

@@ -16,6 +16,9 @@ template <class F, class Flat, class In>
 using Absorber = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value, Flat,
                                            ByElement<F, In>>::type;
 
+// Its elements are kept until their sum turns out to be finite, which takes registers.
+template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
+
 #define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
 #define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \

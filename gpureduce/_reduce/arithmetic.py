@@ -247,7 +247,8 @@ def mean(
     Notes
     -----
     Integers and bool give float64. float16 and bfloat16 are averaged in float32 and rounded once. The mean of
-    no elements is NaN, with a RuntimeWarning.
+    float32 or complex64 elements is finite also where their sum is beyond the dtype. The mean of no elements
+    is NaN, with a RuntimeWarning; of a mask that leaves some without any, it comes with results on the host.
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return _mean(a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)

@@ -103,7 +103,7 @@ def reduction(
         target.work_in_default_stream()
         result = _run_variant(op, operand, axes, dtype, initial, mask, options)
         taken = target.take(result)
-        if not target.on_device:
+        if not (target.on_device or _core.all_finite(np.asarray(result))):
             floating.look(op, result, operand, axes)
         return taken
 
@@ -144,7 +144,7 @@ def _stored(
     `operand` is what was given, before any cast.
     """
     stored = target.store(result)
-    if result is not None and not target.on_device:
+    if result is not None and not (target.on_device or _core.all_finite(result)):
         floating.look(op, result, operand, axes, second, start)
     return stored
 

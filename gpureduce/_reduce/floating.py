@@ -35,7 +35,7 @@ def look(
     second: Operand | None = None,
     initial: np.ndarray | None = None,
 ) -> None:
-    """Raise, or warn of, what NumPy would for a result on the host, in the shape that the core gives.
+    """Raise, or warn of, what NumPy would for a result on the host that is not finite, as the core gives it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def look(
     operand, axes, second, initial
         What was reduced, and how; of a dot product `second` is the other vector, else a mask.
     """
-    if op not in _ROUNDED or _core.all_finite(np.asarray(result)):
+    if op not in _ROUNDED:
         return
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore":
