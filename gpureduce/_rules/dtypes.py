@@ -122,5 +122,4 @@ def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike, out: np.dtype | None
 
 def as_named(dtype: np.dtype, name: str) -> np.dtype:
     """Return the dtype in native byte order, `long long` as such, which NumPy keeps apart from int64."""
-    plain = native(dtype, name)
-    return dtype if dtype == plain else plain
+    return dtype if dtype in _NATIVE else native(dtype, name)  # both names are found there
