@@ -415,7 +415,13 @@ def test_out_is_written_before_an_error(on):
 
 def test_the_mean_of_nothing_divides(on):
     mask = {"where": [True, True, False], "axis": 0}
-    for array, arguments in ((np.empty(0), {}), (np.ones((2, 3)), mask), (np.ones((2, 3), np.int8), mask)):
+    in_complex = {"where": np.ones((0, 3), bool), "axis": 0, "dtype": np.complex64}
+    for array, arguments in (
+        (np.empty(0), {}),
+        (np.ones((2, 3)), mask),
+        (np.ones((2, 3), np.int8), mask),
+        (np.ones((0, 3), np.float16), in_complex),
+    ):
         assert told(lambda: on("mean", array, **arguments))[0] == [  # noqa: B023
             "Mean of empty slice.",
             "invalid value encountered in divide",

@@ -185,16 +185,18 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     target.follow_others()
     if loop.kind in "biu" or target.is_integral:
         return target.store(_divided(operand, axes, mask, loop, target, options.progress))
-    if rules.reduced_count(operand.shape, axes) == 0:
+    nothing = rules.reduced_count(operand.shape, axes) == 0
+    if nothing:
         _warn_of_empty_slices()
     source = operand
     if dtypes.core_dtype("mean", operand.dtype) != target.dtype:
         operand = operand.cast(loop)
     place = target.core_out(target.dtype)
     result = run("mean", operand, axes, mask, None, place, options.progress, target.stream)
-    doubtful = result is not None and not (target.on_device or _core.all_finite(result))
-    if mask is not None and doubtful and 0 in run("count_nonzero", mask, axes, stream=target.stream):
-        _warn_of_empty_slices()
+    if mask is not None and result is not None and not (nothing or target.on_device):
+        doubtful = not _core.all_finite(result)
+        if doubtful and 0 in run("count_nonzero", mask, axes, stream=target.stream):
+            _warn_of_empty_slices()
     return _stored(target, "mean", result, source, axes, mask)
 
 

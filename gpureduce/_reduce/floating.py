@@ -93,8 +93,8 @@ def _causes(
     values = _real_parts(result)
     operands, mask = ([operand, second], None) if op == "dot" and second else ([operand], second)
     extremes = [_extremes(part, axes, mask) for one in operands for part in _parts(one)[: len(values)]]
-    if len(extremes) < len(values):  # real elements added up in a complex dtype
-        extremes.append((np.zeros(()), np.zeros(())))
+    if len(extremes) < len(values):  # real elements in a complex dtype
+        extremes *= 2
     if initial is not None:
         pairs = zip(extremes, _real_parts(initial), strict=True)
         extremes = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
