@@ -365,7 +365,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
     array = np.arange(1000, dtype=np.float32)
     numbered = 2 * on_gpu  # the regular expression that reads "cuda" and its number
     there = gpureduce.to_device(array, device)
-    flag, mask = (gpureduce.to_device(bools, device) for bools in (np.array(False), array > 3))
+    flag, mask = (gpureduce.to_device(bools, device) for bools in (np.array(False), array < 3))
     for most, call in (
         (23 + numbered, lambda: gpureduce.sum(array, variant="v7", device=device)),
         (1, lambda: gpureduce.sum(array, device=device)),
