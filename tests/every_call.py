@@ -250,6 +250,8 @@ def records():
         "stream_wait": call(_core.stream_wait, _core.SIM, 0, 1),
         "stream_order": call(_core.stream_order, _core.SIM, 0, 1, 2),
         "stream_order of nonsense": call(_core.stream_order, _core.SIM, 0, 1, -2),
+        "hold_until_done": call(_core.hold_until_done, _core.SIM, 0, 1, words),
+        "hold_until_done of nonsense": call(_core.hold_until_done, _core.SIM, 0, "x", words),
         "stream_handle": call(_core.stream_handle, Stream(__cuda_stream__=lambda: (0, 7))),
         "stream_handle of nonsense": call(_core.stream_handle, "x"),
         "reducer": lambda: _core.reducer("sum", ("a", "axis"), ("out",))(matrix, 0),

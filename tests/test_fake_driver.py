@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from producers import CUDA, CUDA_HOST, Exchange
+from producers import CUDA, CUDA_HOST, Exchange, Exporter
 from sanitized import forks_beside_threads
 from test_api import python
 
@@ -110,11 +110,11 @@ def check_results_that_stay():
     gpureduce.sum(there, as_device=True)  # what is kept for later calls is there
     stream = new_stream()
 
-    def orders_of(call):
+    def summed(*args, **options):
         """How often a stream was told to wait for another one; and the result."""
         counted = "cuStreamWaitEvent", "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"
         before = [driver_calls(symbol) for symbol in counted]
-        result = call()
+        result = gpureduce.sum(*args, **options)
         orders, *waits = (driver_calls(symbol) - count for symbol, count in zip(counted, before, strict=True))
         assert waits == [0, 0, 0]
         return orders, result
@@ -123,17 +123,41 @@ def check_results_that_stay():
     for long_way in ({}, {"initial": 0}):
         for theirs in (None, stream):
             exporter = tensor(there, Exchange(theirs))
-            given = exporter
-            orders, result = orders_of(lambda given=given: gpureduce.sum(given, as_device=True, **long_way))
+            orders, result = summed(exporter, as_device=True, **long_way)
             assert (orders, result.stream) == (0, theirs or 1)
             assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
         out = tensor(place, Exchange(stream), shape=(), bits=64)
-        orders, result = orders_of(lambda: gpureduce.sum(there, out=out, **long_way))
-        assert orders == 2 and result is out and place.numpy() == HOST.sum()
-        both = tensor(there, Exchange(stream))
-        assert orders_of(lambda: gpureduce.sum(both, out=out, **long_way))[0] == 0
-        orders, result = orders_of(lambda: gpureduce.sum(there, as_device=True, stream=stream, **long_way))
+        assert summed(there, out=out, **long_way) == (2, out)
+        assert place.numpy() == HOST.sum()
+        assert summed(tensor(there, Exchange(stream)), out=out, **long_way) == (0, out)
+        orders, result = summed(there, as_device=True, stream=stream, **long_way)
         assert (orders, result.stream) == (2, stream) and result.numpy() == HOST.sum()
+
+
+def check_who_does_not_say_his_stream():
+    """JAX's arrays do not change, but are gone when we let them go: they are held until the work is done."""
+    there = gpureduce.to_device(HOST, "cuda")
+    gpureduce.sum(there, as_device=True)
+    waits = driver_calls("cuStreamSynchronize")
+    fields = {"shape": there.shape, "strides": None, "data": there.pointer, **INT32}
+    exporters = [Exporter((CUDA, 0), **fields) for _ in range(5)]
+    results = [gpureduce.sum(exporter, as_device=True) for exporter in exporters]
+    assert driver_calls("cuStreamSynchronize") == waits
+    assert [result.stream for result in results] == [1] * 5
+    assert exporters[-1].producer.deleted == 0  # which the kernel has not read yet
+    assert [int(result.numpy()) for result in results] == [HOST.sum()] * 5
+    gpureduce.sum(Exporter((CUDA, 0), **fields), as_device=True)
+    assert [exporter.producer.deleted for exporter in exporters] == [1] * 5
+    last = Exporter((CUDA, 0), **fields)
+    gpureduce.sum(last, as_device=True)
+    gpureduce.free_memory()
+    assert last.producer.deleted == 1
+    place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
+    out = Exporter((CUDA, 0), **{**fields, "shape": (), "data": place.pointer, "bits": 64})
+    waits = driver_calls("cuStreamSynchronize")
+    assert gpureduce.sum(there, out=out) is out
+    assert driver_calls("cuStreamSynchronize") == waits + 1
+    assert place.numpy() == HOST.sum()
 
 
 class Named:
@@ -395,6 +419,7 @@ def check_no_clusters():
         check_bad_streams,
         check_results_that_stay,
         check_streams_by_their_objects,
+        check_who_does_not_say_his_stream,
         check_elsewhere,
         check_what_the_short_way_leaves,
         check_layouts,

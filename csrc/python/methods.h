@@ -36,6 +36,9 @@ PyObject *py_array_class(PyObject *module, PyObject *class);
 PyObject *py_array_empty(PyObject *module, PyObject *args);
 PyObject *py_stream_handle(PyObject *module, PyObject *stream);
 PyObject *py_stream_order(PyObject *module, PyObject *args);
+PyObject *py_hold_until_done(PyObject *module, PyObject *args);
+/* Waits for what is held so, and lets it go. */
+void py_pending_drain(py_state *state);
 PyObject *py_device_alloc(PyObject *module, PyObject *args);
 PyObject *py_device_free(PyObject *module, PyObject *args);
 PyObject *py_device_write(PyObject *module, PyObject *args);

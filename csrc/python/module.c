@@ -73,6 +73,7 @@ static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
 static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     py_state *state = state_of(module);
     if (state->registry.image_folder != NULL) {
+        py_pending_drain(state);
         Py_BEGIN_ALLOW_THREADS;
         gr_registry_trim(&state->registry);
         Py_END_ALLOW_THREADS;
@@ -153,6 +154,10 @@ static PyMethodDef methods[] = {
      "stream_order(device_kind, device_index, before, after): what comes next in one stream waits for what "
      "is "
      "in another; the host does not"},
+    {"hold_until_done", py_hold_until_done, METH_VARARGS,
+     "hold_until_done(device_kind, device_index, stream, object): keeps it alive while what is in the stream "
+     "by "
+     "now is not done, if that is not being captured"},
     {"stream_wait", py_stream_wait, METH_VARARGS,
      "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
     {"call_on", py_call_on, METH_VARARGS,

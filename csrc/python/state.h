@@ -76,6 +76,7 @@ typedef struct py_state {
     atomic_int default_device;               /* the place there of calls without device=, or -1 */
     py_known_type known[PY_KNOWN_TYPES];
     size_t known_next;
+    struct py_pending *pending;       /* what calls that have returned still read: pending.c */
     atomic_int cuda_devices;          /* how many there are; 0: not asked yet */
     int type_numbers[GR_DTYPE_COUNT]; /* NumPy's type number of each row of dtypes.def */
 } py_state;

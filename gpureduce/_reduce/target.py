@@ -101,22 +101,30 @@ class Target:
 
     def follow_others(self) -> None:
         """Let work in our stream come after what others do with the arrays; the host does not wait."""
-        theirs = [view.stream for view in self._views()]
-        for stream in {*theirs, self.given} - {self.stream, None}:
-            _core.stream_order(self.kind, self.index, stream, self.stream)
+        for stream in {view.stream for view in self._views()} | {self.given}:
+            self._order(stream, self.stream)
 
     def _let_others_follow(self) -> None:
         """Let what others do next with the memory come after our work.
 
         A result on the device is returned while kernels run: the caller may change or free inputs then, and
-        read `out`. Of whom does not say in which stream he works, the memory is held until the work is done.
+        read `out`. Inputs of which nobody says in which stream their library works are held until the work is
+        done, as an array that cannot change (JAX) needs nothing else; such an `out` is waited for.
         """
-        views = self._views()
-        theirs = [view.next_stream() for view in views]
-        for stream in {*theirs, self.given} - {self.stream, None}:
-            _core.stream_order(self.kind, self.index, self.stream, stream)
-        if None in theirs:
-            _core.stream_wait(self.kind, self.index, self.stream)
+        for view in self._views():
+            stream = view.next_stream()
+            if stream is not None:
+                self._order(self.stream, stream)
+            elif view is self.view:
+                _core.stream_wait(self.kind, self.index, self.stream)
+            else:
+                self._order(self.stream, LEGACY_STREAM)
+                _core.hold_until_done(self.kind, self.index, self.stream, view)
+        self._order(self.stream, self.given)
+
+    def _order(self, before: int | None, after: int | None) -> None:
+        if before is not None and after is not None and before != after:
+            _core.stream_order(self.kind, self.index, before, after)
 
     def _views(self) -> list[Any]:
         views = [self.view, *[operand.view for operand in self.reads]]
