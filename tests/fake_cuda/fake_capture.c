@@ -43,7 +43,7 @@ bool forbidden(void) {
     return found;
 }
 
-static gr_cu_result spoil(object *graph, gr_cu_result result) {
+gr_cu_result spoil(object *graph, gr_cu_result result) {
     graph->invalidated = true;
     return result;
 }

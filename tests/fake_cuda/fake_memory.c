@@ -199,7 +199,7 @@ gr_cu_result cuMemAllocFromPoolAsync(gr_cu_deviceptr *address, size_t bytes, gr_
     if (result == GR_CU_SUCCESS && (!pool || bytes == 0))
         result = INVALID_VALUE;
     if (result == GR_CU_SUCCESS && stream && stream->graph)
-        result = CAPTURE_UNSUPPORTED; /* there are no nodes that allocate, here */
+        result = spoil(stream->graph, CAPTURE_UNSUPPORTED); /* there are no nodes that allocate, here */
     if (result != GR_CU_SUCCESS)
         return end(result);
     const size_t whole = (bytes + 511) / 512 * 512; /* as a pool rounds it */
@@ -226,8 +226,8 @@ gr_cu_result cuMemFreeAsync(gr_cu_deviceptr address, gr_cu_stream stream_handle)
     object *o = result == GR_CU_SUCCESS ? allocated(address) : NULL;
     if (result == GR_CU_SUCCESS && !o)
         result = INVALID_VALUE;
-    if (result == GR_CU_SUCCESS && stream && stream->graph)
-        result = CAPTURE_UNSUPPORTED;
+    if (result == GR_CU_SUCCESS && stream && stream->graph) /* it would be freed by each replay */
+        result = spoil(stream->graph, CAPTURE_UNSUPPORTED);
     if (result != GR_CU_SUCCESS)
         return end(result);
     o->freed = true;

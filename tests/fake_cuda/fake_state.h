@@ -196,6 +196,8 @@ void mark_before(work *const *works, size_t count, bool *marked);
 gr_cu_result find_stream(gr_cu_stream handle, object **out);
 /* A capture that forbids this thread unsafe calls is invalid from now on. */
 bool forbidden(void);
+/* Ends the hopes of a capture; gives the result. */
+gr_cu_result spoil(object *graph, gr_cu_result result);
 void drop_holds(object *graph);
 
 /* ---- fake_memory.c ---- */

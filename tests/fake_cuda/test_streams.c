@@ -1,0 +1,402 @@
+/* The core's calls in streams, through the CUDA backend and the fake driver: they wait for nothing, keep the
+   order of their stream and no other, and are captured into graphs. Usage: test_streams <fake library> */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/cuda/driver.h"
+#include "device/device.h"
+#include "fake_cuda.h"
+#include "reduce/reduce.h"
+
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "%s:%d: %s; %s\n", __FILE__, __LINE__, #condition, error.message);               \
+            exit(1);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+#define CHECK_OK(call) CHECK((call) == 0)
+
+gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
+    *out = NULL;
+    return gr_fail(error, GR_ERR_DEVICE, "no simulator here");
+}
+
+enum { ROWS = 24, COLUMNS = 40, N = ROWS * COLUMNS, KINDS = 4, MOST_RESULTS = COLUMNS, ORDERS = 6 };
+
+static _Thread_local gr_error error;
+static const fake_cuda_controls *fake;
+static gr_cuda_driver cuda;
+static char folder[] = "/tmp/fake_streams.XXXXXX";
+static gr_registry registry;
+static gr_device *device;
+
+/* ---- what is summed ---- */
+
+typedef struct numbers {
+    int32_t elements[N];
+    unsigned char mask[N];
+} numbers;
+
+static void draw(numbers *out, int seed) {
+    for (int i = 0; i < N; i++) {
+        out->elements[i] = (int32_t)((uint32_t)(i + 1) * 2654435761U * (uint32_t)(2 * seed + 1)) / 5;
+        out->mask[i] = (i * 7 + seed) % 3 == 0;
+    }
+}
+
+/* Kinds of sums: of all, along either axis, and along the second one under a mask. */
+static int results_of(int kind) {
+    return kind == 0 ? 1 : kind == 1 ? COLUMNS : ROWS;
+}
+
+static void add_up(const numbers *from, int kind, int64_t *out) {
+    memset(out, 0, (size_t)results_of(kind) * sizeof *out);
+    for (int i = 0; i < N; i++)
+        if (kind < 3 || from->mask[i])
+            out[kind == 0 ? 0 : kind == 1 ? i % COLUMNS : i / COLUMNS] += from->elements[i];
+}
+
+static void plan(int kind, gr_devptr origin, gr_reduction *out) {
+    *out = (gr_reduction){.op = GR_OP_sum,
+                          .dtype = GR_DTYPE_i32,
+                          .layout = {.ndim = 2,
+                                     .item_bytes = 4,
+                                     .result_bytes = 8,
+                                     .origin = origin % 256,
+                                     .extent = {ROWS, COLUMNS},
+                                     .stride = {COLUMNS * 4, 4},
+                                     .second_stride = {COLUMNS, 1},
+                                     .reduced = {kind < 2, kind != 1},
+                                     .has_second = kind == 3,
+                                     .packed = true,
+                                     .single_pass = true}};
+    CHECK_OK(gr_general_plan_make(&out->layout, &gr_reference_limits, &out->plan, &error));
+}
+
+/* ---- arrays of a stream ---- */
+
+typedef struct arrays {
+    gr_cu_stream stream;
+    gr_cu_deviceptr in;
+    numbers *pinned; /* a copy in the stream reads it when it runs */
+    gr_cu_deviceptr out[KINDS];
+    int64_t *seen; /* pinned, too */
+} arrays;
+
+static void *pinned(size_t bytes) {
+    void *memory = NULL;
+    CHECK_OK(cuda.host_alloc(&memory, bytes, GR_CU_HOST_PORTABLE | GR_CU_HOST_MAPPED));
+    return memory;
+}
+
+static void enter(void) {
+    fake->set_current(0);
+}
+
+static arrays make_arrays(unsigned flags) {
+    arrays a = {.pinned = pinned(sizeof *a.pinned), .seen = pinned(sizeof(int64_t[KINDS][MOST_RESULTS]))};
+    CHECK_OK(cuda.alloc(&a.in, sizeof *a.pinned));
+    for (int kind = 0; kind < KINDS; kind++)
+        CHECK_OK(cuda.alloc(&a.out[kind], sizeof(int64_t[MOST_RESULTS])));
+    CHECK_OK(cuda.stream_create(&a.stream, flags));
+    return a;
+}
+
+static gr_status sum(const arrays *a, int kind, gr_devptr device_out, void *host_out) {
+    gr_reduction reduction;
+    plan(kind, a->in, &reduction);
+    const gr_binding binding = {
+        .inputs = {{.origin = a->in, .bytes = sizeof a->pinned->elements},
+                   {.origin = a->in + sizeof a->pinned->elements, .bytes = sizeof a->pinned->mask}},
+        .host_out = host_out,
+        .device_out = device_out,
+        .out_bytes = (size_t)results_of(kind) * sizeof(int64_t),
+        .stream = (uintptr_t)a->stream};
+    return gr_reduction_run(device, &reduction, &binding, NULL, NULL, &error);
+}
+
+/* New contents come in the stream, go by all kinds of sums, and their results come back in the stream. */
+static void enqueue_all(const arrays *a, int seed) {
+    draw(a->pinned, seed);
+    CHECK_OK(cuda.upload_async(a->in, a->pinned, sizeof *a->pinned, a->stream));
+    for (int kind = 0; kind < KINDS; kind++) {
+        CHECK(sum(a, kind, a->out[kind], NULL) == GR_OK);
+        CHECK_OK(cuda.download_async(a->seen + kind * MOST_RESULTS, a->out[kind],
+                                     (size_t)results_of(kind) * sizeof(int64_t), a->stream));
+    }
+}
+
+static void check_all(const arrays *a) {
+    int64_t expected[MOST_RESULTS];
+    for (int kind = 0; kind < KINDS; kind++) {
+        add_up(a->pinned, kind, expected);
+        CHECK(memcmp(a->seen + kind * MOST_RESULTS, expected, (size_t)results_of(kind) * sizeof(int64_t)) ==
+              0);
+    }
+}
+
+static long waits(void) {
+    static const char *const waiting[] = {"cuStreamSynchronize", "cuEventSynchronize", "cuEventQuery",
+                                          "cuMemAlloc_v2",       "cuMemFree_v2",       "cuMemHostAlloc",
+                                          "cuMemFreeHost",       "cuModuleLoadDataEx"};
+    long sum_of = 0;
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
+        sum_of += fake->calls(waiting[i]);
+    return sum_of;
+}
+
+/* ---- cases ---- */
+
+/* Nothing waits, in blocking streams or others, nor in the legacy one; every order that CUDA allows gives the
+ * sums. */
+static void test_nothing_waits(void) {
+    arrays sets[3] = {make_arrays(GR_CU_STREAM_NON_BLOCKING), make_arrays(0), make_arrays(0)};
+    sets[2].stream = NULL;
+    for (int i = 0; i < 3; i++)
+        enqueue_all(&sets[i], i); /* what is loaded once is loaded now */
+    for (unsigned order = 0; order < ORDERS; order++) {
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(cuda.stream_wait(sets[i].stream));
+        fake->set_order(order);
+        const long before = waits();
+        for (int i = 0; i < 3; i++)
+            enqueue_all(&sets[i], 10 * (int)order + i);
+        CHECK(waits() == before);
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(cuda.stream_wait(sets[i].stream));
+            check_all(&sets[i]);
+        }
+    }
+}
+
+/* Results in blocks that are given back at once: their memory is reused in order, and only then. */
+static void test_blocks(void) {
+    const arrays sets[2] = {make_arrays(GR_CU_STREAM_NON_BLOCKING), make_arrays(GR_CU_STREAM_NON_BLOCKING)};
+    for (unsigned order = 0; order < ORDERS; order++) {
+        fake->set_order(order);
+        for (int turn = 0; turn < 2; turn++) {
+            const arrays *a = &sets[turn];
+            draw(a->pinned, (int)order + turn);
+            CHECK_OK(cuda.upload_async(a->in, a->pinned, sizeof *a->pinned, a->stream));
+        }
+        for (int kind = 0; kind < KINDS; kind++) {
+            for (int turn = 0; turn < 2; turn++) {
+                const arrays *a = &sets[turn];
+                const size_t bytes = (size_t)results_of(kind) * sizeof(int64_t);
+                gr_block *block = NULL;
+                CHECK(gr_block_new(device, (uintptr_t)a->stream, bytes, &block, &error) == GR_OK);
+                CHECK(sum(a, kind, block->address, NULL) == GR_OK);
+                CHECK_OK(
+                    cuda.download_async(a->seen + kind * MOST_RESULTS, block->address, bytes, a->stream));
+                gr_block_give(block, false);
+            }
+        }
+        for (int turn = 0; turn < 2; turn++) {
+            CHECK_OK(cuda.stream_wait(sets[turn].stream));
+            check_all(&sets[turn]);
+        }
+    }
+}
+
+/* What one stream writes another one reads, in the order that is asked for. */
+static void test_orders_between_streams(void) {
+    const arrays writer = make_arrays(GR_CU_STREAM_NON_BLOCKING);
+    arrays reader = writer;
+    CHECK_OK(cuda.stream_create(&reader.stream, GR_CU_STREAM_NON_BLOCKING));
+    int64_t expected[MOST_RESULTS], found[MOST_RESULTS];
+    enqueue_all(&reader, 0); /* what is loaded once is loaded now */
+    CHECK_OK(cuda.stream_wait(reader.stream));
+    for (unsigned order = 0; order < ORDERS; order++) {
+        fake->set_order(order);
+        draw(writer.pinned, 5 + (int)order);
+        add_up(writer.pinned, 1, expected);
+        CHECK_OK(cuda.upload_async(writer.in, writer.pinned, sizeof *writer.pinned, writer.stream));
+        const long before = waits();
+        CHECK(gr_stream_order(device, (uintptr_t)writer.stream, (uintptr_t)reader.stream, &error) == GR_OK);
+        CHECK(sum(&reader, 1, reader.out[1], NULL) == GR_OK);
+        CHECK(gr_stream_order(device, (uintptr_t)reader.stream, (uintptr_t)writer.stream, &error) == GR_OK);
+        CHECK(waits() == before);
+        CHECK_OK(cuda.fill(writer.in, 0, sizeof *writer.pinned, writer.stream));
+        CHECK_OK(cuda.stream_wait(writer.stream));
+        CHECK_OK(cuda.download_async(found, reader.out[1], sizeof found, reader.stream));
+        CHECK(memcmp(found, expected, sizeof found) == 0);
+    }
+}
+
+/* All kinds of sums as a graph, whose memory is its own: nothing that comes between is in its way. */
+static void replay(const arrays *a, int mode) {
+    gr_cu_graph graph = NULL;
+    gr_cu_graph_exec exec = NULL;
+    gr_block *block = NULL;
+    int64_t none = 0, expected[MOST_RESULTS], *kept = pinned(sizeof expected);
+    CHECK_OK(cuda.stream_wait(a->stream));
+    CHECK_OK(cuda.capture_begin(a->stream, mode));
+    CHECK(sum(a, 0, 0, &none) == GR_ERR_VALUE);
+    CHECK(strstr(error.message, "a result for the host cannot be captured"));
+    for (int kind = 0; kind < KINDS; kind++)
+        CHECK(sum(a, kind, a->out[kind], NULL) == GR_OK);
+    CHECK(gr_block_new(device, (uintptr_t)a->stream, sizeof expected, &block, &error) == GR_OK);
+    CHECK(sum(a, 1, block->address, NULL) == GR_OK);
+    CHECK_OK(cuda.download_async(kept, block->address, sizeof expected, a->stream));
+    gr_block_give(block, false); /* nobody has it any more but the graph */
+    CHECK_OK(cuda.capture_end(a->stream, &graph));
+    CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
+    CHECK_OK(cuda.graph_destroy(graph));
+    gr_registry_trim(&registry);
+    for (int seed = 1; seed < 4; seed++) {
+        enqueue_all(a, 100 + seed); /* calls of the stream between the replays */
+        CHECK_OK(cuda.stream_wait(a->stream));
+        check_all(a);
+        draw(a->pinned, seed);
+        CHECK_OK(cuda.upload_async(a->in, a->pinned, sizeof *a->pinned, a->stream));
+        CHECK_OK(cuda.graph_launch(exec, a->stream));
+        for (int kind = 0; kind < KINDS; kind++)
+            CHECK_OK(cuda.download_async(a->seen + kind * MOST_RESULTS, a->out[kind],
+                                         (size_t)results_of(kind) * sizeof(int64_t), a->stream));
+        CHECK_OK(cuda.stream_wait(a->stream));
+        check_all(a);
+        add_up(a->pinned, 1, expected);
+        CHECK(memcmp(kept, expected, sizeof expected) == 0);
+    }
+    CHECK_OK(cuda.graph_exec_destroy(exec));
+}
+
+static void test_captures(void) {
+    const arrays sets[2] = {make_arrays(GR_CU_STREAM_NON_BLOCKING), make_arrays(0)};
+    long before = -1;
+    for (int mode = GR_CU_CAPTURE_GLOBAL; mode <= GR_CU_CAPTURE_RELAXED; mode++) {
+        for (int i = 0; i < 2; i++) {
+            replay(&sets[i], mode); /* the first one is the first call of all */
+            gr_registry_trim(&registry);
+            CHECK(fake->live().owners == 0);
+            CHECK(before < 0 || fake->live().allocations == before); /* a graph's memory goes with it */
+            before = fake->live().allocations;
+        }
+    }
+}
+
+/* A block of a stream that is being captured by now was none of that graph's, and does not go by it. */
+static void test_blocks_given_back_in_a_capture(void) {
+    const arrays sets[2] = {make_arrays(GR_CU_STREAM_NON_BLOCKING), make_arrays(0)};
+    const long before = fake->live().allocations;
+    for (int i = 0; i < 2; i++) {
+        gr_cu_graph graph = NULL;
+        gr_block *own = NULL, *legacy = NULL;
+        CHECK(gr_block_new(device, (uintptr_t)sets[i].stream, 64, &own, &error) == GR_OK);
+        CHECK(gr_block_new(device, 0, 64, &legacy, &error) == GR_OK);
+        CHECK_OK(cuda.capture_begin(sets[i].stream, GR_CU_CAPTURE_GLOBAL));
+        gr_block_give(own, false);
+        gr_block_give(legacy, false);
+        CHECK_OK(cuda.capture_end(sets[i].stream, &graph));
+        CHECK_OK(cuda.graph_destroy(graph));
+        gr_registry_trim(&registry);
+        CHECK(fake->live().allocations == before);
+    }
+}
+
+static void *work(void *seed) {
+    enter();
+    const arrays a = make_arrays(GR_CU_STREAM_NON_BLOCKING);
+    for (int turn = 0; turn < 40; turn++) {
+        enqueue_all(&a, (int)(intptr_t)seed * 1000 + turn);
+        CHECK_OK(cuda.stream_wait(a.stream));
+        check_all(&a);
+        if (turn % 20 == 5)
+            replay(&a, GR_CU_CAPTURE_THREAD_LOCAL);
+    }
+    return NULL;
+}
+
+static void test_threads(void) {
+    pthread_t threads[8];
+    fake->set_order(3);
+    for (intptr_t i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    {"nothing_waits", test_nothing_waits},
+    {"blocks", test_blocks},
+    {"orders_between_streams", test_orders_between_streams},
+    {"captures", test_captures},
+    {"blocks_given_back_in_a_capture", test_blocks_given_back_in_a_capture},
+    {"threads", test_threads},
+};
+
+static void run(void (*test)(void)) {
+    CHECK(gr_registry_open(&registry, folder, &error) == GR_OK);
+    CHECK(gr_registry_device(&registry, GR_DEVICE_CUDA, 0, &device, &error) == GR_OK);
+    enter();
+    test();
+    gr_registry_close(&registry);
+    exit(0);
+}
+
+static void write_kernels(const char *name) {
+    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba, 1, 2, 3, 4};
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    CHECK(file && fwrite(fatbin, 1, sizeof fatbin, file) == sizeof fatbin && fclose(file) == 0);
+}
+
+static void remove_kernels(const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    remove(path);
+}
+
+static void *symbol(void *library, const char *name) {
+    void *address = library ? dlsym(library, name) : NULL;
+    if (!address) {
+        fprintf(stderr, "usage: test_streams <fake library>: no %s\n", name);
+        exit(2);
+    }
+    return address;
+}
+
+int main(int argc, char **argv) {
+    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *address = symbol(library, "fake_cuda");
+    const fake_cuda_controls *(*get_controls)(void);
+    memcpy(&get_controls, &address, sizeof address);
+    fake = get_controls();
+#define GR_CUDA_SYMBOL(field, name, parameters)                                                              \
+    address = symbol(library, #name);                                                                        \
+    memcpy(&cuda.field, &address, sizeof address);
+#include "device/cuda/driver.def"
+#undef GR_CUDA_SYMBOL
+    setenv("GPUREDUCE_LIBCUDA", argv[1], 1);
+    CHECK(mkdtemp(folder));
+    write_kernels("flat_sum.fatbin");
+    write_kernels("general_sum.fatbin");
+    int failed = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(120);
+            run(cases[i].run);
+        }
+        int how = 0;
+        const bool ok = waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
+        printf("%s streams_%s\n", ok ? "ok  " : "FAIL", cases[i].name);
+        failed += !ok;
+    }
+    remove_kernels("flat_sum.fatbin");
+    remove_kernels("general_sum.fatbin");
+    remove(folder);
+    dlclose(library);
+    return failed;
+}
