@@ -35,7 +35,7 @@ def library(tmp_path_factory):
 
 
 def run(library, check, **environment):
-    code = f"import test_fake_driver; test_fake_driver.{check.__name__}()"
+    code = f"import {check.__module__} as checks; checks.{check.__name__}()"
     done = python(
         code, "-W", "error", GPUREDUCE_LIBCUDA=str(library), **{"FAKE_CUDA_DEVICES": "2", **environment}
     )

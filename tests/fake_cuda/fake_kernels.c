@@ -93,7 +93,10 @@ static bool add_states(const context *in, const gr_general_params *p, uint64_t r
 }
 
 /* general_*_sum_i32, for any layout. Of the parts of a result the first one has all. */
-static bool run_general(const context *in, const char *name, const gr_general_params *p) {
+static bool run_general(const context *in, const char *name, const gr_general_params *given) {
+    gr_general_params row_by_row = *given, *p = &row_by_row;
+    if (p->flags & GR_RAGGED) /* whose kernel takes several rows at a time */
+        p->along.stride[0] = (int64_t)(p->columns.width * sizeof(int32_t));
     const bool final = p->flags & GR_FINAL, last = strncmp(name, "general_last", 12) == 0;
     const uint64_t parts = final ? 1 : p->parts;
     uint64_t *out = reach(in, p->out, parts * p->results * sizeof *out), initial = 0;
