@@ -138,13 +138,13 @@ class CuPy:
         self.mode = self.cupy.cuda.runtime.streamCaptureModeGlobal
 
     def array(self, host):
-        return self.cupy.asarray(np.ascontiguousarray(host))
+        return self.cupy.asarray(np.array(host, order="C"))
 
     def empty(self, like):
         return self.array(np.full_like(np.asarray(like), 77))
 
     def write(self, array, host):
-        array.set(np.ascontiguousarray(host))
+        array.set(np.array(host, order="C"))
 
     def host(self, array):
         return self.taken(array).get()
@@ -184,10 +184,10 @@ class Ours(CuPy):
         self.device = f"cuda:{index}"
 
     def array(self, host):
-        return gpureduce.to_device(np.ascontiguousarray(host), self.device)
+        return gpureduce.to_device(np.array(host, order="C"), self.device)
 
     def write(self, array, host):
-        self.cupy.asarray(array).set(np.ascontiguousarray(host))
+        self.cupy.asarray(array).set(np.array(host, order="C"))
 
     def host(self, array):
         return array.numpy()

@@ -198,9 +198,14 @@ def test_stream_objects(torch, another, index):
     host = contents(9)
     ours = gpureduce.to_device(host, f"cuda:{index}")
     finish(index)
-    for stream in (another.stream(), another.default(), getattr(another.stream(), "ptr", 1)):
-        results = [gpureduce.sum(ours, axis=0, stream=stream) for _ in range(3)]
-        del stream
+    for stream, by_number in (
+        (another.stream(), False),
+        (another.default(), False),
+        (another.stream(), True),
+    ):
+        named = getattr(stream, "ptr", 1) if by_number else stream
+        results = [gpureduce.sum(ours, axis=0, stream=named) for _ in range(3)]
+        del stream, named
         gc.collect()
         for result in results:
             np.testing.assert_array_equal(result.numpy(), host.sum(axis=0))
