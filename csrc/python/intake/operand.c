@@ -73,7 +73,9 @@ static int own(py_operand *self, PyObject *array) {
         return -1;
     Py_XSETREF(self->owner, array);
     describe((PyArrayObject *)array, self);
-    return span_of_array((PyArrayObject *)array, self) ? 0 : py_operand_pack(self);
+    if (span_of_array((PyArrayObject *)array, self))
+        return 0;
+    return own(self, PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)); /* which results follow */
 }
 
 int py_operand_pack(py_operand *self) {
