@@ -198,7 +198,7 @@ class ReductionKernel:
         out: Any = None,
         axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
-        stream: int | None = None,
+        stream: Any = None,
         device: str | devices.Device | None = None,
         as_device: bool | None = None,
     ) -> Any:
@@ -217,10 +217,12 @@ class ReductionKernel:
             The axes to reduce, of the shape that the inputs broadcast to; None reduces all.
         keepdims : bool
             Whether reduced axes stay, with length one.
-        stream : int, optional
-            Handle of a CUDA stream that exists (PyTorch's ``stream.cuda_stream``, CuPy's ``stream.ptr``);
-            work queued in it so far is finished before the inputs are read, and what is queued in it
-            afterwards sees the result.
+        stream : int or object, optional
+            The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+            ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the
+            library of the first array on a device, or that of a `DeviceArray`. The call comes after what is
+            in it and in the streams of the arrays; the host waits only for results that it gets. See
+            docs/streams.md.
         device : str or Device, optional
             ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for arrays
             of the host the first CUDA device or, when there is none, the simulator, with one

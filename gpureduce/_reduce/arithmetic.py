@@ -33,7 +33,7 @@ def sum(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -95,7 +95,7 @@ def prod(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -140,7 +140,7 @@ def min(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -182,7 +182,7 @@ def max(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -224,7 +224,7 @@ def mean(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -269,7 +269,7 @@ def bitwise_and(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -324,7 +324,7 @@ def bitwise_or(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -378,7 +378,7 @@ def bitwise_xor(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -427,7 +427,7 @@ def dot(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:

@@ -51,9 +51,11 @@ device : str or Device, optional
     first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
 block_size, grid_size : int, optional
     Threads a block, and blocks of the first pass; with a named variant only.
-stream : int, optional
-    Handle of a CUDA stream that exists (PyTorch's ``stream.cuda_stream``, CuPy's ``stream.ptr``); work queued
-    in it so far is finished before `a` is read, and what is queued in it afterwards sees the result.
+stream : int or object, optional
+    The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+    ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of the
+    first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the streams
+    of the arrays; the host waits only for results that it gets. See docs/streams.md.
 as_device : bool, optional
     Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there and
     `axis` is given.

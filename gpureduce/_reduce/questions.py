@@ -28,7 +28,7 @@ def any(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -64,7 +64,7 @@ def all(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -99,7 +99,7 @@ def argmin(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -137,7 +137,7 @@ def argmax(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -174,7 +174,7 @@ def count_nonzero(
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: int | None = None,
+    stream: Any = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
