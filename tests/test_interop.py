@@ -311,6 +311,10 @@ def test_memory_of_the_host_is_numpys(torch, device):
     for given in (tensor, tensor.pin_memory()):
         assert as_view(given, device) is None
         assert gpureduce.sum(given, device=device) == 45
+        rows = gpureduce.sum(given.reshape(2, 5), axis=1, device=device)
+        assert isinstance(rows, np.ndarray) and rows.tolist() == [10, 35]
+    large = torch.arange(1 << 24, dtype=torch.int32).pin_memory()
+    assert gpureduce.sum(large, device=device) == (1 << 23) * ((1 << 24) - 1)
 
 
 # Streams
@@ -480,10 +484,12 @@ def test_an_address_of_the_host_is_no_array(cupy):
 
 
 def test_gradients_are_refused(torch, device, index):
-    tensor = torch.ones(4, device=f"cuda:{index}", requires_grad=True)
-    with pytest.raises((BufferError, RuntimeError), match="grad"):
-        gpureduce.sum(tensor, device=device)
-    assert gpureduce.sum(tensor.detach(), device=device) == 4
+    for place in (f"cuda:{index}", "cpu"):
+        tensor = torch.ones(4, device=place, requires_grad=True)
+        for options in ({}, {"axis": 0}, {"dtype": np.float32}):
+            with pytest.raises(BufferError, match=r"pass tensor\.detach\(\)"):
+                gpureduce.sum(tensor, device=device, **options)
+        assert gpureduce.sum(tensor.detach(), device=device) == 4
 
 
 def test_tensors_that_stand_for_others_are_refused(torch, device, index):
