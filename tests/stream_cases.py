@@ -93,14 +93,14 @@ class Torch:
         self.torch.cuda.set_device(index)
 
     def array(self, host):
-        return self.torch.from_numpy(np.array(host, copy=True)).to(self.device)
+        return self.torch.from_numpy(np.array(host)).to(self.device)
 
     def empty(self, like):
         """An array of its own for a result like this one."""
-        return self.array(np.full_like(np.asarray(like), 77))
+        return self.array(np.full_like(like, 77))
 
     def write(self, array, host):
-        array.copy_(self.torch.from_numpy(np.array(host, copy=True)))
+        array.copy_(self.torch.from_numpy(np.array(host)))
 
     def host(self, array):
         return self.taken(array).cpu().numpy()
@@ -112,7 +112,7 @@ class Torch:
         return {}
 
     def stream(self):
-        return self.torch.cuda.Stream()
+        return self.torch.cuda.Stream(self.device)
 
     def default(self):
         return self.torch.cuda.default_stream()
@@ -141,7 +141,7 @@ class CuPy:
         return self.cupy.asarray(np.array(host, order="C"))
 
     def empty(self, like):
-        return self.array(np.full_like(np.asarray(like), 77))
+        return self.array(np.full_like(like, 77))
 
     def write(self, array, host):
         array.set(np.array(host, order="C"))
@@ -149,8 +149,8 @@ class CuPy:
     def host(self, array):
         return self.taken(array).get()
 
-    def taken(self, array):
-        return self.cupy.asarray(array)
+    def taken(self, array):  # for asarray() CuPy waits on the host
+        return self.cupy.from_dlpack(array) if isinstance(array, gpureduce.DeviceArray) else array
 
     def options(self, stream):
         return {}
