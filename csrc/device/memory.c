@@ -36,8 +36,8 @@ static gr_status piece_open(gr_backend *backend, gr_kept *self, gr_error *error)
 /* Its stream may be no more, so this cannot be in its order. */
 static void piece_close(gr_backend *backend, gr_kept *self) {
     gr_error ignored;
-    backend->sync(backend, &ignored);
-    backend->free(backend, ((piece *)self)->address);
+    if (backend->sync(backend, &ignored) == GR_OK)
+        backend->free(backend, ((piece *)self)->address);
 }
 
 static const gr_kept_kind clean_pieces = {.name = "a call",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -322,6 +323,143 @@ static void test_threads(void) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+/* ---- every call of the driver by the core fails once ---- */
+
+static const char *const symbols[] = {
+#define GR_CUDA_SYMBOL(field, name, parameters) #name,
+#include "device/cuda/driver.def"
+#undef GR_CUDA_SYMBOL
+};
+enum { SYMBOLS = sizeof symbols / sizeof symbols[0], MOST_CORE_CALLS = 32 };
+
+/* By number of the core's calls: how often each function had been called before. The last entry is at the
+ * end. */
+typedef struct record {
+    long before[MOST_CORE_CALLS + 1][SYMBOLS], after[MOST_CORE_CALLS + 1][SYMBOLS];
+    int count;
+} record;
+
+static record *recorded; /* NULL: nothing is recorded */
+
+static gr_status core(gr_status (*call)(const arrays *a, int number), const arrays *a, int number) {
+    for (int i = 0; recorded && i < SYMBOLS; i++)
+        recorded->before[recorded->count][i] = fake->calls(symbols[i]);
+    const gr_status status = call(a, number);
+    for (int i = 0; recorded && i < SYMBOLS; i++)
+        recorded->after[recorded->count][i] = fake->calls(symbols[i]);
+    if (recorded)
+        recorded->count++;
+    return status;
+}
+
+static gr_status sum_into_place(const arrays *a, int kind) {
+    return sum(a, kind, a->out[kind], NULL);
+}
+
+static gr_status sum_into_block(const arrays *a, int kind) {
+    gr_block *block = NULL;
+    gr_status status =
+        gr_block_new(device, (uintptr_t)a->stream, sizeof(int64_t[MOST_RESULTS]), &block, &error);
+    if (status == GR_OK)
+        status = sum(a, kind, block->address, NULL);
+    if (block)
+        gr_block_give(block, kind == 1);
+    return status;
+}
+
+static gr_status follow(const arrays *a, int number) {
+    (void)number;
+    return gr_stream_order(device, (uintptr_t)a->stream, 0, &error);
+}
+
+static gr_status give_back(const arrays *a, int number) {
+    (void)a;
+    (void)number;
+    gr_registry_trim(&registry);
+    return GR_OK;
+}
+
+/* Some of each, outside and inside a capture; how many failed. */
+static int everything(const arrays *a) {
+    int failed = 0;
+    gr_cu_graph graph = NULL;
+    for (int kind = 0; kind < KINDS; kind++) {
+        failed += core(sum_into_place, a, kind) != GR_OK;
+        failed += core(sum_into_block, a, kind) != GR_OK;
+    }
+    failed += core(follow, a, 0) != GR_OK;
+    CHECK_OK(cuda.capture_begin(a->stream, GR_CU_CAPTURE_GLOBAL));
+    for (int kind = 0; kind < KINDS; kind++) {
+        failed += core(sum_into_place, a, kind) != GR_OK;
+        failed += core(sum_into_block, a, kind) != GR_OK;
+    }
+    CHECK_OK(cuda.capture_end(a->stream, &graph)); /* nothing that fails in our calls spoils the capture */
+    CHECK_OK(cuda.graph_destroy(graph));
+    core(give_back, a, 0);
+    return failed;
+}
+
+static void fail_one(const char *name, long nth) {
+    const arrays a = make_arrays(GR_CU_STREAM_NON_BLOCKING);
+    fake->fail(name, (int)(nth - fake->calls(name)), 719, false);
+    const int failed = everything(&a);
+    CHECK(failed <= 1);
+    CHECK(failed == 0 || strstr(error.message, "CUDA_ERROR_LAUNCH_FAILED: fake: a kernel failed"));
+    enqueue_all(&a, 3);
+    CHECK_OK(cuda.stream_wait(a.stream));
+    check_all(&a);
+    CHECK(everything(&a) == 0);
+}
+
+static void record_calls(void) {
+    const arrays a = make_arrays(GR_CU_STREAM_NON_BLOCKING);
+    CHECK(everything(&a) == 0);
+}
+
+static void run(void (*test)(void));
+static const char *failing;
+static long failing_nth;
+
+static void fail_the_one(void) {
+    fail_one(failing, failing_nth);
+}
+
+static bool passes(void (*test)(void)) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(120);
+        run(test);
+    }
+    int how = 0;
+    return waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+static bool every_call_fails(void) {
+    record *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(all != MAP_FAILED);
+    recorded = all;
+    bool ok = passes(record_calls);
+    recorded = NULL;
+    long injected = 0;
+    for (int core_call = 0; core_call < all->count; core_call++) {
+        for (int i = 0; i < SYMBOLS; i++) {
+            if (strcmp(symbols[i], "cuThreadExchangeStreamCaptureMode") == 0)
+                continue; /* which cannot, with such arguments */
+            failing = symbols[i];
+            failing_nth = all->before[core_call][i] + 1;
+            for (; ok && failing_nth <= all->after[core_call][i]; failing_nth++, injected++)
+                if (!passes(fail_the_one)) {
+                    fprintf(stderr, "with call %ld of %s failing\n", failing_nth, failing);
+                    ok = false;
+                }
+        }
+    }
+    munmap(all, sizeof *all);
+    printf("     %ld failures injected\n", injected);
+    return ok && injected > 100;
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -383,17 +521,13 @@ int main(int argc, char **argv) {
     write_kernels("general_sum.fatbin");
     int failed = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fflush(stdout);
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(120);
-            run(cases[i].run);
-        }
-        int how = 0;
-        const bool ok = waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
+        const bool ok = passes(cases[i].run);
         printf("%s streams_%s\n", ok ? "ok  " : "FAIL", cases[i].name);
         failed += !ok;
     }
+    const bool failing_well = every_call_fails();
+    printf("%s streams_every_call_fails\n", failing_well ? "ok  " : "FAIL");
+    failed += !failing_well;
     remove_kernels("flat_sum.fatbin");
     remove_kernels("general_sum.fatbin");
     remove(folder);
