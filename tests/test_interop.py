@@ -339,7 +339,7 @@ def test_inputs_may_change_after_the_call(peer_with_streams, wrap, device):
         pytest.skip("PyTorch's interface names no stream")
     host = numbers((300, 200), "int32")
     array = peer_with_streams.array(host)
-    gpureduce.sum(wrap(array), axis=0, device=device)
+    gpureduce.sum(wrap(array), axis=0, device=device).numpy()  # by now the array is written
     with peer_with_streams.busy_stream():
         peer_with_streams.delay_default_stream()
         got = gpureduce.sum(wrap(array), axis=0, device=device)

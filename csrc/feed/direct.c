@@ -12,25 +12,20 @@ enum {
     UNWRITTEN = 0xA5, /* each byte of a result that is not there yet */
 };
 
-/* Memory of the host that kernels reach: the result, then the elements; and clean memory of the device, which
-   small calls need not take one by one. */
+/* Memory of the host that kernels reach: the result, then the elements. It is free again when the result is
+   there, whatever the stream. */
 typedef struct direct {
     gr_kept kept;
     void *host;
-    gr_devptr mapped, clean;
+    gr_devptr mapped;
 } direct;
 
 static gr_status direct_open(gr_backend *backend, gr_kept *kept, gr_error *error) {
     direct *self = (direct *)kept;
-    const gr_stream stream = kept->order.stream;
-    gr_status status = backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
-    if (status == GR_OK)
-        status = backend->alloc(backend, GR_CLEAN_BYTES, &self->clean, error);
-    return status == GR_OK ? backend->clear(backend, stream, self->clean, GR_CLEAN_BYTES, error) : status;
+    return backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
 }
 
 static void direct_close(gr_backend *backend, gr_kept *self) {
-    backend->free(backend, ((direct *)self)->clean);
     backend->streams->host_free(backend, ((direct *)self)->host);
 }
 
@@ -91,8 +86,8 @@ gr_status gr_result_await(gr_backend *backend, gr_stream stream, const void *res
    may have been writing to that memory; by now, as the kernel comes after it, no longer. Asking for it costs
    nothing while the kernel runs. */
 static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_program *program,
-                          const gr_binding *binding, const direct *self, const gr_devptr *addresses,
-                          bool *pinned, gr_error *error) {
+                          const gr_binding *binding, const direct *self, gr_stream stream,
+                          const gr_devptr *addresses, bool *pinned, gr_error *error) {
     gr_backend *backend = device->backend;
     const size_t bytes = (size_t)flow->count * flow->item_bytes;
     char *room = (char *)self->host + ROOM;
@@ -100,7 +95,6 @@ static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_progr
         if (binding->inputs[i].host != NULL)
             memcpy(room, (const char *)binding->inputs[i].host + binding->inputs[i].origin, bytes);
     gr_result_expect(self->host, GR_RESULT_BYTES);
-    const gr_stream stream = self->kept.order.stream;
     gr_status status = gr_program_enqueue(device, program, addresses, stream, NULL, error);
     *pinned = false;
     for (size_t i = 0; i < flow->inputs && status == GR_OK; ++i) {
@@ -116,11 +110,12 @@ static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_progr
 static gr_status run_in(gr_device *device, const gr_order *order, const gr_flow *flow,
                         const gr_program *program, const gr_binding *binding, gr_error *error) {
     gr_shelf *shelf = &device->store.shelf;
+    const gr_order any = {.stream = 0};
     const size_t bytes = (size_t)flow->count * flow->item_bytes;
     gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0};
+    gr_rooms rooms = {.count = 0};
     gr_kept *kept = NULL;
-    gr_status status =
-        gr_shelf_take(shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, order, &kept, error);
+    gr_status status = gr_shelf_take(shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, &any, &kept, error);
     if (status != GR_OK)
         return status;
     const direct *self = (const direct *)kept;
@@ -128,13 +123,12 @@ static gr_status run_in(gr_device *device, const gr_order *order, const gr_flow 
     for (size_t i = 0; i < flow->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         inputs[i] = binding->inputs[i].host != NULL ? room : binding->inputs[i].origin;
     gr_program_bind(program, inputs, self->mapped, addresses);
-    if (gr_program_pack(program, GR_BUFFER_CLEAN, self->clean, addresses) > GR_CLEAN_BYTES ||
-        gr_program_pack(program, GR_BUFFER_TEMPORARY, 0, addresses) > 0)
-        status = gr_fail(error, GR_ERR_VALUE, "the plan needs more memory than there is room for");
+    status = gr_rooms_take(device, order, program, false, addresses, &rooms, error);
     bool again = true; /* where pinned: rare, and right the second time */
     for (int run = 0; status == GR_OK && again && run < 2; ++run)
-        status = run_once(device, flow, program, binding, self, addresses, &again, error);
+        status = run_once(device, flow, program, binding, self, order->stream, addresses, &again, error);
     memcpy(binding->host_out, self->host, binding->out_bytes);
+    gr_rooms_give(device, &rooms, status == GR_OK);
     gr_shelf_give(shelf, kept, status == GR_OK);
     return status;
 }

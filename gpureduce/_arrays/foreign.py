@@ -76,6 +76,17 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceArray | De
     return None if interface is None else _from_interface(obj, interface, device)
 
 
+def _interface_with_stream(obj: Any, index: int) -> dict | None:
+    """Return the CUDA array interface, if it names a stream and its dtype is one of NumPy's."""
+    try:
+        # CuPy names a stream of the current device.
+        interface = _core.call_on(index, partial(getattr, obj, "__cuda_array_interface__"))
+        complete = interface["version"] == 3 and type(interface["stream"]) is int
+        return interface if complete and interface["typestr"][1] in "biufc" else None
+    except Exception:  # who has DLPack need not have this
+        return None
+
+
 def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     parts, stream = _core.dlpack_exchange(obj) or (None, None)
     if parts is None:
@@ -92,6 +103,10 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         # Managed memory belongs to no device in particular.
         index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
         _check_device(_core.CUDA, index, device)
+        # To ask for a capsule puts work into the default stream, which a capture may forbid.
+        interface = _interface_with_stream(obj, number) if kind == CUDA else None
+        if interface is not None:
+            return _from_interface(obj, interface, device)
         parts = _core.dlpack_import(_capsule_of(obj, number))
         if parts[4:6] != (kind, number):
             raise BufferError(f"DLPack: __dlpack_device__ says {(kind, number)}, the capsule {parts[4:6]}")

@@ -9,6 +9,7 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     const int index = self->base.info.index;
     int pools = 0;
     uint64_t kept = KEPT_BYTES;
+    int waiting = 0; /* memory that another stream freed would come with that stream's work to wait for */
     const gr_cu_pool_properties properties = {.type = GR_CU_POOL_PINNED,
                                               .location = {GR_CU_POOL_ON_DEVICE, index}};
     gr_status status =
@@ -21,9 +22,13 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
         return status;
     status = gr_cuda_check(driver, driver->pool_create(&self->pool, &properties), error,
                            "making a memory pool on cuda:%d", index);
+    gr_cu_result result = GR_CU_SUCCESS;
     if (status == GR_OK)
-        status = gr_cuda_check(driver, driver->pool_set(self->pool, GR_CU_POOL_RELEASE_THRESHOLD, &kept),
-                               error, "setting up a memory pool on cuda:%d", index);
+        result = driver->pool_set(self->pool, GR_CU_POOL_RELEASE_THRESHOLD, &kept);
+    if (status == GR_OK && result == GR_CU_SUCCESS)
+        result = driver->pool_set(self->pool, GR_CU_POOL_REUSE_BY_WAITING, &waiting);
+    if (status == GR_OK)
+        status = gr_cuda_check(driver, result, error, "setting up a memory pool on cuda:%d", index);
     return gr_cuda_leave(self, status, error);
 }
 
