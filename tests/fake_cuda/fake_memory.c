@@ -163,9 +163,10 @@ gr_cu_result cuMemPoolDestroy(gr_cu_pool handle) {
 gr_cu_result cuMemPoolSetAttribute(gr_cu_pool handle, int attribute, void *value) {
     gr_cu_result result = begin(S_cuMemPoolSetAttribute, CONTEXT);
     object *pool = result == GR_CU_SUCCESS ? known(POOL, handle) : NULL;
-    if (result == GR_CU_SUCCESS && (!pool || attribute != GR_CU_POOL_RELEASE_THRESHOLD))
+    const bool waits = attribute == GR_CU_POOL_REUSE_BY_WAITING; /* this pool never does */
+    if (result == GR_CU_SUCCESS && (!pool || !(waits || attribute == GR_CU_POOL_RELEASE_THRESHOLD)))
         result = INVALID_VALUE;
-    if (result == GR_CU_SUCCESS)
+    if (result == GR_CU_SUCCESS && !waits)
         memcpy(&pool->threshold, value, sizeof pool->threshold);
     return end(result);
 }
