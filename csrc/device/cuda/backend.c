@@ -238,18 +238,23 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
     return gr_cuda_leave(self, status, error);
 }
 
-/* Freeing memory waits for all work that could use it. To wait for the context would spoil every capture of
-   the process, in whatever mode; this spoils none (H200, driver 580). */
+/* Freeing memory waits for all work that could use it, so there is always some to free. To wait for the
+   context would spoil every capture of the process, in whatever mode; this spoils none (H200, driver 580). */
 static gr_status cuda_sync(gr_backend *base, gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
+    cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
-    gr_cu_deviceptr least = 0;
     gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    gr_cu_result result = driver->alloc(&least, 1);
+    gr_cu_deviceptr least = atomic_exchange(&self->least, 0);
+    gr_cu_result result = least == 0 ? driver->alloc(&least, 1) : GR_CU_SUCCESS;
     if (result == GR_CU_SUCCESS)
         result = driver->free(least);
+    if (result == GR_CU_SUCCESS && driver->alloc(&least, 1) == GR_CU_SUCCESS) {
+        least = atomic_exchange(&self->least, least);
+        if (least != 0) /* of another thread */
+            driver->free(least);
+    }
     status = gr_cuda_check(driver, result, error, "waiting for the work on cuda:%d", base->info.index);
     return gr_cuda_leave(self, status, error);
 }
@@ -356,6 +361,7 @@ static void cuda_close(gr_backend *base) {
         return;
     if (self->context && gr_cuda_check_process(&ignored) == GR_OK) {
         gr_cuda_memory_close(self);
+        gr_cuda_free(base, atomic_exchange(&self->least, 0));
         base->streams->stream_close(base, base->own);
         self->driver->context_release(self->device);
     }

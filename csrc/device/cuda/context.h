@@ -2,6 +2,8 @@
 #ifndef GR_DEVICE_CUDA_CONTEXT_H
 #define GR_DEVICE_CUDA_CONTEXT_H
 
+#include <stdatomic.h>
+
 #include "device/backend.h"
 #include "device/cuda/driver.h"
 
@@ -10,7 +12,8 @@ typedef struct cuda_backend {
     const gr_cuda_driver *driver;
     gr_cu_device device;
     gr_cu_context context;
-    gr_cu_pool pool; /* of stream-ordered memory; NULL where the device has none */
+    gr_cu_pool pool;                /* of stream-ordered memory; NULL where the device has none */
+    _Atomic(gr_cu_deviceptr) least; /* a byte whose end waits for all work; 0 where there is none */
 } cuda_backend;
 
 static inline cuda_backend *as_cuda(gr_backend *base) {

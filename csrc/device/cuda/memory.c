@@ -15,10 +15,11 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     gr_status status =
         gr_cuda_check(driver, driver->device_attribute(&pools, GR_CU_DEVICE_MEMORY_POOLS, self->device),
                       error, "asking cuda:%d for its memory pools", index);
-    if (status != GR_OK || !pools)
-        return status;
-    status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
+    gr_devptr least = 0;
+    if (status == GR_OK)
+        status = gr_cuda_alloc(&self->base, 1, &least, error);
+    atomic_store(&self->least, least);
+    if (status != GR_OK || !pools || (status = gr_cuda_enter(self, error)) != GR_OK)
         return status;
     status = gr_cuda_check(driver, driver->pool_create(&self->pool, &properties), error,
                            "making a memory pool on cuda:%d", index);
