@@ -225,6 +225,16 @@ def test_only_the_core_makes_arrays(device):
             _core.array_class(refused)
 
 
+def test_no_kind_passes_for_another(on_gpu):
+    """The core takes any other number than that of CUDA for the simulator."""
+    array = _core.array_empty((3,), "float32", 7, 0)
+    _core.device_write(7, 0, array.pointer, np.ones(3, np.float32))
+    assert _core.general(array, "sum", (0,), None, None, None, _core.SIM, 0, None) == 3
+    if not on_gpu:
+        with pytest.raises(gpureduce.DeviceError, match="no CUDA driver"):
+            gpureduce.sum([1.0], device="cuda")
+
+
 def test_weak_references(device):
     array = to_device([1.0, 2.0], device)
     gone = weakref.ref(array)

@@ -36,8 +36,9 @@ int py_find_op(PyObject *name, gr_op *out) {
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
-    const bool known = kind == GR_DEVICE_SIM || (index >= 0 && index < GR_MAX_CUDA_DEVICES);
-    _Atomic(gr_device *) *place = &state->opened[kind == GR_DEVICE_SIM || !known ? 0 : 1 + index];
+    const bool cuda = kind == GR_DEVICE_CUDA; /* any other is the simulator, as in the registry */
+    const bool known = !cuda || (index >= 0 && index < GR_MAX_CUDA_DEVICES);
+    _Atomic(gr_device *) *place = &state->opened[cuda && known ? 1 + index : 0];
     *out = known ? atomic_load_explicit(place, memory_order_acquire) : NULL;
     if (*out != NULL)
         return 0;

@@ -11,7 +11,7 @@ PyObject *py_default_device(PyObject *module, PyObject *args) {
         return NULL;
     if (index < 0 || index >= GR_MAX_CUDA_DEVICES)
         return PyErr_Format(PyExc_ValueError, "device_index: expected 0 to %d", GR_MAX_CUDA_DEVICES - 1);
-    atomic_store(&state->default_device, kind == GR_DEVICE_SIM ? 0 : 1 + index);
+    atomic_store(&state->default_device, kind == GR_DEVICE_CUDA ? 1 + index : 0);
     Py_RETURN_NONE;
 }
 
