@@ -1,0 +1,167 @@
+"""What the core makes of the public arguments by itself is what the functions of the package make of them."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from gpureduce._device.devices import resolve
+
+OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
+OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor")
+DTYPES = ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex64")
+WITH_MASKS = {"sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"}
+
+
+def outcome(function, a, arguments):
+    """The result, or the error, as something to compare."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            got = function(a, **arguments)
+        except Exception as error:
+            return type(error), str(error), len(warned)
+    if isinstance(got, gpureduce.DeviceArray):
+        return type(got), got.shape, got.dtype, got.stream, got.device, got.numpy().tobytes()
+    got_array = np.asarray(got)
+    order = [s for s, n in zip(got_array.strides, got_array.shape, strict=True) if n > 1]
+    return type(got), got_array.shape, got_array.dtype, order, got_array.tobytes(), len(warned)
+
+
+def drawn(draw, op, device):
+    """Arguments, such that each is often what the core takes and at times what it leaves."""
+    ndim = draw.randrange(4)
+    shape = tuple(draw.choice((1, 2, 3, 5, 5, 0)) if draw.random() < 0.3 else 4 for _ in range(ndim))
+    values = np.arange(1, np.prod(shape, dtype=int) + 1).reshape(shape) * 7 % 11 - 4
+    array = np.asarray(values.astype(draw.choice(DTYPES)))
+    if ndim and draw.random() < 0.4:
+        array = array.transpose(draw.sample(range(ndim), ndim))
+    if ndim and draw.random() < 0.2:
+        array = array[::-2]
+    there = draw.random() < 0.6
+    a = gpureduce.to_device(array, device) if there else array
+    arguments = {} if there and draw.random() < 0.5 else {"device": device}
+    if draw.random() < 0.7:
+        axes = [0, -1, ndim - 1, ndim, True, (), (0,), (0, -1), (0, 0), tuple(range(ndim)), None]
+        arguments["axis"] = draw.choice([axis for axis in axes if axis is not True or draw.random() < 0.3])
+    if draw.random() < 0.4:
+        arguments["keepdims"] = draw.choice((True, False, 1, np.True_))
+    if draw.random() < 0.3:
+        arguments["as_device"] = draw.choice((True, False, None, 1))
+    if draw.random() < 0.2:
+        arguments["stream"] = draw.choice((None, 1, 0, -1, "x", 1.5))
+    if op in WITH_MASKS and draw.random() < 0.4:
+        mask = np.asarray(array.real > draw.randrange(-3, 4))
+        mask = draw.choice((mask, mask, mask[:1] if ndim else mask, np.array(True), np.array([1, 0])))
+        arguments["where"] = gpureduce.to_device(mask, device) if draw.random() < 0.6 else mask
+    return array, a, arguments
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("op", OPERATORS)
+def test_results_and_errors(op, device):
+    function = getattr(gpureduce, op)
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(op)
+    gpureduce.sum([1.0], device=device)
+    at_once = 0
+    for _ in range(250):
+        _, a, arguments = drawn(draw, op, device)
+        short, long = (outcome(each, a, arguments) for each in (function, function.__wrapped__))
+        assert short == long, (a, arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                at_once += core(a, **arguments) is not NotImplemented
+            except Exception:
+                at_once += 0
+    assert at_once > 30
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("op", [op for op in OPERATORS if op != "count_nonzero"])
+def test_arrays_that_are_given(op, device):
+    """`out=` of either place, right and wrong: what is refused is left as it was."""
+    function = getattr(gpureduce, op)
+    draw = random.Random(op)
+    written = 0
+    for _ in range(150):
+        array, a, arguments = drawn(draw, op, device)
+        arguments.pop("as_device", None)
+        wanted = outcome(function.__wrapped__, a, arguments)
+        shape = wanted[1] if isinstance(wanted[1], tuple) else ()
+        shape = shape if draw.random() < 0.8 else (2, *shape)
+        dtype = wanted[2] if isinstance(wanted[2], np.dtype) and draw.random() < 0.8 else np.dtype("float64")
+        order = draw.choice("CF")
+        frozen = draw.random() < 0.1
+        places, results = [], []
+        on_device = draw.random() < 0.6
+        for run in (function, function.__wrapped__):
+            place = np.full(shape, 1, dtype, order)
+            place.flags.writeable = not frozen
+            place = gpureduce.to_device(place, device) if on_device else place
+            results.append(outcome(run, a, {"out": place, **arguments}))
+            places.append(place.numpy() if on_device else place)
+        assert results[0] == results[1], (array, arguments, shape, dtype)
+        np.testing.assert_array_equal(*places)
+        written += issubclass(results[0][0], (np.ndarray, gpureduce.DeviceArray))
+    assert written > 20
+
+
+def test_arguments_by_place_and_by_name(device):
+    there = gpureduce.to_device(np.arange(12.0).reshape(3, 4), device)
+    out = gpureduce.to_device(np.zeros(3), device)
+    assert gpureduce.sum(there, 1, None, out) is out
+    assert gpureduce.min(there, 1, out) is gpureduce.max(axis=1, a=there, out=out) is out
+    assert gpureduce.mean(there, 1, None, out, False) is out
+    assert gpureduce.sum(there, 1, None, None, True).shape == (3, 1)
+    assert gpureduce.count_nonzero(there, 0).shape == (4,)
+    for wrong in (
+        lambda: gpureduce.sum(),
+        lambda: gpureduce.sum(there, 1, axis=1),
+        lambda: gpureduce.sum(there, a=there),
+        lambda: gpureduce.count_nonzero(there, 0, out),
+        lambda: gpureduce.count_nonzero(there, out=out),
+        lambda: gpureduce.argmax(there, initial=0),
+        lambda: gpureduce.sum(there, nonsense=1),
+        lambda: gpureduce.sum(*[there] * 9),
+    ):
+        with pytest.raises(TypeError, match="argument"):
+            wrong()
+
+
+def test_functions_of_other_parameters(device):
+    """As the package makes them, from signatures; names come in any string of that text."""
+    core = _core.reducer("sum", ("axis", "a"), ("out", "device"))
+    array = np.arange(6.0).reshape(2, 3)
+    got = core(1, array, **{"".join(["dev", "ice"]): device})
+    assert got.tolist() == [3.0, 12.0]
+    assert core(array, 1, 2) is core(1) is core(1, array, keepdims=True) is NotImplemented
+    for wrong in (
+        ("sum", ("a", "a"), ()),
+        ("sum", ("b",), ()),
+        ("sum", (1,), ()),
+        ("no", (), ()),
+        (1, (), ()),
+    ):
+        with pytest.raises(ValueError):
+            _core.reducer(*wrong)
+    with pytest.raises(ValueError, match="two arrays"):
+        _core.reducer("dot", ("a",), ())
+
+
+def test_where_calls_without_a_device_go(device):
+    """Nowhere until the package has looked which device there is."""
+    assert gpureduce.sum([1.0], device=device) == 1
+    kind, index = resolve(None)
+    with pytest.raises(ValueError):
+        _core.default_device(_core.CUDA, 64)
+    with pytest.raises(ValueError):
+        _core.default_device(_core.CUDA, -1)
+    _core.default_device(kind, index)
+    core = _core.reducer("sum", ("a",), ("as_device",))
+    there = core(np.ones(3), as_device=True)
+    assert (there.kind, there.index) == (kind, index)
