@@ -147,8 +147,8 @@ gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_er
     gr_status status = streams->look(backend, from, &before, error);
     if (status == GR_OK)
         status = streams->look(backend, to, &after, error);
-    const bool apart = before.capture != after.capture || before.barred || after.barred;
-    if (status != GR_OK || before.id == after.id || apart)
+    if (status != GR_OK || before.id == after.id || before.capture != after.capture || before.barred ||
+        after.barred)
         return status;
     gr_kept *kept = NULL;
     status = gr_shelf_take(&device->store.shelf, &events, 0, &any, &kept, error);

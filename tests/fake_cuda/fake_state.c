@@ -285,7 +285,7 @@ void destroy(object *dead) {
         dead->context->used -= dead->bytes;
     if (dead->kind == MODULE)
         destroy_functions(dead);
-    if (dead->kind == OWNER)
+    if (dead->kind == OWNER && dead->references == 0) /* else it goes with its context, and unheard */
         finish(dead);
     drop_holds(dead);
     free(dead->memory);

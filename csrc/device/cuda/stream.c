@@ -113,7 +113,9 @@ static gr_status cuda_retain(gr_backend *base, const gr_order *order, void (*for
             driver,
             driver->graph_keep((gr_cu_graph)(uintptr_t)order->graph, owner, 1, GR_CU_GRAPH_TAKES_REFERENCES),
             error, "leaving memory to a graph on cuda:%d", base->info.index);
-    return gr_cuda_leave(self, status, error);
+    const bool kept = status == GR_OK; /* then that is so, whatever comes after it */
+    status = gr_cuda_leave(self, status, error);
+    return kept ? GR_OK : status;
 }
 
 static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
