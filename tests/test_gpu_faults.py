@@ -464,11 +464,13 @@ def test_default_streams(stream, device):
     assert gpureduce.sum(to_device(SMALL, device), stream=stream) == SMALL.sum()
 
 
-def test_streams_are_handles(peer, device):
+def test_streams_are_handles_or_objects(peer, device):
     with peer.busy_stream():
-        stream = current_stream(peer)
+        assert gpureduce.sum(SMALL, device=device, stream=current_stream(peer)) == pytest.approx(
+            SMALL.sum(), rel=1e-6
+        )
         with pytest.raises(TypeError, match="integer"):
-            gpureduce.sum(SMALL, device=device, stream=stream)
+            gpureduce.sum(SMALL, device=device, stream=peer)
 
 
 @pytest.mark.parametrize("call", ["there", "there, axis", "ring"])
