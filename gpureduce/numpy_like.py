@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
 from gpureduce._reduce import functions
 from gpureduce._reduce.engine import reduction
@@ -59,6 +60,9 @@ __all__ = [
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+_ARGUMENTS = ("a", "axis", "dtype", "out", "keepdims", "initial", "where")
+_OPTIONS = ("variant", "device", "block_size", "grid_size", "stream", "as_device", "progress")
 
 _lock = threading.Lock()
 _fallbacks = 0
@@ -109,6 +113,7 @@ class _Reducer:
     def __init__(self, name: str, op: str) -> None:
         self.__name__ = name
         self._op = op
+        self._core = _reducer(op, (), (*_ARGUMENTS, *_OPTIONS))
 
     def __reduce__(self) -> str:
         return self.__name__  # as NumPy's ufuncs: a copy is the thing itself
@@ -154,6 +159,10 @@ class _Reducer:
         -------
         numpy scalar, numpy.ndarray or DeviceArray
         """
+        given = (array, axis, dtype, out, keepdims, initial, where)
+        done = self._core(**dict(zip(_ARGUMENTS, given, strict=True)), **options)
+        if done is not NotImplemented:
+            return done
         if self._op in ("any", "all") and dtype is not None and np.dtype(dtype) != np.dtype(bool):
             raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
         as_array = out is ...

@@ -158,6 +158,24 @@ static bool has_result(py_call *call) {
     }
 }
 
+static bool is_pair(gr_op op) {
+    return gr_ops[op].takes == GR_TAKES_PAIR;
+}
+
+/* The other vector of a dot product, as the first. */
+static int take_other(PyObject *b, py_call *call) {
+    const py_operand *source = &call->source;
+    py_operand *other = &call->second;
+    if (b == NULL || source->ndim != 1)
+        return 0;
+    const int taken = py_operand_take(call->state, b, PY_LOOK, GR_SCOPE_GENERAL, "b", other);
+    if (taken <= 0)
+        return taken;
+    call->reduction.layout.has_second = true;
+    return (source->placed ? !is_elsewhere(call, other) : !other->placed) && other->dtype == source->dtype &&
+           other->ndim == 1 && other->extent[0] == source->extent[0];
+}
+
 /* A mask on the device, repeated over the elements. 1: taken, or none. */
 static int take_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
@@ -253,7 +271,8 @@ static int take(const reducer *self, const arguments given, py_call *call) {
         return 0;
     taken = take_device(given[PY_NAME_device], call);
     if (taken > 0)
-        taken = take_mask(given[PY_NAME_where], call);
+        taken =
+            is_pair(self->op) ? take_other(given[PY_NAME_b], call) : take_mask(given[PY_NAME_where], call);
     if (taken > 0)
         taken = take_out(given[PY_NAME_out], given[PY_NAME_as_device], given[PY_NAME_axis], call);
     if (call->reduction.op == GR_OP_mean && call->reduction.layout.has_second && !call->on_device)
@@ -267,14 +286,15 @@ static int take(const reducer *self, const arguments given, py_call *call) {
 static PyObject *tell(const py_call *call, const arguments given, PyObject *result) {
     const gr_device_info *info = &call->device->backend->info;
     PyObject *const axis = given[PY_NAME_axis];
+    PyObject *const second = given[is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
     PyObject *floating = PyImport_ImportModule("gpureduce._reduce.floating");
     PyObject *told =
         floating == NULL
             ? NULL
             : PyObject_CallMethod(floating, "look_at", "sOOOOii", gr_ops[call->reduction.op].name, result,
                                   given[PY_NAME_a], axis != NULL ? axis : Py_None,
-                                  call->reduction.layout.has_second ? given[PY_NAME_where] : Py_None,
-                                  (int)info->kind, info->index);
+                                  call->reduction.layout.has_second ? second : Py_None, (int)info->kind,
+                                  info->index);
     Py_XDECREF(floating);
     if (told == NULL)
         Py_CLEAR(result);
@@ -309,7 +329,7 @@ static int take_parameters(reducer *self, PyObject *names, bool positional) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
         const py_name found = PyUnicode_Check(name) ? find_name(self->state, name) : PY_ARGUMENTS;
-        if (found == PY_ARGUMENTS || self->takes[found])
+        if (found == PY_ARGUMENTS || self->takes[found] || (found == PY_NAME_b && !is_pair(self->op)))
             return PY_REFUSE(PyExc_ValueError, "parameters: %R is none, or named twice", name);
         self->takes[found] = true;
         if (positional)
@@ -330,10 +350,8 @@ PyObject *py_reducer(PyObject *module, PyObject *args) {
         return PyErr_NoMemory();
     self->state = PyModule_GetState(module);
     PyObject *capsule = NULL;
-    if (py_find_op(op, &self->op) == 0 && gr_ops[self->op].takes == GR_TAKES_PAIR)
-        PyErr_Format(PyExc_ValueError, "op: %R takes two arrays", op);
-    else if (!PyErr_Occurred() && take_parameters(self, positional, true) == 0 &&
-             take_parameters(self, named, false) == 0)
+    if (py_find_op(op, &self->op) == 0 && take_parameters(self, positional, true) == 0 &&
+        take_parameters(self, named, false) == 0)
         capsule = PyCapsule_New(self, CAPSULE, free_reducer);
     if (capsule == NULL) {
         PyMem_Free(self);

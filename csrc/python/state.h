@@ -30,6 +30,7 @@ enum { PY_KNOWN_TYPES = 4 };
 /* Names that are looked up or compared in every call; the first are the arguments of reductions. */
 #define PY_EACH_NAME(ROW)                                                                                    \
     ROW(a)                                                                                                   \
+    ROW(b)                                                                                                   \
     ROW(axis)                                                                                                \
     ROW(dtype)                                                                                               \
     ROW(out)                                                                                                 \

@@ -417,6 +417,7 @@ def bitwise_xor(
     )
 
 
+@quick
 @documented
 def dot(
     a: ArrayLike,

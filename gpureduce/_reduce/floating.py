@@ -70,12 +70,14 @@ def look(
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
 
-def look_at(op: str, result: Any, a: Any, axis: Any, where: Any, kind: int, index: int) -> None:
+def look_at(op: str, result: Any, a: Any, axis: Any, second: Any, kind: int, index: int) -> None:
     """Do the same for a call that the core has done by itself."""
-    operand = intake(a, text(kind, index))
+    place = text(kind, index)
+    operand, other = intake(a, place), None
+    if second is not None:
+        other = intake(second, place) if op == "dot" else take_mask(second, operand)
     axes = rules.reduced_axes(axis, len(operand.shape))
-    mask = None if where is None else take_mask(where, operand)
-    look(op, np.reshape(result, rules.kept_shape(operand.shape, axes)), operand, axes, mask)
+    look(op, np.reshape(result, rules.kept_shape(operand.shape, axes)), operand, axes, other)
 
 
 def _causes(
