@@ -217,6 +217,17 @@ def cupy_array(array, stream, **entries):
     return Named(__cuda_array_interface__={**interface, **entries})
 
 
+def check_interfaces_on_two_devices():
+    """Their stream is one of the current device; without one, nothing is known of it."""
+    core = _core.reducer("sum", ("a",), ())
+    for index in (0, 1):
+        there = gpureduce.to_device(HOST, f"cuda:{index}")
+        given = cupy_array(there, 1)
+        assert core(given) is NotImplemented and gpureduce.sum(given) == HOST.sum()
+        assert _core.call_on(index, lambda given=given: core(given)) == HOST.sum()
+        assert _core.call_on(1 - index, lambda given=given: core(given)) is NotImplemented
+
+
 def check_interfaces():
     core = _core.reducer("sum", ("a", "axis"), ("out", "as_device"))
     there = gpureduce.to_device(HOST, "cuda")
@@ -427,6 +438,7 @@ def check_no_clusters():
         check_results_that_stay,
         check_streams_by_their_objects,
         check_who_does_not_say_his_stream,
+        check_interfaces_on_two_devices,
         check_elsewhere,
         check_what_the_short_way_leaves,
         check_layouts,

@@ -193,5 +193,7 @@ gr_status gr_backend_cuda_info(int index, gr_device_info *info, gr_error *error)
 
 /* The number of the CUDA device that an address lies on; GR_ERR_DEVICE when it lies on none. */
 gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error);
+/* The number of the CUDA device that is current in this thread; GR_ERR_DEVICE when none is. */
+gr_status gr_backend_cuda_current(int *index, gr_error *error);
 
 #endif

@@ -455,6 +455,14 @@ gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error)
     return status;
 }
 
+gr_status gr_backend_cuda_current(int *index, gr_error *error) {
+    const gr_cuda_driver *driver;
+    const gr_status status = gr_cuda_driver_get(&driver, error);
+    return status == GR_OK
+               ? gr_cuda_check(driver, driver->context_device(index), error, "asking for the current device")
+               : status;
+}
+
 static const gr_backend cuda_operations = {
     .streams = &gr_cuda_stream_ops,
     .image_suffix = ".fatbin",

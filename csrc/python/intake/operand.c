@@ -162,13 +162,14 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
 }
 
 /* Which CUDA device the memory is on. Its library names a stream of the device that is current for it: where
-   there are several, that takes more than a look. */
+   that is another, or not known, it takes more than a look. */
 static bool find_device(py_state *state, gr_devptr pointer, int *index) {
     gr_error ignored;
-    int count = atomic_load_explicit(&state->cuda_devices, memory_order_relaxed);
+    int current, count = atomic_load_explicit(&state->cuda_devices, memory_order_relaxed);
     if (count == 0 && gr_backend_cuda_count(&count, &ignored) == GR_OK)
         atomic_store_explicit(&state->cuda_devices, count, memory_order_relaxed);
-    return count == 1 && gr_backend_cuda_pointer(pointer, index, &ignored) == GR_OK;
+    return gr_backend_cuda_pointer(pointer, index, &ignored) == GR_OK &&
+           (count == 1 || (gr_backend_cuda_current(&current, &ignored) == GR_OK && current == *index));
 }
 
 static int look_at_interface(py_state *state, PyObject *object, py_operand *out) {
