@@ -141,7 +141,7 @@ gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_er
     gr_backend *backend = device->backend;
     const gr_stream_ops *streams = backend->streams;
     const gr_order any = {.stream = 0};
-    gr_order before, after;
+    gr_order before, after = {.stream = to};
     if (from == to)
         return GR_OK;
     gr_status status = streams->look(backend, from, &before, error);

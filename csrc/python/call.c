@@ -135,7 +135,8 @@ static bool make_plan(py_call *self, const size_t *kept, gr_error *error) {
 int py_call_plan(py_call *self) {
     gr_error error;
     size_t kept[GR_MAX_NDIM];
-    shape_result(self, kept, order_kept(self, kept));
+    const size_t count = order_kept(self, kept);
+    shape_result(self, kept, count);
     if (make_plan(self, kept, &error))
         return 0;
     py_operand *const operands[] = {&self->source, &self->second};
