@@ -321,9 +321,19 @@ def check_the_host_in_a_capture():
         ):
             with pytest.raises(ValueError, match="a result for the host cannot be captured into a graph"):
                 call()
-        with pytest.raises(ValueError, match="captured"):
-            gpureduce.sum(contents(1), axis=0, as_device=True, device="cuda", **options)
+        for call in (
+            lambda: gpureduce.sum(contents(1), axis=0, as_device=True, device="cuda", **options),
+            lambda: gpureduce.sum(array, axis=1, where=chosen(1)),
+            lambda: gpureduce.sum(place.array, axis=1, where=np.False_, **options),
+        ):
+            with pytest.raises(ValueError, match="an array of the host cannot be captured into a graph"):
+                call()
+        for given in (array, place.array):
+            with pytest.raises(ValueError, match="a named variant cannot be captured into a graph"):
+                gpureduce.sum(given, variant="v7", as_device=True, **options)
         made.append(gpureduce.sum(array, axis=1))
+        with pytest.raises(ValueError, match="stream: what is captured into a graph is there when the graph"):
+            made[0].numpy()
 
     replay, _ = driver.capture(place.stream, 0, body)
     place.write(4)

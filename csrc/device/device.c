@@ -161,6 +161,20 @@ gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_er
     return status;
 }
 
+gr_status gr_stream_check(gr_device *device, gr_stream stream, gr_error *error) {
+    gr_order order;
+    const gr_status status = device->backend->streams->look(device->backend, stream, &order, error);
+    if (status == GR_OK && order.capture != 0)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "stream: what is captured into a graph is there when the graph has run, not for the "
+                       "host while it is captured");
+    if (status == GR_OK && order.barred)
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "the default stream cannot be waited for now: a stream that waits for it is being "
+                       "captured into a graph");
+    return status;
+}
+
 gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error) {
     gr_order order;
     const gr_status status = device->backend->streams->look(device->backend, stream, &order, error);

@@ -42,6 +42,10 @@ void gr_device_detach(gr_device *device);
    capture: that is the caller's to order. */
 gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_error *error);
 
+/* Whether the host may wait for a stream: GR_ERR_VALUE for one that is being captured, whose work is done
+   when a graph runs, GR_ERR_DEVICE for the legacy default stream while such a one waits for it. */
+gr_status gr_stream_check(gr_device *device, gr_stream stream, gr_error *error);
+
 /* Memory of a result on the device: see block.h. */
 gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error);
 /* From now on it is the device's own stream that it is used and freed in the order of: for streams that may

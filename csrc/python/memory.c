@@ -72,6 +72,8 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     py_work work;
     py_begin(&work);
     if (bytes > 0)
+        status = gr_stream_check(device, stream, &work.error);
+    if (bytes > 0 && status == GR_OK)
         status = to_device ? backend->upload(backend, stream, address, data, bytes, &work.error)
                            : backend->download(backend, stream, data, address, bytes, &work.error);
     if (bytes > 0 && status == GR_OK && to_device) /* pinned memory is read while the copy is under way */
@@ -127,8 +129,24 @@ PyObject *py_stream_wait(PyObject *module, PyObject *args) {
         return NULL;
     py_work work;
     py_begin(&work);
-    const gr_status status = device->backend->wait(device->backend, stream, &work.error);
+    gr_status status = gr_stream_check(device, stream, &work.error);
+    if (status == GR_OK)
+        status = device->backend->wait(device->backend, stream, &work.error);
     return py_end(state, &work, status) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *py_stream_captured(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index, *given;
+    gr_device *device;
+    gr_stream stream;
+    gr_order order;
+    gr_error error;
+    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
+        take_stream(state, kind, index, given, &device, &stream) < 0)
+        return NULL;
+    const gr_status status = device->backend->streams->look(device->backend, stream, &order, &error);
+    return status != GR_OK ? py_raise(state, &error) : PyBool_FromLong(order.capture != 0);
 }
 
 /* Without that device the function is called all the same: who uses the device next says what is wrong. */

@@ -44,6 +44,7 @@ PyObject *py_device_free(PyObject *module, PyObject *args);
 PyObject *py_device_write(PyObject *module, PyObject *args);
 PyObject *py_device_read(PyObject *module, PyObject *args);
 PyObject *py_stream_wait(PyObject *module, PyObject *args);
+PyObject *py_stream_captured(PyObject *module, PyObject *args);
 PyObject *py_call_on(PyObject *module, PyObject *args);
 PyObject *py_pointer_device(PyObject *module, PyObject *pointer);
 

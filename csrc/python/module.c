@@ -160,6 +160,8 @@ static PyMethodDef methods[] = {
      "now is not done, if that is not being captured"},
     {"stream_wait", py_stream_wait, METH_VARARGS,
      "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
+    {"stream_captured", py_stream_captured, METH_VARARGS,
+     "stream_captured(device_kind, device_index, stream) -> whether it is being captured into a graph"},
     {"call_on", py_call_on, METH_VARARGS,
      "call_on(index, function) -> function(), called while that CUDA device is the current one"},
     {"all_finite", py_all_finite, METH_O, "all_finite(array) -> whether it has no infinity and no NaN"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,8 +82,8 @@ def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     return operand
 
 
-def take_mask(where: Any, operand: Operand) -> Operand:
-    """Take ``where=``, repeated to the shape of `operand`."""
+def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:
+    """Take ``where=``, repeated to the shape of `operand`; `before_copy` is called if it has to be copied."""
     place = text(operand.kind, operand.index)
     view = device_view(where, place)
     if view is None:
@@ -90,6 +91,8 @@ def take_mask(where: Any, operand: Operand) -> Operand:
         if operand.view is None:
             mask = np.broadcast_to(mask, operand.shape)
             return Operand(mask, mask.shape, mask.dtype, operand.kind, operand.index)
+        if before_copy is not None:
+            before_copy()
         view = to_device(mask, place)
     elif operand.view is None:
         raise TypeError("where: lies on a device, but the array does not")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake, take_mask
+from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._device.variants import COVERED
 from gpureduce._reduce import floating
@@ -95,8 +95,7 @@ def reduction(
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
     mask = None
     if where is not True:
-        mask = take_mask(where, operand)
-        target.reads.append(mask)
+        mask = target.take_mask(where, operand)
     if is_place and target.host_out is not None:
         rules.require_index_out(out.dtype)
     if options.record is not None:
@@ -168,8 +167,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
     mask = None
     if where is not True:
-        mask = take_mask(where, operand)
-        target.reads.append(mask)
+        mask = target.take_mask(where, operand)
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover mean; 'auto' does")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty
-from gpureduce._arrays.operand import Operand, device_view
+from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
 from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, require_out, same_strides
@@ -94,8 +94,22 @@ class Target:
             return None
         return (self.view.pointer, self.kept, c_strides(self.kept, dtype.itemsize), name_of(dtype))
 
+    def refuse_capture(self, why: str) -> None:
+        """Raise ValueError where the call is to be captured into a graph."""
+        for stream in {view.stream for view in self._views()} | {self.stream, self.given}:
+            if stream is not None and _core.stream_captured(self.kind, self.index, stream):
+                raise ValueError(f"stream: {why}")
+
+    def take_mask(self, where: Any, operand: Operand) -> Operand:
+        """Take ``where=``; a copy of it would be gone when a graph runs."""
+        why = "an array of the host cannot be captured into a graph; copy it to the device before"
+        mask = take_mask(where, operand, lambda: self.refuse_capture(why))
+        self.reads.append(mask)
+        return mask
+
     def work_in_default_stream(self) -> None:
         """Let the work, which is that of a named variant, be done there, after others'."""
+        self.refuse_capture("a named variant cannot be captured into a graph; 'auto' can")
         self.stream = self.stream_owner = LEGACY_STREAM
         self.follow_others()
 

@@ -47,7 +47,7 @@ static bool run_flat(const context *in_context, const gr_flat_params *p) {
     const unsigned char *slots = reach(in_context, p->slots, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
     uint64_t *out = reach(in_context, p->out, sizeof *out);
     const uint64_t *carry = reach(in_context, p->carry, sizeof *carry);
-    if (!in || !out || !slots || ((p->flags & GR_FLAT_HAS_CARRY) && !carry))
+    if ((p->count && !in) || !out || !slots || ((p->flags & GR_FLAT_HAS_CARRY) && !carry))
         return false;
     for (size_t i = 0; i < GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES; i++)
         if (slots[i])
