@@ -117,6 +117,15 @@ void gr_device_detach(gr_device *device) {
         device->backend->detach(device->backend);
 }
 
+gr_status gr_stream_look(gr_device *device, gr_stream stream, gr_order *out, gr_error *error) {
+    const gr_status status = device->backend->streams->look(device->backend, stream, out, error);
+    if (status == GR_OK && out->barred)
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "the default stream cannot be used now: a stream that waits for it is being captured "
+                       "into a graph; make the call in that stream, or capture from a non-blocking one");
+    return status;
+}
+
 typedef struct event {
     gr_kept kept;
     gr_event event;
@@ -163,21 +172,17 @@ gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_er
 
 gr_status gr_stream_check(gr_device *device, gr_stream stream, gr_error *error) {
     gr_order order;
-    const gr_status status = device->backend->streams->look(device->backend, stream, &order, error);
+    const gr_status status = gr_stream_look(device, stream, &order, error);
     if (status == GR_OK && order.capture != 0)
         return gr_fail(error, GR_ERR_VALUE,
                        "stream: what is captured into a graph is there when the graph has run, not for the "
                        "host while it is captured");
-    if (status == GR_OK && order.barred)
-        return gr_fail(error, GR_ERR_DEVICE,
-                       "the default stream cannot be waited for now: a stream that waits for it is being "
-                       "captured into a graph");
     return status;
 }
 
 gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error) {
     gr_order order;
-    const gr_status status = device->backend->streams->look(device->backend, stream, &order, error);
+    const gr_status status = gr_stream_look(device, stream, &order, error);
     return status == GR_OK ? gr_block_take(device->store.blocks, &order, bytes, out, error) : status;
 }
 

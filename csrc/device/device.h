@@ -37,6 +37,9 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
 gr_status gr_device_attach(gr_device *device, gr_error *error);
 void gr_device_detach(gr_device *device);
 
+/* How a stream stands that is to be used now. GR_ERR_DEVICE for one that takes no work, or is barred. */
+gr_status gr_stream_look(gr_device *device, gr_stream stream, gr_order *out, gr_error *error);
+
 /* Has what comes next in the stream `to` wait for what is in `from` by now; the host does not wait. Nothing
    is done where both are one, nor between a stream that is being captured and one that is not of that
    capture: that is the caller's to order. */

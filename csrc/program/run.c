@@ -58,18 +58,9 @@ static bool reads_host(const gr_binding *binding) {
     return found;
 }
 
-static gr_status look(gr_backend *backend, gr_stream stream, gr_order *out, gr_error *error) {
-    const gr_status status = backend->streams->look(backend, stream, out, error);
-    if (status == GR_OK && out->barred)
-        return gr_fail(error, GR_ERR_DEVICE,
-                       "the default stream cannot be used now: a stream that waits for it is being captured "
-                       "into a graph; make the call in that stream, or capture from a non-blocking one");
-    return status;
-}
-
 gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_order *out, gr_error *error) {
     const bool from_host = reads_host(binding);
-    const gr_status status = look(device->backend, binding->stream, out, error);
+    const gr_status status = gr_stream_look(device, binding->stream, out, error);
     if (status != GR_OK)
         return status;
     if (out->capture != 0 && from_host)
@@ -84,7 +75,7 @@ gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_orde
     if (!from_host || out->stream == 0)
         return GR_OK;
     const gr_status ordered = gr_stream_order(device, out->stream, 0, error);
-    return ordered == GR_OK ? look(device->backend, 0, out, error) : ordered;
+    return ordered == GR_OK ? gr_stream_look(device, 0, out, error) : ordered;
 }
 
 /* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
