@@ -14,7 +14,7 @@ out=$1
 shift
 python=${PYTHON:-python3}
 left_out=()
-for name in bench boundary build command_line determinism fake_driver faults gpu_faults hardware_counters leaks \
+for name in bench boundary build command_line determinism fake_driver fake_streams faults gpu_faults hardware_counters leaks \
     notebooks processes racecheck results; do
     left_out+=("--ignore=tests/test_$name.py")
 done
