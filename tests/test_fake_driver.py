@@ -130,8 +130,11 @@ def check_results_that_stay():
                 assert (orders, result.stream) == (0, theirs or 1)
             assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
         out = tensor(place, Exchange(stream), shape=(), bits=64)
+        _core.device_write(_core.CUDA, 0, place.pointer, np.zeros((), np.int64))
         assert summed(there, out=out, **long_way) == (2, out)
-        assert place.numpy() == HOST.sum()
+        seen = np.zeros((), np.int64)  # by those who work in that stream
+        _core.device_read(_core.CUDA, 0, place.pointer, seen, stream)
+        assert seen == HOST.sum()
         assert summed(tensor(there, Exchange(stream)), out=out, **long_way) == (0, out)
         orders, result = summed(there, as_device=True, stream=stream, **long_way)
         assert orders == 3 and result.stream not in (1, stream) and result.numpy() == HOST.sum()
@@ -249,6 +252,7 @@ def check_interfaces():
         *({"version": 2}, {"version": 4}, {"version": True}, {"stream": None}, {"stream": 0}, {"stream": -1}),
         *({"shape": [1000]}, {"shape": (1000.0,)}, {"shape": (-1,)}, {"shape": (0,)}, {"shape": (2**62, 8)}),
         *({"strides": (4, 4)}, {"strides": (6,)}, {"strides": (2**62,)}, {"strides": "x"}),
+        *({"strides": (-(2**50),)}, {"strides": (2**54,)}),
         *(
             {"typestr": text}
             for text in ("", "<i", ">i4", "|i4", "<i3", "<V4", "<f16", "<i44", "<i4x", b"<i4")

@@ -50,6 +50,7 @@ OPS = INCLUDE + "ops.cuh"
 UNROLLED_TREE = INCLUDE + "unrolled_tree.cuh"
 PLACE = INCLUDE + "place.cuh"
 PLAN = "csrc/reduce/ladder/plan.c"
+CALL = "csrc/python/call.c"
 
 SECOND_LOAD = "    if (i + blockDim.x < n)\n"
 SHUFFLE_STAGE = """    if (warp == 0)
@@ -318,6 +319,41 @@ MUTANTS = (
         "gr_op_in_order(request->op)",
         "gr_ops[request->op].result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
+    ),
+    Mutant(
+        "others' streams that do not come after our work",
+        CALL,
+        "order_others(self, true,",
+        "order_others(self, false,",
+        ("tests/test_fake_driver.py", "-k", "check_results_that_stay"),
+    ),
+    Mutant(
+        "results in the order of the axes, whatever that of the memory",
+        CALL,
+        "gr_magnitude(here) <= gr_magnitude(there)",
+        "gr_magnitude(here) >= gr_magnitude(there)",
+        ("tests/test_memory_order.py", "-k", "test_every_order_of_axes"),
+    ),
+    Mutant(
+        "an array of another library taken beyond its address space",
+        "csrc/python/intake/operand.c",
+        "first > (uint64_t)0 - (uint64_t)low",
+        "first > 0",
+        ("tests/test_fake_driver.py", "-k", "interface"),
+    ),
+    Mutant(
+        "a result written where the array is read-only",
+        "csrc/python/public.c",
+        "!place->read_only && ",
+        "",
+        ("tests/test_fake_driver.py", "-k", "interface"),
+    ),
+    Mutant(
+        "min of no elements left to the kernels",
+        "csrc/python/public.c",
+        "call->source.extent[d] == 0)",
+        "false)",
+        ("tests/test_short_way.py", "-k", "test_results_and_errors and min"),
     ),
     Mutant(
         "truth of an element cut down to its integer part",
