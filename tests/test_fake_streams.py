@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from producers import Exchange
+from producers import CUDA, Exchange, Exporter, Interface
 from test_fake_driver import driver_calls, library, run, tensor
 from test_threads import together
 
@@ -24,7 +24,7 @@ SHAPE = (20, 50)
 LEGACY = 1
 ORDERS = range(6)  # 0: as late as can be; others are seeds
 WAITS = (
-    *("cuStreamSynchronize", "cuEventSynchronize", "cuEventQuery", "cuMemcpyDtoHAsync_v2", "cuMemAlloc_v2"),
+    *("cuStreamSynchronize", "cuEventSynchronize", "cuMemcpyDtoHAsync_v2", "cuMemAlloc_v2"),
     *("cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuModuleLoadDataEx"),
 )
 
@@ -120,14 +120,22 @@ class Place:
         code, bits = {"int32": (0, 32), "int64": (0, 64), "bool": (6, 8)}[dtype]
         return tensor(ours, self.exchange, code=code, bits=bits)
 
+    def by_interface(self, ours, dtype="int32"):
+        """An array of another library, which works in the stream, too."""
+        typestr = {"int32": "<i4", "int64": "<i8", "bool": "|b1"}[dtype]
+        entries = {"shape": ours.shape, "typestr": typestr, "data": (ours.pointer, False)}
+        return Interface(strides=None, stream=self.stream, **entries)
+
     def calls(self):
         """Calls whose inputs and results are on the device: (what is right for a seed, the call)."""
         ours, mask, stream = self.array, self.mask, self.stream
-        kinds = {
-            "tensor": (self.theirs(ours), self.theirs(mask, "bool"), {}),
-            "array": (ours, mask, {"stream": stream}),
-        }
-        for array, selection, options in kinds.values():
+        kinds = (
+            (self.theirs, {}),
+            (self.by_interface, {}),
+            (lambda array, dtype="int32": array, {"stream": stream}),
+        )
+        for take, options in kinds:
+            array, selection = take(ours), take(mask, "bool")
             for axis in (None, 0, 1):
                 stays = {"as_device": True, "axis": axis, **options}
 
@@ -145,7 +153,7 @@ class Place:
                     ),
                 )
                 out = self.outs[axis]
-                given = self.theirs(out, "int64") if array is not ours else out
+                given = take(out, "int64")
 
                 def into(array=array, given=given, out=out, axis=axis, options=options):
                     gpureduce.sum(array, axis=axis, out=given, **options)
@@ -267,6 +275,33 @@ def check_arrays_of_several_streams():
         driver.write(mask, ~chosen(order), second.stream)  # comes after the call has read it
         expected = contents(order).sum(axis=1, where=chosen(order))
         np.testing.assert_array_equal(host(driver, out, second.stream), expected)
+
+
+def check_arrays_whose_next_stream_nobody_knows():
+    """JAX's, say, which cannot change: they live until the work that reads them is done."""
+    driver = Driver()
+    place = Place(driver, driver.stream())
+
+    def exporter():
+        fields = {"shape": SHAPE, "strides": None, "data": place.array.pointer, "code": 0, "bits": 32}
+        return Exporter((CUDA, 0), versioned=True, **fields)
+
+    gpureduce.sum(exporter(), axis=0)
+    for order in ORDERS:
+        driver.set_order(order)
+        for stream in (LEGACY, place.stream):
+            driver.write(place.array, contents(order), LEGACY)
+            array = exporter()
+            producer, before = array.producer, waits()
+            result = gpureduce.sum(array, axis=0, stream=stream)
+            assert waits() == before
+            del array
+            gc.collect()
+            assert producer.deleted == 0 or order
+            np.testing.assert_array_equal(result.numpy(), contents(order).sum(axis=0))
+            driver.wait(LEGACY)
+            gpureduce.sum(exporter(), axis=0).numpy()
+            assert producer.deleted == 1
 
 
 def captured(driver, place, mode):
@@ -441,6 +476,7 @@ def check_threads():
         check_streams_go_apart,
         check_results_follow_their_stream,
         check_arrays_of_several_streams,
+        check_arrays_whose_next_stream_nobody_knows,
         check_captures,
         check_the_host_in_a_capture,
         check_memory_of_graphs,
