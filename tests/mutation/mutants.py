@@ -1,4 +1,4 @@
-"""The traps that published reduction ladders fell into, each as a change of our sources."""
+"""The traps of published reduction ladders, and those of work in streams, each as a change of our sources."""
 
 from dataclasses import dataclass
 
@@ -31,6 +31,7 @@ def races(name):
     return (f"tests/test_racecheck.py::test_every_rung_but_the_racy_one_is_clean[float32-{name}]",)
 
 
+STREAMS = ("tests/test_fake_streams.py",)
 KERNELS = "cuda_kernels/reduce/"
 INCLUDE = "cuda_kernels/include/"
 V0 = KERNELS + "v0_interleaved_modulo.cu"
@@ -398,5 +399,43 @@ MUTANTS = (
         "return rounds * u / (1",
         "return 100 * rounds * u / (1",
         ("tests/test_lost_element.py",),
+    ),
+    # Work in streams
+    Mutant(
+        "streams that share an array in no order",
+        "csrc/device/device.c",
+        "    if (from == to)\n        return GR_OK;\n    gr_status status",
+        "    if (from == to || from != to)\n        return GR_OK;\n    gr_status status",
+        STREAMS,
+    ),
+    Mutant(
+        "memory of one stream freed in another",
+        "csrc/device/block.c",
+        "drop(backend, block->order.stream, block->address);",
+        "drop(backend, 0, block->address);",
+        STREAMS,
+    ),
+    Mutant(
+        "clean memory of one stream kept for another",
+        "csrc/device/kept.c",
+        "self->bytes == bytes && self->order.id == stream",
+        "self->bytes == bytes && (self->order.id == 0) == (stream == 0)",
+        STREAMS,
+    ),
+    Mutant(
+        "memory of a graph's stream freed before the graph",
+        "csrc/device/block.c",
+        "status = backend->streams->retain(backend, order, release, block, error);",
+        "release(block);",
+        STREAMS,
+    ),
+    Mutant(
+        "a hidden wait in a call of a stream",
+        "csrc/program/run.c",
+        "    if (status == GR_OK)\n        status = finish(",
+        "    if (status == GR_OK && order->capture == 0)\n"
+        "        status = backend->wait(backend, stream, error);\n"
+        "    if (status == GR_OK)\n        status = finish(",
+        STREAMS,
     ),
 )
