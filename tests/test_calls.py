@@ -7,7 +7,7 @@ import pytest
 from gpureduce.bench import calls
 from gpureduce.bench.environment import RESULTS
 
-FILE = RESULTS / "calls_h200.json"
+COMMITTED = json.loads((RESULTS / "calls_h200.json").read_text(encoding="utf-8"))
 
 
 def spread(median):
@@ -45,28 +45,21 @@ def test_the_page(tmp_path, capsys):
     assert "| `argmax(X, axis=1)` | yes | no | yes | yes | yes |" in page
 
 
-@pytest.fixture(scope="module")
-def committed():
-    if not FILE.exists():
-        pytest.skip("python -m gpureduce.bench.calls has not been run on a GPU yet")
-    return json.loads(FILE.read_text(encoding="utf-8"))
-
-
-def test_every_call_is_measured(committed):
-    assert [row["call"] for row in committed["rows"]] == list(calls.CALLS)
-    assert all(set(row["us"]) == set(row["captured"]) == set(calls.TITLES) for row in committed["rows"])
+def test_every_call_is_measured():
+    assert [row["call"] for row in COMMITTED["rows"]] == list(calls.CALLS)
+    assert all(set(row["us"]) == set(row["captured"]) == set(calls.TITLES) for row in COMMITTED["rows"])
 
 
 @pytest.mark.parametrize("name", calls.OURS)
 @pytest.mark.parametrize("text", calls.CALLS)
-def test_calls_cost_no_more_than_pytorchs(committed, text, name):
-    row = next(row for row in committed["rows"] if row["call"] == text)
+def test_calls_cost_no_more_than_pytorchs(text, name):
+    row = next(row for row in COMMITTED["rows"] if row["call"] == text)
     assert row["us"][name]["median"] <= row["us"]["torch"]["median"]
 
 
 @pytest.mark.parametrize("text", calls.CALLS)
-def test_calls_wait_for_nothing_and_are_captured(committed, text):
-    row = next(row for row in committed["rows"] if row["call"] == text)
+def test_calls_wait_for_nothing_and_are_captured(text):
+    row = next(row for row in COMMITTED["rows"] if row["call"] == text)
     for where in ("default", "another"):
         assert all(row["wait_ms"][where][name]["median"] < 1 for name in calls.OURS)
     assert all(row["captured"][name] for name in calls.OURS)
