@@ -282,6 +282,44 @@ static void test_captures(void) {
     }
 }
 
+static void join(gr_cu_stream from, gr_cu_stream to, gr_cu_event event) {
+    CHECK_OK(cuda.event_record(event, from));
+    CHECK_OK(cuda.stream_follow(to, event, 0));
+}
+
+/* One graph of two streams, whose sums run in any order beside each other. */
+static void test_captures_of_two_streams(void) {
+    const arrays a = make_arrays(GR_CU_STREAM_NON_BLOCKING), b = make_arrays(GR_CU_STREAM_NON_BLOCKING);
+    const arrays *const sets[2] = {&a, &b};
+    gr_cu_event event;
+    gr_cu_graph graph;
+    gr_cu_graph_exec exec;
+    CHECK_OK(cuda.event_create(&event, GR_CU_EVENT_NO_TIMING));
+    CHECK_OK(cuda.capture_begin(a.stream, GR_CU_CAPTURE_GLOBAL));
+    join(a.stream, b.stream, event);
+    for (int i = 0; i < 4; i++)
+        for (int kind = 0; kind < KINDS; kind++)
+            CHECK(sum(sets[i % 2], kind, sets[i % 2]->out[kind], NULL) == GR_OK);
+    CHECK(gr_stream_order(device, (uintptr_t)b.stream, (uintptr_t)a.stream, &error) == GR_OK);
+    CHECK_OK(cuda.capture_end(a.stream, &graph));
+    CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
+    for (unsigned order = 0; order < ORDERS; order++) {
+        fake->set_order(order);
+        for (int i = 0; i < 2; i++) {
+            draw(sets[i]->pinned, (int)order + 20 * i);
+            CHECK_OK(cuda.upload_async(sets[i]->in, sets[i]->pinned, sizeof *sets[i]->pinned, a.stream));
+        }
+        CHECK_OK(cuda.graph_launch(exec, a.stream));
+        for (int i = 0; i < 2; i++) {
+            for (int kind = 0; kind < KINDS; kind++)
+                CHECK_OK(cuda.download_async(sets[i]->seen + kind * MOST_RESULTS, sets[i]->out[kind],
+                                             (size_t)results_of(kind) * sizeof(int64_t), a.stream));
+            CHECK_OK(cuda.stream_wait(a.stream));
+            check_all(sets[i]);
+        }
+    }
+}
+
 /* A block of a stream that is being captured by now was none of that graph's, and does not go by it. */
 static void test_blocks_given_back_in_a_capture(void) {
     const arrays sets[2] = {make_arrays(GR_CU_STREAM_NON_BLOCKING), make_arrays(0)};
@@ -468,6 +506,7 @@ static const struct {
     {"blocks", test_blocks},
     {"orders_between_streams", test_orders_between_streams},
     {"captures", test_captures},
+    {"captures_of_two_streams", test_captures_of_two_streams},
     {"blocks_given_back_in_a_capture", test_blocks_given_back_in_a_capture},
     {"threads", test_threads},
 };
