@@ -366,16 +366,6 @@ gr_cu_result cuUserObjectCreate(gr_cu_owner *out, void *owned, void (*release)(v
     return end(GR_CU_SUCCESS);
 }
 
-gr_cu_result cuUserObjectRelease(gr_cu_owner handle, unsigned count) {
-    gr_cu_result result = begin(S_cuUserObjectRelease, CONTEXT);
-    object *owner = result == GR_CU_SUCCESS ? known(OWNER, handle) : NULL;
-    if (result == GR_CU_SUCCESS && (!owner || count == 0 || count > owner->references))
-        result = INVALID_VALUE;
-    if (result == GR_CU_SUCCESS)
-        drop(owner, count);
-    return end(result);
-}
-
 gr_cu_result cuGraphRetainUserObject(gr_cu_graph handle, gr_cu_owner owner_handle, unsigned count,
                                      unsigned flags) {
     gr_cu_result result = begin(S_cuGraphRetainUserObject, CONTEXT);

@@ -862,7 +862,7 @@ static bool is_left_out(const char *symbol) {
     return is_any_of(symbol,
                      "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync "
                      "cuStreamGetId cuStreamGetCaptureInfo_v2 "
-                     "cuUserObjectCreate cuUserObjectRelease cuGraphRetainUserObject ");
+                     "cuUserObjectCreate cuGraphRetainUserObject ");
 }
 
 static void fail_one(const char *symbol, long nth, int code) {
