@@ -109,6 +109,8 @@ class Target:
 
     def work_in_default_stream(self) -> None:
         """Let the work, which is that of a named variant, be done there, after others'."""
+        if self.kind == _core.SIM or not (self.given or self._views()):
+            return  # there are no streams, or no other than that
         self.refuse_capture("a named variant cannot be captured into a graph; 'auto' can")
         self.stream = self.stream_owner = LEGACY_STREAM
         self.follow_others()
