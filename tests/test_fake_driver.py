@@ -84,6 +84,21 @@ def check_sums():
         assert strided.producer.deleted == 1
 
 
+def check_a_callback_that_uses_another_device():
+    """Its device is not current for the work that goes on after it, and none is left current."""
+    long, calls = np.tile(HOST, 400), []
+    there = gpureduce.to_device(HOST, "cuda:1")
+
+    def report(done, total):
+        calls.append(gpureduce.sum(there, as_device=True).device)
+
+    assert gpureduce.sum(long, device="cuda:0", progress=report) == 400 * HOST.sum()
+    assert set(calls) == {"cuda:1"}
+    driver, current = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"]), ctypes.c_int()
+    assert driver.cuCtxGetDevice(ctypes.byref(current)) == 201  # there is no current context
+    assert gpureduce.sum(long, device="cuda:0") == 400 * HOST.sum()
+
+
 def check_streams():
     there = gpureduce.to_device(HOST, "cuda")
     gpureduce.sum(there)
@@ -437,6 +452,7 @@ def check_no_clusters():
     "check",
     [
         check_sums,
+        check_a_callback_that_uses_another_device,
         check_streams,
         check_bad_streams,
         check_results_that_stay,

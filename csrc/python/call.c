@@ -179,8 +179,9 @@ static gr_status order_others(const py_call *self, bool after, gr_error *error) 
 /* `made`: an array on the device that is to get its memory, or NULL. */
 static gr_status work(py_call *self, py_array *made, gr_binding *binding, gr_error *error) {
     const gr_progress progress = {.report = report, .arg = self};
+    const bool attached = self->progress == NULL; /* a callback may do anything, on other devices too */
     gr_error ignored;
-    gr_status status = gr_device_attach(self->device, error);
+    gr_status status = attached ? gr_device_attach(self->device, error) : GR_OK;
     if (status != GR_OK)
         return status;
     status = order_others(self, false, error);
@@ -194,7 +195,8 @@ static gr_status work(py_call *self, py_array *made, gr_binding *binding, gr_err
     if (status == GR_OK && made != NULL)
         status = py_array_settle(made, self->device, error);
     const gr_status ordered = order_others(self, true, status == GR_OK ? error : &ignored);
-    gr_device_detach(self->device);
+    if (attached)
+        gr_device_detach(self->device);
     return status == GR_OK ? ordered : status;
 }
 
