@@ -9,38 +9,25 @@ const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT] = {
 #undef GR_DTYPE
 };
 
-/* A number is finite unless all bits of its exponent are set. */
-static bool halves_finite(const unsigned char *bytes, size_t count, uint16_t exponent) {
-    uint16_t bits;
-    unsigned bad = 0; /* no way out of the loop, which compilers make vectors of */
-    for (size_t i = 0; i < count; ++i) {
-        memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
-        bad |= (bits & exponent) == exponent;
-    }
-    return bad == 0;
-}
+#define FLOAT_EXPONENT UINT32_C(0x7f800000)
+#define DOUBLE_EXPONENT UINT64_C(0x7ff0000000000000)
 
-static bool floats_finite(const unsigned char *bytes, size_t count) {
-    const uint32_t exponent = 0x7f800000;
-    uint32_t bits;
-    unsigned bad = 0;
-    for (size_t i = 0; i < count; ++i) {
-        memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
-        bad |= (bits & exponent) == exponent;
+/* Whether all numbers of `Word` bits are finite: those of which not all bits of the exponent are set. There
+   is no way out of the loop, which compilers make vectors of. */
+#define ALL_FINITE(name, Word)                                                                               \
+    static bool name(const unsigned char *bytes, size_t count, Word exponent) {                              \
+        Word bits;                                                                                           \
+        unsigned bad = 0;                                                                                    \
+        for (size_t i = 0; i < count; ++i) {                                                                 \
+            memcpy(&bits, bytes + i * sizeof bits, sizeof bits);                                             \
+            bad |= (bits & exponent) == exponent;                                                            \
+        }                                                                                                    \
+        return bad == 0;                                                                                     \
     }
-    return bad == 0;
-}
-
-static bool doubles_finite(const unsigned char *bytes, size_t count) {
-    const uint64_t exponent = 0x7ff0000000000000;
-    uint64_t bits;
-    unsigned bad = 0;
-    for (size_t i = 0; i < count; ++i) {
-        memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
-        bad |= (bits & exponent) == exponent;
-    }
-    return bad == 0;
-}
+ALL_FINITE(halves_finite, uint16_t)
+ALL_FINITE(floats_finite, uint32_t)
+ALL_FINITE(doubles_finite, uint64_t)
+#undef ALL_FINITE
 
 bool gr_all_finite(gr_dtype dtype, const void *elements, size_t count) {
     switch ((int)dtype) {
@@ -49,13 +36,13 @@ bool gr_all_finite(gr_dtype dtype, const void *elements, size_t count) {
     case GR_DTYPE_bf16:
         return halves_finite(elements, count, 0x7f80);
     case GR_DTYPE_f32:
-        return floats_finite(elements, count);
+        return floats_finite(elements, count, FLOAT_EXPONENT);
     case GR_DTYPE_c64:
-        return floats_finite(elements, 2 * count);
+        return floats_finite(elements, 2 * count, FLOAT_EXPONENT);
     case GR_DTYPE_f64:
-        return doubles_finite(elements, count);
+        return doubles_finite(elements, count, DOUBLE_EXPONENT);
     case GR_DTYPE_c128:
-        return doubles_finite(elements, 2 * count);
+        return doubles_finite(elements, 2 * count, DOUBLE_EXPONENT);
     default:
         return true;
     }

@@ -82,7 +82,7 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr
         capturing = GR_CU_CAPTURE_NONE;
     }
     if (result == GR_CU_SUCCESS && capturing != GR_CU_CAPTURE_NONE)
-        id = out->stream;
+        id = out->stream; /* to ask a stream that is captured for its number would spoil the capture */
     else if (result == GR_CU_SUCCESS && out->stream != 0)
         result = driver->stream_id(handle, &id);
     status = gr_cuda_check(driver, result, error, "asking for stream 0x%llx of cuda:%d",
