@@ -103,16 +103,7 @@ class TorchBuffers:
             for _ in range(self.rounds):
                 for view, out in zip(views, outs, strict=True):
                     torch.sum(view, axes, out=out)
-        graph.replay()
-        times = []
-        for _ in range(repeats):
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            graph.replay()
-            stop.record()
-            stop.synchronize()
-            times.append(start.elapsed_time(stop) * 1e3 / (self.rounds * len(views)))
-        return times
+        return environment.replay_times(torch, graph, self.rounds * len(views), repeats)
 
 
 def measure(

@@ -51,6 +51,20 @@ def find_device(name: str) -> Device:
     return record(name)
 
 
+def replay_times(torch, graph, launches: int, repeats: int) -> list[float]:
+    """Return microseconds a launch, a figure for each replay of one of PyTorch's graphs after the first."""
+    graph.replay()
+    times = []
+    for _ in range(repeats):
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop) * 1e3 / launches)
+    return times
+
+
 def spread(values: list[float]) -> dict:
     """Return median and range of repeated measurements."""
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}

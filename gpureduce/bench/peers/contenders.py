@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpureduce._reduce import functions
 from gpureduce._rules.dtypes import core_dtype, named
+from gpureduce.bench import environment
 
 SOURCE = Path(__file__).with_name("cub_peer.cu")
 OUT_BYTES = 64  # of each result: room for any dtype, or for a value and a place
@@ -49,16 +50,7 @@ def replays(torch, case: Case, call: Callable[[int], object], repeats: int) -> l
     with torch.cuda.graph(graph):
         for launch in range(case.launches):
             call(launch % len(case.firsts))
-    graph.replay()
-    times = []
-    for _ in range(repeats):
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        graph.replay()
-        stop.record()
-        stop.synchronize()
-        times.append(start.elapsed_time(stop) * 1e3 / case.launches)
-    return times
+    return environment.replay_times(torch, graph, case.launches, repeats)
 
 
 class Ours:
