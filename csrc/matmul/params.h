@@ -1,0 +1,23 @@
+/* What the kernels of the matrix products are told: read by C and CUDA alike, so only plain types of fixed
+   size. */
+#ifndef GR_MATMUL_PARAMS_H
+#define GR_MATMUL_PARAMS_H
+
+#include <stdint.h>
+
+enum { GR_MATMUL_STACKS = 4 }; /* dimensions of a stack, after neighbours that lie evenly are merged */
+
+/* C = A B for every pair of matrices of two stacks, a pair in each of grid.y by grid.z. The elements of a row
+   lie side by side; so do the rows of C, and its matrices. */
+typedef struct gr_matmul_params {
+    uint64_t a, b, c;
+    uint64_t m, n, k;      /* A has m rows of k elements, B has k rows of n */
+    int64_t a_row, b_row;  /* elements from one row to the next */
+    uint64_t across;       /* tiles of a row of C */
+    uint64_t pairs;
+    uint64_t stack[GR_MATMUL_STACKS];  /* lengths, the fastest first; 1 where there is none */
+    int64_t a_stack[GR_MATMUL_STACKS]; /* elements from one matrix to the next, 0 where it is taken again */
+    int64_t b_stack[GR_MATMUL_STACKS];
+} gr_matmul_params;
+
+#endif

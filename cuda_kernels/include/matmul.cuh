@@ -1,0 +1,40 @@
+// What every rung of the matrix products has in common: fused multiply-add of each dtype, and the entries,
+// one a dtype, which find the pair of matrices that this block works on.
+#pragma once
+
+#include <cstdint>
+
+#include "matmul/params.h"
+
+// Kernels are built with -fmad=false, so that a * b + c stays two roundings; a product of matrices asks for
+// one.
+inline __device__ float multiply_add(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+
+inline __device__ double multiply_add(double a, double b, double c) {
+    return fma(a, b, c);
+}
+
+inline __device__ int32_t multiply_add(int32_t a, int32_t b, int32_t c) {
+    return int32_t(uint32_t(a) * uint32_t(b) + uint32_t(c)); // wraps, as NumPy's
+}
+
+inline __device__ int64_t multiply_add(int64_t a, int64_t b, int64_t c) {
+    return int64_t(uint64_t(a) * uint64_t(b) + uint64_t(c));
+}
+
+// Which tile of C a block makes: blocks are numbered along the rows of tiles.
+struct Block {
+    uint64_t x, y;
+};
+
+// Elements from the first matrix of a stack to that of number `index`.
+inline __device__ int64_t stack_offset(const gr_matmul_params &p, const int64_t *step, uint64_t index) {
+    int64_t offset = 0;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
+        offset += int64_t(index % p.stack[d]) * step[d];
+        index /= p.stack[d];
+    }
+    return offset;
+}

@@ -1,0 +1,24 @@
+// m0: naive, neighbouring threads down a column.
+//
+// Where the ladder starts: a thread makes one element of C, the sum of k products, and nothing is kept for
+// anybody else. Neighbouring threads take neighbouring rows. What limits it now: the lanes of a warp read
+// elements of A and write elements of C that lie a whole row apart, so that each load and each store touches
+// 32 sectors of memory to use 4 bytes of each. Where it shows: global sectors a request, and lines a load.
+#include "matmul.cuh"
+
+enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
+
+template <class T>
+__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
+    const uint64_t row = block.y * TILE + threadIdx.x % TILE;
+    const uint64_t column = block.x * TILE + threadIdx.x / TILE;
+    if (row >= m || column >= n)
+        return;
+    T sum = 0;
+    for (uint64_t i = 0; i < k; ++i)
+        sum = multiply_add(a[row * k + i], b[i * n + column], sum);
+    c[row * n + column] = sum;
+}
+
+#define GR_RUNG m0
+#include "matmul_instantiate.cuh"

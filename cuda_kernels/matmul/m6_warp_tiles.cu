@@ -1,0 +1,49 @@
+// m6: warp tiles.
+//
+// What m5 still cost: a warp's 32 threads took two rows of threads of the block's tile, so that what one
+// loaded of B from shared memory few others wanted. The change: each warp has a tile of its own, 64 by 32,
+// and its lanes lie in it eight down and four across, each with two groups of four rows and two of four
+// columns. What a warp loads from shared memory serves it four or eight times, and lanes that want the same
+// get it at once; the step along k is twice as deep. What limits it now: all warps wait at the barriers for
+// the tiles, and nobody computes meanwhile. Where it shows: shared wavefronts a multiply-add.
+#include "matmul.cuh"
+#include "matmul_block.cuh"
+
+enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
+
+template <class T>
+__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
+    __shared__ alignas(16) T tile_a[DEEP][ROWS], tile_b[DEEP][COLUMNS];
+    const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
+    const bool a_aligned = rows_aligned(a, k), b_aligned = rows_aligned(b, n);
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane / 4 * 4;
+    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane % 4 * 4;
+
+    T sums[8][8] = {};
+    for (uint64_t step = 0; step < k; step += DEEP) {
+        Share<T, ROWS, DEEP, THREADS> of_a;
+        Share<T, DEEP, COLUMNS, THREADS> of_b;
+        of_a.load(a, first_row, m, step, k, a_aligned);
+        of_b.load(b, step, k, first_column, n, b_aligned);
+        of_a.store_transposed(tile_a);
+        of_b.store(tile_b);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < DEEP; ++i) {
+            T down[8], across[8];
+            load_fragment<2, 32>(&tile_a[i][y], down);
+            load_fragment<2, 16>(&tile_b[i][x], across);
+#pragma unroll
+            for (int r = 0; r < 8; ++r)
+#pragma unroll
+                for (int s = 0; s < 8; ++s)
+                    sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+        }
+        __syncthreads();
+    }
+    store_results(c, first_row + y, m, first_column + x, n, sums);
+}
+
+#define GR_RUNG m6
+#include "matmul_instantiate.cuh"
