@@ -31,8 +31,6 @@ FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
 # What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,
 # with and without the instructions of compute capability 9.0.
 FLAT = {"": 90, "_75": 75}
-# The ladders: a folder each, whose own files are rungs, and their tables.
-LADDERS = {"reduce": Path("csrc/reduce/rungs.def"), "matmul": Path("csrc/matmul/rungs.def")}
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.
 ROW = re.compile(r"^GR_RUNG\(\w+, (\w+), \w*, \w+, \w+, (\d+),", re.MULTILINE)
 
