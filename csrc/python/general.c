@@ -8,18 +8,19 @@
 #include "python/errors.h"
 
 static int take_second(PyObject *object, py_call *self) {
+    const py_operand *source = &self->job.inputs[PY_SOURCE];
+    py_operand *second = &self->job.inputs[PY_SECOND];
     const bool pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     if (object == Py_None)
         return pair ? PY_REFUSE(PyExc_TypeError, "second: expected the other vector") : 0;
-    if (py_operand_take(self->state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", &self->second) < 0)
+    if (py_operand_take(self->job.state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", second) < 0)
         return -1;
     self->reduction.layout.has_second = true;
-    if (self->second.dtype != (pair ? self->source.dtype : GR_DTYPE_b8))
-        return PY_REFUSE(PyExc_TypeError, "second: unexpected dtype %s",
-                         gr_dtypes[self->second.dtype].numpy_name);
-    bool same = self->second.ndim == self->source.ndim;
-    for (size_t d = 0; same && d < self->source.ndim; ++d)
-        same = self->second.extent[d] == self->source.extent[d];
+    if (second->dtype != (pair ? source->dtype : GR_DTYPE_b8))
+        return PY_REFUSE(PyExc_TypeError, "second: unexpected dtype %s", gr_dtypes[second->dtype].numpy_name);
+    bool same = second->ndim == source->ndim;
+    for (size_t d = 0; same && d < source->ndim; ++d)
+        same = second->extent[d] == source->extent[d];
     return same ? 0 : PY_REFUSE(PyExc_ValueError, "second: expected the shape of the source");
 }
 
@@ -28,8 +29,8 @@ static int take_initial(PyObject *initial, py_call *self) {
         return 0;
     gr_dtype dtype = GR_DTYPE_COUNT;
     if (!PyArray_Check(initial) ||
-        py_find_dtype(self->state, (PyArrayObject *)initial, GR_SCOPE_GENERAL, "initial", &dtype) < 0 ||
-        dtype != py_call_dtype(self) || PyArray_SIZE((PyArrayObject *)initial) != 1 ||
+        py_find_dtype(self->job.state, (PyArrayObject *)initial, GR_SCOPE_GENERAL, "initial", &dtype) < 0 ||
+        dtype != self->job.dtype || PyArray_SIZE((PyArrayObject *)initial) != 1 ||
         !PyArray_ISNOTSWAPPED((PyArrayObject *)initial)) {
         return PyErr_Occurred()
                    ? -1
@@ -43,33 +44,36 @@ static int take_out(PyObject *out, py_call *self) {
     if (out == Py_None)
         return 0;
     if (PyArray_Check(out) ||
-        py_operand_take(self->state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &self->place) < 0)
+        py_operand_take(self->job.state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &self->job.place) < 0)
         return PyErr_Occurred() ? -1
                                 : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (py_operand_count(&self->place, NULL) !=
-            py_operand_count(&self->source, self->reduction.layout.reduced) ||
-        self->place.dtype != py_call_dtype(self))
+    if (py_operand_count(&self->job.place, NULL) !=
+            py_operand_count(&self->job.inputs[PY_SOURCE], self->reduction.layout.reduced) ||
+        self->job.place.dtype != self->job.dtype)
         return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
-    self->out = out;
-    self->on_device = true;
+    self->job.out = out;
+    self->job.on_device = true;
     return 0;
 }
 
 /* Of the arguments of py_general all but the last two; without a device (NULL) only a plan is made. */
 static int take_call(py_state *state, PyObject *const *args, py_call *self) {
+    py_operand *source = &self->job.inputs[PY_SOURCE];
     if (py_find_op(args[1], &self->reduction.op) < 0 ||
-        py_operand_take(state, args[0], PY_TAKE, GR_SCOPE_GENERAL, "a", &self->source) < 0)
+        py_operand_take(state, args[0], PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0)
         return -1;
-    self->as_array = true;
-    self->reduction.dtype = self->source.dtype;
+    self->job.as_array = true;
+    self->reduction.dtype = source->dtype;
     if (!gr_op_takes(self->reduction.op, self->reduction.dtype))
         return PY_REFUSE(PyExc_TypeError, "a: %s takes bool and integers, not %s",
                          gr_ops[self->reduction.op].name, gr_dtypes[self->reduction.dtype].numpy_name);
-    if (py_take_axes(args[2], self->source.ndim, self->reduction.layout.reduced) < 0 ||
-        take_second(args[3], self) < 0 || take_initial(args[4], self) < 0)
+    if (py_take_axes(args[2], source->ndim, self->reduction.layout.reduced) < 0)
+        return -1;
+    py_call_shape(self);
+    if (take_second(args[3], self) < 0 || take_initial(args[4], self) < 0)
         return -1;
     if (args[6] != NULL &&
-        (py_take_device(state, args[6], args[7], &self->device) < 0 || take_out(args[5], self) < 0))
+        (py_take_device(state, args[6], args[7], &self->job.device) < 0 || take_out(args[5], self) < 0))
         return -1;
     return py_call_plan(self);
 }
@@ -82,7 +86,7 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     py_call_begin(&now, state);
     PyObject *result = NULL;
     if (take_call(state, args, &now) == 0 &&
-        (count < 10 || py_stream_argument(state, args[9], &now.stream) == 0)) {
+        (count < 10 || py_stream_argument(state, args[9], &now.job.stream) == 0)) {
         now.progress = args[8] != Py_None ? args[8] : NULL;
         result = py_call_run(&now);
     }
@@ -133,10 +137,10 @@ static int take_addresses(py_state *state, PyObject *views, const char *name, co
 
 static PyObject *time_call(py_state *state, const py_call *now, const gr_timing *timing) {
     const gr_reduction *reduction = &now->reduction;
-    const gr_abilities *can = &now->device->backend->info.can;
+    const gr_abilities *can = &now->job.device->backend->info.can;
     gr_program program;
     py_work work;
-    if (gr_program_clock(now->device, &work.error) != GR_OK)
+    if (gr_program_clock(now->job.device, &work.error) != GR_OK)
         return py_raise(state, &work.error);
     if (reduction->plan.results == 0)
         return PyErr_Format(PyExc_ValueError, "a: there are no results to time");
@@ -147,7 +151,7 @@ static PyObject *time_call(py_state *state, const py_call *now, const gr_timing 
     if (times == NULL)
         return PyErr_NoMemory();
     py_begin(&work);
-    const gr_status status = gr_program_time(now->device, &program, timing, times, &work.error);
+    const gr_status status = gr_program_time(now->job.device, &program, timing, times, &work.error);
     const int failed = py_end(state, &work, status);
     PyObject *result = failed < 0 ? NULL : py_list_of_doubles(times, timing->repeats);
     free(times);
@@ -198,10 +202,10 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
     PyObject *const first[] = {source, op, axes, second, Py_None, first_out, kind, index};
     if (take_call(state, first, &now) < 0 ||
         py_operand_take(state, first_out, PY_TAKE, GR_SCOPE_GENERAL, "outs", &out) < 0 ||
-        take_addresses(state, sources, "sources", &now.source, addresses) < 0 ||
+        take_addresses(state, sources, "sources", &now.job.inputs[PY_SOURCE], addresses) < 0 ||
         take_addresses(state, outs, "outs", &out, addresses + buffers) < 0 ||
         (seconds != NULL &&
-         take_addresses(state, seconds, "seconds", &now.second, addresses + 2 * buffers) < 0))
+         take_addresses(state, seconds, "seconds", &now.job.inputs[PY_SECOND], addresses + 2 * buffers) < 0))
         goto cleanup;
     now.reduction.shape = shape < 0 ? NULL : &gr_flat_shapes[shape];
     const gr_timing timing = {.buffers = (size_t)buffers,

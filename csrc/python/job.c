@@ -1,0 +1,239 @@
+#include "python/job.h"
+
+#include <string.h>
+
+#include "python/dtype.h"
+#include "python/errors.h"
+
+void py_job_begin(py_job *self, py_state *state) {
+    self->state = state;
+    for (size_t i = 0; i < PY_JOB_INPUTS; ++i)
+        py_operand_clear(&self->inputs[i]);
+    py_operand_clear(&self->place);
+    self->input_count = 1;
+    self->device = NULL;
+    self->stream = 0;
+    self->stream_owner = self->out = NULL;
+    self->lasts = self->on_device = self->as_array = self->rounded = self->doubtful = self->alone = false;
+}
+
+void py_job_release(py_job *self) {
+    for (size_t i = 0; i < PY_JOB_INPUTS; ++i)
+        py_operand_release(&self->inputs[i]);
+    py_operand_release(&self->place);
+}
+
+/* ---- arguments ---- */
+
+/* Which device `text` means, as the kind and index; false where it may mean none. */
+static bool read_device(PyObject *text, gr_device_kind *kind, long *index) {
+    Py_ssize_t length;
+    const char *name = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    *kind = GR_DEVICE_CUDA;
+    *index = 0;
+    if (name == NULL)
+        return false;
+    if (strcmp(name, "sim") == 0) {
+        *kind = GR_DEVICE_SIM;
+        return length == 3;
+    }
+    if (strncmp(name, "cuda", 4) != 0 || length > 7 || length == 5 || (length > 5 && name[4] != ':'))
+        return false;
+    for (Py_ssize_t i = 5; i < length; ++i) {
+        if (name[i] < '0' || name[i] > '9')
+            return false;
+        *index = *index * 10 + (name[i] - '0');
+    }
+    return true;
+}
+
+int py_job_take_device(py_job *self, PyObject *given) {
+    py_state *state = self->state;
+    const py_operand *source = &self->inputs[0];
+    gr_device_kind kind = source->kind;
+    long index = source->index;
+    if (!py_is_none(given) && !read_device(given, &kind, &index))
+        return 0;
+    if (source->placed && (kind != source->kind || index != source->index))
+        return 0;
+    if (!source->placed && py_is_none(given)) {
+        const int place = atomic_load_explicit(&state->default_device, memory_order_relaxed);
+        if (place < 0)
+            return 0;
+        kind = place == 0 ? GR_DEVICE_SIM : GR_DEVICE_CUDA;
+        index = place == 0 ? 0 : place - 1;
+    }
+    return py_open_device(state, kind, index, &self->device) < 0 ? -1 : 1;
+}
+
+bool py_job_is_elsewhere(const py_job *self, const py_operand *operand) {
+    const gr_device_info *info = &self->device->backend->info;
+    return !operand->placed || operand->kind != info->kind || operand->index != info->index;
+}
+
+static bool has_shape(const py_job *self, size_t ndim, const uint64_t *extent) {
+    return ndim == self->ndim && memcmp(extent, self->extent, ndim * sizeof *extent) == 0;
+}
+
+/* An array of the host that can take the result as it is. */
+static bool take_host_out(py_job *self) {
+    PyArrayObject *array = (PyArrayObject *)self->out;
+    uint64_t extent[GR_MAX_NDIM];
+    gr_dtype dtype = GR_DTYPE_COUNT;
+    if (!PyArray_CheckExact(self->out) || PyArray_NDIM(array) > GR_MAX_NDIM || !PyArray_ISWRITEABLE(array) ||
+        !PyArray_ISNOTSWAPPED(array))
+        return false;
+    for (int d = 0; d < PyArray_NDIM(array); ++d)
+        extent[d] = (uint64_t)PyArray_DIM(array, d);
+    const bool found = py_find_dtype(self->state, array, GR_SCOPE_GENERAL, "out", &dtype) == 0;
+    PyErr_Clear();
+    return found && dtype == self->dtype && has_shape(self, (size_t)PyArray_NDIM(array), extent);
+}
+
+int py_job_take_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device) {
+    if (!py_is_none(as_device) && !PyBool_Check(as_device))
+        return 0;
+    self->on_device = py_is_none(as_device) ? on_device : as_device == Py_True;
+    if (py_is_none(out))
+        return 1;
+    self->out = out;
+    const bool of_host = PyArray_Check(out);
+    if (!py_is_none(as_device) && self->on_device == of_host)
+        return 0;
+    self->on_device = !of_host;
+    if (of_host)
+        return take_host_out(self);
+    py_operand *place = &self->place;
+    const int taken = py_operand_take(self->state, out, PY_LOOK, GR_SCOPE_GENERAL, "out", place);
+    if (taken <= 0)
+        return taken;
+    return !py_job_is_elsewhere(self, place) && !place->read_only && place->dtype == self->dtype &&
+           has_shape(self, place->ndim, place->extent) && py_operand_packed(place, true);
+}
+
+/* The stream that the caller names, else that of the first array on a device. */
+int py_job_take_stream(py_job *self, PyObject *given) {
+    if (py_is_none(given)) {
+        const py_operand *first = self->inputs[0].placed ? &self->inputs[0] : &self->place;
+        if (first->placed) {
+            self->stream = first->stream;
+            self->stream_owner = first->stream_owner;
+            self->lasts = first->lasts;
+        }
+        return 1;
+    }
+    self->lasts = !PyLong_Check(given);
+    self->stream_owner = self->lasts ? given : NULL;
+    return py_stream_argument(self->state, given, &self->stream) < 0 ? -1 : 1;
+}
+
+/* ---- the run ---- */
+
+/* Work in the stream of the call comes after what others have put into theirs, and what they put there next
+   comes after it. */
+static gr_status order_others(const py_job *self, bool after, gr_error *error) {
+    gr_status status = GR_OK;
+    for (size_t i = 0; status == GR_OK && i <= PY_JOB_INPUTS; ++i) {
+        const py_operand *operand = i < PY_JOB_INPUTS ? &self->inputs[i] : &self->place;
+        const gr_stream theirs = operand->stream;
+        if (operand->placed && theirs != self->stream)
+            status = gr_stream_order(self->device, after ? self->stream : theirs,
+                                     after ? theirs : self->stream, error);
+    }
+    return status;
+}
+
+/* `made`: an array on the device that is to get its memory, or NULL. */
+static gr_status do_work(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
+                         gr_error *error) {
+    gr_error ignored;
+    gr_status status = self->alone ? GR_OK : gr_device_attach(self->device, error);
+    if (status != GR_OK)
+        return status;
+    status = order_others(self, false, error);
+    if (status == GR_OK && made != NULL) {
+        status = py_array_allocate(made, self->device, error);
+        binding->device_out = made->pointer;
+    }
+    if (status == GR_OK)
+        status = work(arg, self->device, binding, &self->work.interrupt, error);
+    if (status == GR_OK && made != NULL)
+        status = py_array_settle(made, self->device, error);
+    const gr_status ordered = order_others(self, true, status == GR_OK ? error : &ignored);
+    if (!self->alone)
+        gr_device_detach(self->device);
+    return status == GR_OK ? ordered : status;
+}
+
+static PyObject *new_results(const py_job *self) {
+    npy_intp shape[GR_MAX_NDIM], stride[GR_MAX_NDIM];
+    for (size_t d = 0; d < self->ndim; ++d) {
+        shape[d] = (npy_intp)self->extent[d];
+        stride[d] = self->stride[d];
+    }
+    PyArray_Descr *descr = py_descr(self->state, self->dtype);
+    return descr == NULL
+               ? NULL
+               : PyArray_NewFromDescr(&PyArray_Type, descr, (int)self->ndim, shape, stride, NULL, 0, NULL);
+}
+
+/* Where the result goes. An array that is made is *result, and that of a device *made, too. */
+static int make_room(py_job *self, gr_scalar *scalar, gr_binding *binding, PyObject **result,
+                     py_array **made) {
+    if (self->on_device && self->out != NULL) {
+        binding->device_out = self->place.source.origin;
+    } else if (self->on_device) {
+        *made = py_array_new(self->state, self->device->backend->info.kind, self->device->backend->info.index,
+                             self->dtype, self->ndim, self->extent);
+        *result = (PyObject *)*made;
+        if (*made == NULL)
+            return -1;
+        py_array_set_stream(*made, self->stream, self->stream_owner, self->lasts);
+    } else if (self->ndim == 0 && !self->as_array && self->out == NULL) {
+        binding->host_out = scalar;
+    } else {
+        *result = new_results(self);
+        if (*result == NULL)
+            return -1;
+        binding->host_out = PyArray_DATA((PyArrayObject *)*result);
+    }
+    return 0;
+}
+
+static size_t count_results(const py_job *self) {
+    size_t count = 1;
+    for (size_t d = 0; d < self->ndim; ++d)
+        count *= (size_t)self->extent[d];
+    return count;
+}
+
+PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
+    gr_scalar scalar = {.bytes = {0}};
+    const size_t results = count_results(self);
+    gr_binding binding = {.out_bytes = results * gr_dtypes[self->dtype].item_bytes, .stream = self->stream};
+    PyObject *result = NULL;
+    py_array *made = NULL;
+    for (size_t i = 0; i < self->input_count; ++i)
+        binding.inputs[i] = self->inputs[i].source;
+    if (make_room(self, &scalar, &binding, &result, &made) < 0)
+        return NULL;
+    py_begin(&self->work);
+    const gr_status status = do_work(self, work, arg, made, &binding, &self->work.error);
+    if (py_end(self->state, &self->work, status) < 0) {
+        Py_XDECREF(result);
+        return NULL;
+    }
+    py_count_run();
+    self->doubtful =
+        binding.host_out != NULL && self->rounded && !gr_all_finite(self->dtype, binding.host_out, results);
+    if (binding.host_out == &scalar)
+        return py_result(self->state, self->dtype, scalar);
+    if (self->out == NULL)
+        return result;
+    if (result != NULL && PyArray_CopyInto((PyArrayObject *)self->out, (PyArrayObject *)result) < 0) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    Py_XDECREF(result);
+    return Py_NewRef(self->out);
+}
