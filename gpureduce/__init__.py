@@ -25,6 +25,7 @@ from gpureduce._custom.kernel import ReductionKernel
 from gpureduce._custom.nvrtc import CompileError
 from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
 from gpureduce._device.variants import Variant, ptx, source, variants
+from gpureduce._matmul.product import matmul
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
@@ -78,6 +79,7 @@ __all__ = [
     "devices",
     "dot",
     "free_memory",
+    "matmul",
     "max",
     "mean",
     "min",

@@ -117,6 +117,17 @@ def plan_general(
     /,
 ) -> list[tuple[str, str, int, int]]: ...
 def flat_shapes() -> list[tuple[int, str, int, int, bool]]: ...
+def multiplier(positional: tuple[str, ...], named: tuple[str, ...], /) -> Callable[..., Any]: ...
+def matmul(
+    a: np.ndarray | DeviceView,
+    b: np.ndarray | DeviceView,
+    variant: str | None,
+    out: DeviceView | None,
+    device_kind: int,
+    device_index: int,
+    stream: object = ...,
+    /,
+) -> Any: ...
 def time_general(
     sources: tuple[DeviceView, ...],
     op: str,

@@ -33,7 +33,7 @@ ROOMS = {
     "reduce": ["ladder", "flat", "general", "custom"],
 }
 PACKAGE = {
-    "": ["_rules", "_device", "_arrays", "_reduce", ("_custom", "_profiles"), "bench"],
+    "": ["_rules", "_device", "_arrays", "_reduce", "_matmul", ("_custom", "_profiles"), "bench"],
 }
 # Which of those that stand side by side may use the other.
 BESIDE = {("conv", "matmul")}
@@ -46,6 +46,7 @@ DOORS = {
     "rungs": ["rung.h"],
     "feed": ["feed.h"],
     "reduce": ["reduce.h", "ladder/ladder.h", "general/plan.h", "custom/custom.h", "custom/params.h"],
+    "matmul": ["matmul.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.

@@ -1,5 +1,5 @@
-/* What the kernels of the matrix products are told: read by C and CUDA alike, so only plain types of fixed
-   size. */
+/* What the kernels of matrix products are told: read by C and CUDA alike, so only plain types of fixed size.
+ */
 #ifndef GR_MATMUL_PARAMS_H
 #define GR_MATMUL_PARAMS_H
 
@@ -11,13 +11,30 @@ enum { GR_MATMUL_STACKS = 4 }; /* dimensions of a stack, after neighbours that l
    lie side by side; so do the rows of C, and its matrices. */
 typedef struct gr_matmul_params {
     uint64_t a, b, c;
-    uint64_t m, n, k;      /* A has m rows of k elements, B has k rows of n */
-    int64_t a_row, b_row;  /* elements from one row to the next */
-    uint64_t across;       /* tiles of a row of C */
+    uint64_t m, n, k;     /* A has m rows of k elements, B has k rows of n */
+    int64_t a_row, b_row; /* elements from one row to the next */
+    uint64_t across;      /* tiles of a row of C */
     uint64_t pairs;
     uint64_t stack[GR_MATMUL_STACKS];  /* lengths, the fastest first; 1 where there is none */
     int64_t a_stack[GR_MATMUL_STACKS]; /* elements from one matrix to the next, 0 where it is taken again */
     int64_t b_stack[GR_MATMUL_STACKS];
 } gr_matmul_params;
+
+enum {
+    GR_MATMUL_OTHER_TILE = 64, /* rows and columns of C that a block makes, of the dtypes without a rung */
+    GR_MATMUL_PACK_TILE = 32,  /* rows and columns that a block of a copy takes */
+    GR_MATMUL_THREADS = 256,   /* of a block of either */
+};
+
+/* A copy of a stack of matrices, a matrix in each of grid.y by grid.z: their elements go side by side. */
+typedef struct gr_matmul_pack_params {
+    uint64_t from, to;
+    uint64_t rows, columns;
+    int64_t row, column; /* elements from one to the next, down a column and along a row */
+    uint64_t across;     /* tiles of a row */
+    uint64_t matrices;
+    uint64_t stack[GR_MATMUL_STACKS];
+    int64_t from_stack[GR_MATMUL_STACKS];
+} gr_matmul_pack_params;
 
 #endif

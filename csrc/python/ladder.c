@@ -139,23 +139,14 @@ static PyObject *block_sizes(const gr_variant *variant) {
     return py_as_tuple(list);
 }
 
-static PyObject *variant_tuple(const gr_variant *variant) {
-    static const char *const roles[] = {"rung", "side", "study"};
-    PyObject *backends = variant->rung.backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
-                                                                    : Py_BuildValue("(ss)", "cuda", "sim");
-    return Py_BuildValue(
-        "(sssssNNNisOO(II)s)", variant->rung.name, variant->rung.title, variant->rung.technique,
-        variant->rung.ladder, roles[variant->rung.role], coverage(variant), backends, block_sizes(variant),
-        (int)gr_variant_default_block(variant), variant->rung.file,
-        variant->output == GR_OUTPUT_ATOMIC ? Py_True : Py_False,
-        gr_variant_takes_grid(variant) ? Py_True : Py_False, (unsigned)(variant->rung.capability / 10),
-        (unsigned)(variant->rung.capability % 10), variant->rung.after);
-}
-
-PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+PyObject *py_ladder_records(void) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i)
-        py_append(&list, variant_tuple(&gr_variants[i]));
+    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+        const gr_variant *variant = &gr_variants[i];
+        py_append(&list, py_rung_record(&variant->rung, coverage(variant), block_sizes(variant),
+                                        gr_variant_default_block(variant),
+                                        variant->output == GR_OUTPUT_ATOMIC, gr_variant_takes_grid(variant)));
+    }
     return list;
 }
 

@@ -108,6 +108,12 @@ static PyMethodDef methods[] = {
      "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
      "where "
      "Python has to see to the arguments first"},
+    {"multiplier", py_multiplier, METH_VARARGS,
+     "multiplier(positional parameters, others) -> matmul of these, which returns NotImplemented where "
+     "Python "
+     "has to see to the arguments first"},
+    {"matmul", py_matmul, METH_VARARGS,
+     "matmul(a, b, variant, out, device_kind, device_index[, stream]) -> array, or out"},
     {"default_device", py_default_device, METH_VARARGS,
      "default_device(device_kind, device_index): where calls without device= go that name no other place"},
     {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},

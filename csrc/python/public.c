@@ -6,49 +6,10 @@
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/methods.h"
-
-static const char CAPSULE[] = "gpureduce.reducer";
-
-/* One of the public functions: its operator and parameters. */
-typedef struct reducer {
-    py_state *state;
-    gr_op op;
-    size_t positional;
-    py_name place[PY_ARGUMENTS]; /* of each positional parameter */
-    bool takes[PY_ARGUMENTS];
-} reducer;
-
-typedef PyObject *arguments[PY_ARGUMENTS]; /* NULL: not given */
-
-static py_name find_name(const py_state *state, PyObject *name) {
-    for (int i = 0; i < PY_ARGUMENTS; ++i)
-        if (state->names[i] == name)
-            return (py_name)i;
-    for (int i = 0; i < PY_ARGUMENTS; ++i)
-        if (PyUnicode_Compare(state->names[i], name) == 0)
-            return (py_name)i;
-    return PY_ARGUMENTS;
-}
-
-/* False where they are not those of the function. */
-static bool sort_arguments(const reducer *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
-                           arguments given) {
-    memset(given, 0, sizeof(arguments));
-    if ((size_t)count > self->positional)
-        return false;
-    for (Py_ssize_t i = 0; i < count; ++i)
-        given[self->place[i]] = args[i];
-    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); ++i) {
-        const py_name name = find_name(self->state, PyTuple_GET_ITEM(names, i));
-        if (name == PY_ARGUMENTS || !self->takes[name] || given[name] != NULL)
-            return false;
-        given[name] = args[count + i];
-    }
-    return given[PY_NAME_a] != NULL;
-}
+#include "python/signature.h"
 
 /* Whether all options that need Python were left as they are. */
-static bool is_plain(const reducer *self, const arguments given) {
+static bool is_plain(const py_public *self, const py_arguments given) {
     PyObject *const initial = given[PY_NAME_initial], *const variant = given[PY_NAME_variant];
     return py_is_none(given[PY_NAME_dtype]) && py_is_none(given[PY_NAME_block_size]) &&
            py_is_none(given[PY_NAME_grid_size]) && py_is_none(given[PY_NAME_progress]) &&
@@ -142,7 +103,7 @@ static int take_mask(PyObject *where, py_call *call) {
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
-static int take(const reducer *self, const arguments given, py_call *call) {
+static int take(const py_public *self, const py_arguments given, py_call *call) {
     PyObject *const keepdims = given[PY_NAME_keepdims];
     call->keepdims = keepdims == Py_True;
     if (!is_plain(self, given) ||
@@ -170,7 +131,7 @@ static int take(const reducer *self, const arguments given, py_call *call) {
 }
 
 /* Tells NumPy's floating-point state of a result, whose reference it takes. */
-static PyObject *tell(const py_call *call, const arguments given, PyObject *result) {
+static PyObject *tell(const py_call *call, const py_arguments given, PyObject *result) {
     const gr_device_info *info = &call->job.device->backend->info;
     PyObject *const axis = given[PY_NAME_axis];
     PyObject *const second = given[is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
@@ -190,9 +151,9 @@ static PyObject *tell(const py_call *call, const arguments given, PyObject *resu
 }
 
 static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const reducer *self = PyCapsule_GetPointer(capsule, CAPSULE);
-    arguments given;
-    if (!sort_arguments(self, args, count, names, given))
+    const py_public *self = py_public_of(capsule);
+    py_arguments given;
+    if (!py_public_sort(self, args, count, names, given))
         return Py_NewRef(Py_NotImplemented);
     py_call call;
     py_call_begin(&call, self->state);
@@ -205,48 +166,14 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     return result;
 }
 
-static void free_reducer(PyObject *capsule) {
-    PyObject *module = PyCapsule_GetContext(capsule);
-    PyMem_Free(PyCapsule_GetPointer(capsule, CAPSULE));
-    Py_XDECREF(module);
-}
-
-/* Parameters of a function: the positional ones, then those that are given by their names. */
-static int take_parameters(reducer *self, PyObject *names, bool positional) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-        PyObject *name = PyTuple_GET_ITEM(names, i);
-        const py_name found = PyUnicode_Check(name) ? find_name(self->state, name) : PY_ARGUMENTS;
-        if (found == PY_ARGUMENTS || self->takes[found] || (found == PY_NAME_b && !is_pair(self->op)))
-            return PY_REFUSE(PyExc_ValueError, "parameters: %R is none, or named twice", name);
-        self->takes[found] = true;
-        if (positional)
-            self->place[self->positional++] = found;
-    }
-    return 0;
-}
-
 PyObject *py_reducer(PyObject *module, PyObject *args) {
     static PyMethodDef definition = {
         "reducer", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL | METH_KEYWORDS,
         "The public function of the same parameters, or NotImplemented where that takes Python."};
-    PyObject *op, *positional, *named;
-    if (!PyArg_ParseTuple(args, "OO!O!", &op, &PyTuple_Type, &positional, &PyTuple_Type, &named))
+    PyObject *name, *positional, *named;
+    gr_op op;
+    if (!PyArg_ParseTuple(args, "OO!O!", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named) ||
+        py_find_op(name, &op) < 0)
         return NULL;
-    reducer *self = PyMem_Calloc(1, sizeof *self);
-    if (self == NULL)
-        return PyErr_NoMemory();
-    self->state = PyModule_GetState(module);
-    PyObject *capsule = NULL;
-    if (py_find_op(op, &self->op) == 0 && take_parameters(self, positional, true) == 0 &&
-        take_parameters(self, named, false) == 0)
-        capsule = PyCapsule_New(self, CAPSULE, free_reducer);
-    if (capsule == NULL) {
-        PyMem_Free(self);
-        return NULL;
-    }
-    PyObject *function = PyCapsule_SetContext(capsule, Py_NewRef(module)) < 0
-                             ? NULL
-                             : PyCFunction_NewEx(&definition, capsule, NULL);
-    Py_DECREF(capsule);
-    return function;
+    return py_public_new(module, op, is_pair(op), positional, named, &definition);
 }

@@ -43,6 +43,7 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(grid_size)                                                                                           \
     ROW(stream)                                                                                              \
     ROW(as_device)                                                                                           \
+    ROW(precision)                                                                                           \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

@@ -2,6 +2,7 @@
 
 #include "python/args.h"
 #include "python/intake/dlpack_abi.h"
+#include "python/ladder.h"
 
 static PyObject *dtype_tuple(gr_dtype dtype) {
     static const char *const kinds[] = {[GR_KIND_BITS] = "bits", [GR_KIND_NUMBER] = "number"};
@@ -18,4 +19,23 @@ PyObject *py_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     for (int i = 0; rows != NULL && i < GR_DTYPE_COUNT; ++i)
         py_append(&rows, dtype_tuple((gr_dtype)i));
     return py_as_tuple(rows);
+}
+
+PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *block_sizes,
+                         int64_t default_block, bool float_atomics, bool takes_grid) {
+    static const char *const roles[] = {"rung", "side", "study"};
+    PyObject *backends = rung->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
+                                                            : Py_BuildValue("(ss)", "cuda", "sim");
+    return Py_BuildValue("(sssssNNNisOO(II)s)", rung->name, rung->title, rung->technique, rung->ladder,
+                         roles[rung->role], coverage, backends, block_sizes, (int)default_block, rung->file,
+                         float_atomics ? Py_True : Py_False, takes_grid ? Py_True : Py_False,
+                         (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10), rung->after);
+}
+
+PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *all = py_ladder_records(), *more = all == NULL ? NULL : py_matmul_records();
+    PyObject *both = more == NULL ? NULL : PySequence_InPlaceConcat(all, more);
+    Py_XDECREF(all);
+    Py_XDECREF(more);
+    return both;
 }

@@ -145,14 +145,19 @@ def variants(ladder: str | None = None) -> tuple[Variant, ...]:
     return _LADDERS[ladder]
 
 
-def find(variant: str, *also: str) -> Variant:
-    """Return the record of a variant; `also` names what else the message of an error offers."""
+def find(variant: str, *also: str, ladder: str | None = None) -> Variant:
+    """Return the record of a variant, of any ladder or of one.
+
+    `also` names what else the message of an error offers.
+    """
     if not isinstance(variant, str):
         raise TypeError(f"variant: expected str, got {type(variant).__name__}")
-    if variant in _BY_NAME:
-        return _BY_NAME[variant]
-    names = ", ".join([*also, *_BY_NAME])
-    raise ValueError(f"variant: unknown variant {variant!r}; expected one of {names}")
+    found = _BY_NAME.get(variant)
+    if found is not None and ladder in (None, found.ladder):
+        return found
+    names = ", ".join([*also, *(record.name for record in variants(ladder))])
+    what = f"unknown variant {variant!r}" if found is None else f"{variant} is of the ladder {found.ladder!r}"
+    raise ValueError(f"variant: {what}; expected one of {names}")
 
 
 def source(variant: str) -> str:

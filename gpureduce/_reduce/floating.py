@@ -60,12 +60,7 @@ def look(
         nothing |= bool((wrong & empty).any())
         over |= bool((wrong & ~empty & ~infinite).any())
         invalid |= bool((wrong & ~empty & np.isnan(value)).any())
-    where = "dot" if op == "dot" else "reduce"
-    status = over * _BITS["over"] | invalid * _BITS["invalid"]
-    if over:
-        _signal("over", where, modes["over"], status)
-    if invalid:
-        _signal("invalid", where, modes["invalid"], status)
+    signal("dot" if op == "dot" else "reduce", over, invalid, modes)
     if nothing and op == "mean":  # of nothing: 0 / 0
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
@@ -92,21 +87,26 @@ def _causes(
 
     Real and imaginary parts make a sum each, but a product together.
     """
-    values = _real_parts(result)
+    values = real_parts(result)
     operands, mask = ([operand, second], None) if op == "dot" and second else ([operand], second)
-    extremes = [_extremes(part, axes, mask) for one in operands for part in _parts(one)[: len(values)]]
-    if len(extremes) < len(values):  # real elements in a complex dtype
-        extremes *= 2
+    ends = [pair for one in operands for pair in extremes(one, axes, mask)[: len(values)]]
+    if len(ends) < len(values):  # real elements in a complex dtype
+        ends *= 2
     if initial is not None:
-        pairs = zip(extremes, _real_parts(initial), strict=True)
-        extremes = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
-    causes = [(np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in extremes]
+        pairs = zip(ends, real_parts(initial), strict=True)
+        ends = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
+    causes = [(np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in ends]
     if op in ("prod", "dot"):
         together = zip(*causes, strict=True)
         merged = tuple(np.logical_or.reduce(np.broadcast_arrays(*cause)) for cause in together)
         causes = [merged for _ in values]
     for value, cause in zip(values, causes, strict=True):
         yield (value, *cause)
+
+
+def extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None = None) -> list[tuple[Any, Any]]:
+    """Return the largest and the smallest elements of the real, and the imaginary, parts."""
+    return [_extremes(part, axes, mask) for part in _parts(operand)]
 
 
 def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> tuple[Any, Any]:
@@ -125,7 +125,7 @@ def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> 
     return high.astype(np.float64), low.astype(np.float64)
 
 
-def _real_parts(array: np.ndarray) -> list[np.ndarray]:
+def real_parts(array: np.ndarray) -> list[np.ndarray]:
     """Return the real and the imaginary part, or the array itself, in float64."""
     parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
     return [part.astype(np.float64) for part in parts]
@@ -143,6 +143,15 @@ def _parts(operand: Operand) -> list[Operand]:
     else:
         handles = [handle.real, handle.imag]
     return [replace(operand, handle=part, dtype=dtype) for part in handles]
+
+
+def signal(where: str, over: bool, invalid: bool, modes: dict) -> None:
+    """Tell of an overflow, and of an invalid operation, in the function that NumPy calls `where`."""
+    status = over * _BITS["over"] | invalid * _BITS["invalid"]
+    if over:
+        _signal("over", where, modes["over"], status)
+    if invalid:
+        _signal("invalid", where, modes["invalid"], status)
 
 
 def _signal(kind: str, where: str, mode: str, status: int) -> None:

@@ -12,6 +12,7 @@ class Options:
     """As the caller gave them.
 
     `record` is that of the named variant, None of the default; `handle` that of the stream, if one was given.
+    The variant is one of `ladder`.
     """
 
     __slots__ = ("as_device", "block_size", "device", "grid_size", "handle", "progress", "record", "stream")
@@ -25,8 +26,9 @@ class Options:
         stream: object = None,
         as_device: bool | None = None,
         progress: Progress = None,
+        ladder: str = "reduction",
     ) -> None:
-        self.record = None if variant == AUTO else find(variant, AUTO)
+        self.record = None if variant == AUTO else find(variant, AUTO, ladder=ladder)
         if self.record is None:
             for name, size in (("block_size", block_size), ("grid_size", grid_size)):
                 if size is not None:

@@ -1,0 +1,53 @@
+/* Products of matrices: the rows of rungs.def, and the program of a call. */
+#ifndef GR_MATMUL_MATMUL_H
+#define GR_MATMUL_MATMUL_H
+
+#include "base/dtypes.h"
+#include "matmul/params.h"
+#include "program/program.h"
+#include "rungs/rung.h"
+
+typedef enum gr_matmul_set { GR_MATMUL_FOUR, GR_MATMUL_SETS } gr_matmul_set;
+
+typedef struct gr_matmul_variant {
+    gr_rung rung;
+    gr_matmul_set dtypes;
+    uint32_t rows, columns; /* of the tile of C that a block makes */
+    uint32_t threads;       /* of a block */
+} gr_matmul_variant;
+
+extern const gr_matmul_variant gr_matmul_variants[];
+extern const size_t gr_matmul_variant_count;
+
+/* GR_ERR_VALUE lists the names. */
+gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error);
+/* Whether it has kernels for elements of this dtype. */
+bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype);
+
+/* A matrix or a stack of them; strides in elements. */
+typedef struct gr_matmul_side {
+    int64_t row, column;             /* from a row to the next, from an element of a row to the next */
+    int64_t stack[GR_MATMUL_STACKS]; /* from a matrix to the next, 0 where it is taken again */
+} gr_matmul_side;
+
+/* C = A B: A, of m rows and k columns, is input 0, B, of k rows and n columns, input 1. C lies in C order. */
+typedef struct gr_matmul {
+    const gr_matmul_variant *variant; /* NULL: the best one */
+    gr_dtype dtype;
+    uint64_t m, n, k;
+    uint64_t stack[GR_MATMUL_STACKS]; /* lengths, the fastest first; 1 where there is none */
+    gr_matmul_side a, b;
+} gr_matmul;
+
+/* How many elements C has. */
+uint64_t gr_matmul_results(const gr_matmul *self);
+
+/* The program of a product that has results: a pure function of its arguments. Sides that the rung does not
+   take as they lie are copied first. */
+gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error);
+
+/* Nothing is done where there are no results. */
+gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error);
+
+#endif

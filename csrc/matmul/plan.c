@@ -1,0 +1,145 @@
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "matmul/matmul.h"
+
+enum { MOST_BLOCKS_YZ = 65535 }; /* along y, and along z */
+
+uint64_t gr_matmul_results(const gr_matmul *self) {
+    uint64_t count = self->m * self->n;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        count *= self->stack[d];
+    return count;
+}
+
+/* How many matrices of a side there are. */
+static uint64_t count_matrices(const uint64_t *stack) {
+    uint64_t count = 1;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        count *= stack[d];
+    return count;
+}
+
+/* A block for every tile along x, and one for every matrix along y and z. */
+static gr_status spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads, gr_error *error) {
+    const uint64_t y = matrices < MOST_BLOCKS_YZ ? matrices : MOST_BLOCKS_YZ, z = gr_ceil_div(matrices, y);
+    if (tiles > GR_MAX_GRID || z > MOST_BLOCKS_YZ)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "a, b: %" PRIu64 " products of %" PRIu64 " tiles are more than a grid has blocks",
+                       matrices, tiles);
+    step->grid[0] = (uint32_t)tiles;
+    step->grid[1] = (uint32_t)y;
+    step->grid[2] = (uint32_t)z;
+    step->block[0] = threads;
+    return GR_OK;
+}
+
+/* Has a side copied to memory of the program, in C order; what is taken again is copied once. */
+static gr_status pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, const uint64_t *stack,
+                      size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error) {
+    const uint64_t across = gr_ceil_div(columns, GR_MATMUL_PACK_TILE);
+    gr_matmul_pack_params params = {
+        .rows = rows, .columns = columns, .row = side->row, .column = side->column, .across = across};
+    int64_t next = (int64_t)(rows * columns);
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
+        const bool again = side->stack[d] == 0;
+        params.stack[d] = again ? 1 : stack[d];
+        params.from_stack[d] = side->stack[d];
+        side->stack[d] = again ? 0 : next;
+        next *= (int64_t)params.stack[d];
+    }
+    side->row = (int64_t)columns;
+    side->column = 1;
+    params.matrices = count_matrices(params.stack);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    gr_program_place(program, offsetof(gr_matmul_pack_params, from), *buffer);
+    *buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                (size_t)(params.matrices * rows * columns) * item_bytes);
+    gr_program_place(program, offsetof(gr_matmul_pack_params, to), *buffer);
+    char bytes[8];
+    snprintf(bytes, sizeof bytes, "%zu", item_bytes);
+    step->kernel.owner = "matmul";
+    GR_KERNEL_NAME(step->kernel.file, "matmul_pack");
+    GR_KERNEL_NAME(step->kernel.entry, "matmul_pack_", bytes);
+    return spread(step, gr_ceil_div(rows, GR_MATMUL_PACK_TILE) * across, params.matrices, GR_MATMUL_THREADS,
+                  error);
+}
+
+/* The elements of a row must lie side by side: strides that are never taken may be anything. */
+static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
+    return side->column == 1 || columns <= 1;
+}
+
+/* The best rung for it, or NULL: the kernel for all other dtypes. */
+static const gr_matmul_variant *choose(const gr_matmul *self, gr_dtype dtype) {
+    const gr_matmul_variant *best = &gr_matmul_variants[gr_matmul_variant_count - 1];
+    (void)self;
+    return gr_matmul_covers(best, dtype) ? best : NULL;
+}
+
+/* Integers without a sign wrap as those with one. */
+static gr_dtype kernel_dtype(gr_dtype dtype) {
+    return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
+}
+
+static void name_kernel(const gr_matmul_variant *variant, gr_dtype dtype, gr_kernel_id *out) {
+    out->owner = variant != NULL ? variant->rung.name : "matmul";
+    GR_KERNEL_NAME(out->file, variant != NULL ? variant->rung.file : "matmul_other");
+    GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name);
+}
+
+gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error) {
+    const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
+    const gr_matmul_variant *variant = self->variant != NULL ? self->variant : choose(self, dtype);
+    const uint64_t rows = variant != NULL ? variant->rows : GR_MATMUL_OTHER_TILE;
+    const uint64_t columns = variant != NULL ? variant->columns : GR_MATMUL_OTHER_TILE;
+    const size_t item_bytes = gr_dtypes[dtype].item_bytes;
+    gr_matmul_side a = self->a, b = self->b;
+    gr_status status = GR_OK;
+    gr_program_begin(program);
+    uint32_t from_a = gr_program_input(program, 0), from_b = gr_program_input(program, 1);
+    const uint32_t out =
+        gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)gr_matmul_results(self) * item_bytes);
+    if (!is_packed(&a, self->k) && self->k > 0)
+        status = pack(&a, self->m, self->k, self->stack, item_bytes, &from_a, program, error);
+    if (status == GR_OK && !is_packed(&b, self->n) && self->k > 0)
+        status = pack(&b, self->k, self->n, self->stack, item_bytes, &from_b, program, error);
+    if (status != GR_OK)
+        return status;
+    gr_matmul_params params = {
+        .m = self->m,
+        .n = self->n,
+        .k = self->k,
+        .a_row = a.row,
+        .b_row = b.row,
+        .across = gr_ceil_div(self->n, columns),
+        .pairs = count_matrices(self->stack),
+    };
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
+        params.stack[d] = self->stack[d];
+        params.a_stack[d] = a.stack[d];
+        params.b_stack[d] = b.stack[d];
+    }
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    gr_program_place(program, offsetof(gr_matmul_params, a), from_a);
+    gr_program_place(program, offsetof(gr_matmul_params, b), from_b);
+    gr_program_place(program, offsetof(gr_matmul_params, c), out);
+    name_kernel(variant, dtype, &step->kernel);
+    return spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
+                  variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
+}
+
+gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    gr_status status = GR_OK;
+    if (gr_matmul_results(self) == 0)
+        return GR_OK;
+    if (self->variant != NULL)
+        status = gr_rung_check(&self->variant->rung, &device->backend->info, error);
+    if (status == GR_OK)
+        status = gr_matmul_plan(self, &program, error);
+    return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
+}

@@ -1,0 +1,44 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "matmul/matmul.h"
+
+const gr_matmul_variant gr_matmul_variants[] = {
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, dtypes_, rows_,     \
+                columns_, threads_)                                                                          \
+    {                                                                                                        \
+        .rung = GR_RUNG_COLUMNS("matmul", name, file, after, role, backends, capability, launch, title,      \
+                                technique),                                                                  \
+        .dtypes = GR_MATMUL_##dtypes_,                                                                       \
+        .rows = rows_,                                                                                       \
+        .columns = columns_,                                                                                 \
+        .threads = threads_,                                                                                 \
+    },
+#include "matmul/rungs.def"
+#undef GR_RUNG
+};
+
+const size_t gr_matmul_variant_count = sizeof gr_matmul_variants / sizeof gr_matmul_variants[0];
+
+gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error) {
+    for (size_t i = 0; i < gr_matmul_variant_count; ++i) {
+        if (strcmp(gr_matmul_variants[i].rung.name, name) == 0) {
+            *out = &gr_matmul_variants[i];
+            return GR_OK;
+        }
+    }
+    char names[512] = "auto";
+    size_t used = strlen(names);
+    for (size_t i = 0; i < gr_matmul_variant_count && used < sizeof names; ++i)
+        used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_matmul_variants[i].rung.name);
+    return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s' of matmul; expected one of %s",
+                   name, names);
+}
+
+bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
+    static const bool sets[GR_MATMUL_SETS][GR_DTYPE_COUNT] = {
+        [GR_MATMUL_FOUR] =
+            {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_i32] = true, [GR_DTYPE_i64] = true},
+    };
+    return sets[variant->dtypes][dtype];
+}

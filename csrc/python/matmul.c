@@ -1,0 +1,292 @@
+/* Products of matrices, from the arguments of Python to their result. */
+#include <string.h>
+
+#include "matmul/matmul.h"
+#include "python/dtype.h"
+#include "python/errors.h"
+#include "python/job.h"
+#include "python/ladder.h"
+#include "python/methods.h"
+#include "python/signature.h"
+
+enum { LEFT, RIGHT }; /* the inputs of its job */
+
+typedef struct product {
+    py_job job;
+    gr_matmul matmul;
+} product;
+
+static void begin(product *self, py_state *state) {
+    py_job_begin(&self->job, state);
+    self->job.input_count = 2;
+    self->matmul.variant = NULL;
+}
+
+/* ---- shapes ---- */
+
+/* Elements from one to the next along an axis that counts from the end; 0 where there is no next. */
+static int64_t step_of(const py_operand *operand, size_t from_end) {
+    const size_t d = operand->ndim - from_end;
+    const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
+    return from_end > operand->ndim || operand->extent[d] <= 1 ? 0 : operand->stride[d] / item;
+}
+
+/* Copies an array whose strides are no whole elements, as those of a field of records. */
+static int settle(py_operand *operand) {
+    const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
+    bool whole = true;
+    for (size_t d = 0; d < operand->ndim; ++d)
+        whole = whole && (operand->stride[d] % item == 0 || operand->extent[d] <= 1);
+    return whole || operand->owner == NULL ? 0 : py_operand_pack(operand);
+}
+
+static size_t stack_ndim(const py_operand *operand) {
+    return operand->ndim > 2 ? operand->ndim - 2 : 0;
+}
+
+/* Adds a dimension of the stack outside of those that are there, as part of the last one if both sides go on
+   evenly. False where there are too many. */
+static bool add_stack(gr_matmul *matmul, size_t *count, uint64_t length, int64_t of_a, int64_t of_b) {
+    const size_t last = *count - 1;
+    if (*count > 0 && of_a == matmul->a.stack[last] * (int64_t)matmul->stack[last] &&
+        of_b == matmul->b.stack[last] * (int64_t)matmul->stack[last]) {
+        matmul->stack[last] *= length;
+        return true;
+    }
+    if (*count == GR_MATMUL_STACKS)
+        return false;
+    matmul->stack[*count] = length;
+    matmul->a.stack[*count] = of_a;
+    matmul->b.stack[(*count)++] = of_b;
+    return true;
+}
+
+/* Shape of the result, and both sides as the ladder has them. NULL, or what is wrong. */
+static const char *describe(product *self) {
+    const py_operand *a = &self->job.inputs[LEFT], *b = &self->job.inputs[RIGHT];
+    gr_matmul *matmul = &self->matmul;
+    if (a->ndim == 0 || b->ndim == 0)
+        return "a, b: matmul takes arrays of one dimension or more";
+    if (a->dtype != b->dtype)
+        return "b: expected the dtype of a";
+    matmul->dtype = self->job.dtype = a->dtype;
+    matmul->m = a->ndim > 1 ? a->extent[a->ndim - 2] : 1;
+    matmul->k = a->extent[a->ndim - 1];
+    matmul->n = b->ndim > 1 ? b->extent[b->ndim - 1] : 1;
+    if (matmul->k != b->extent[b->ndim - (b->ndim > 1 ? 2 : 1)])
+        return "b: expected as many rows as a has columns";
+    matmul->a.row = a->ndim > 1 ? step_of(a, 2) : 0;
+    matmul->a.column = step_of(a, 1);
+    matmul->b.row = step_of(b, b->ndim > 1 ? 2 : 1);
+    matmul->b.column = b->ndim > 1 ? step_of(b, 1) : 0;
+    const size_t deep_a = stack_ndim(a), deep_b = stack_ndim(b), deep = deep_a > deep_b ? deep_a : deep_b;
+    size_t count = 0;
+    self->job.ndim = deep;
+    for (size_t i = 0; i < deep; ++i) { /* the last dimension first */
+        const uint64_t of_a = i < deep_a ? a->extent[deep_a - 1 - i] : 1;
+        const uint64_t of_b = i < deep_b ? b->extent[deep_b - 1 - i] : 1;
+        const uint64_t length = of_a != 1 ? of_a : of_b;
+        if (of_a != of_b && of_a != 1 && of_b != 1)
+            return "a, b: the stacks of matrices do not broadcast";
+        self->job.extent[deep - 1 - i] = length;
+        if (length != 1 && !add_stack(matmul, &count, length, i < deep_a ? step_of(a, i + 3) : 0,
+                                      i < deep_b ? step_of(b, i + 3) : 0))
+            return "a, b: stacks with such strides are not taken; copy them to C order first";
+    }
+    for (; count < GR_MATMUL_STACKS; ++count) {
+        matmul->stack[count] = 1;
+        matmul->a.stack[count] = matmul->b.stack[count] = 0;
+    }
+    if (a->ndim > 1)
+        self->job.extent[self->job.ndim++] = matmul->m;
+    if (b->ndim > 1)
+        self->job.extent[self->job.ndim++] = matmul->n;
+    return NULL;
+}
+
+/* The result lies in C order. False where it is too large for any memory. */
+static bool stride_result(py_job *job) {
+    npy_intp next = (npy_intp)gr_dtypes[job->dtype].item_bytes;
+    for (size_t d = job->ndim; d-- > 0;) {
+        job->stride[d] = next;
+        const npy_intp length = job->extent[d] > 0 ? (npy_intp)job->extent[d] : 1;
+        if (__builtin_mul_overflow(next, length, &next))
+            return false;
+    }
+    return true;
+}
+
+static bool is_rounded(gr_dtype dtype) {
+    return gr_dtypes[dtype].kind == GR_KIND_NUMBER;
+}
+
+/* ---- the run ---- */
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_matmul_run(device, &((product *)arg)->matmul, binding, interrupt, error);
+}
+
+/* ---- the public function ---- */
+
+static bool is_plain(const py_arguments given) {
+    PyObject *const precision = given[PY_NAME_precision];
+    return py_is_none(given[PY_NAME_dtype]) &&
+           (py_is_none(precision) ||
+            (PyUnicode_CheckExact(precision) && PyUnicode_CompareWithASCIIString(precision, "ieee") == 0));
+}
+
+/* Whether `name` is auto, or a rung for this dtype. */
+static bool take_variant(PyObject *name, product *self) {
+    gr_error ignored;
+    const char *text = name == NULL ? "auto" : PyUnicode_CheckExact(name) ? PyUnicode_AsUTF8(name) : NULL;
+    PyErr_Clear();
+    if (text == NULL || strcmp(text, "auto") == 0)
+        return text != NULL;
+    return gr_matmul_find(text, &self->matmul.variant, &ignored) == GR_OK &&
+           gr_matmul_covers(self->matmul.variant, self->matmul.dtype);
+}
+
+/* 1: taken; 0: to be left to Python; -1 with an exception set. */
+static int take(const py_arguments given, product *self) {
+    static const py_name names[] = {PY_NAME_a, PY_NAME_b};
+    py_job *job = &self->job;
+    if (!is_plain(given) || given[PY_NAME_b] == NULL)
+        return 0;
+    for (int side = LEFT; side <= RIGHT; ++side) {
+        const int taken = py_operand_take(job->state, given[names[side]], PY_LOOK, GR_SCOPE_GENERAL,
+                                          side == LEFT ? "a" : "b", &job->inputs[side]);
+        if (taken <= 0 || settle(&job->inputs[side]) < 0)
+            return taken < 1 ? taken : -1;
+    }
+    if (describe(self) != NULL || !stride_result(job) || !take_variant(given[PY_NAME_variant], self))
+        return 0;
+    job->rounded = is_rounded(job->dtype);
+    int taken = py_job_take_device(job, given[PY_NAME_device]);
+    const py_operand *a = &job->inputs[LEFT], *b = &job->inputs[RIGHT];
+    if (taken > 0 && (a->placed ? py_job_is_elsewhere(job, b) : b->placed))
+        return 0;
+    if (taken > 0)
+        taken = py_job_take_out(job, given[PY_NAME_out], given[PY_NAME_as_device], a->placed);
+    return taken > 0 ? py_job_take_stream(job, given[PY_NAME_stream]) : taken;
+}
+
+/* Tells NumPy's floating-point state of a result, whose reference it takes. */
+static PyObject *tell(const product *self, const py_arguments given, PyObject *result) {
+    const gr_device_info *info = &self->job.device->backend->info;
+    PyObject *floating = PyImport_ImportModule("gpureduce._matmul.floating");
+    PyObject *told = floating == NULL
+                         ? NULL
+                         : PyObject_CallMethod(floating, "look_at", "OOOii", result, given[PY_NAME_a],
+                                               given[PY_NAME_b], (int)info->kind, info->index);
+    Py_XDECREF(floating);
+    if (told == NULL)
+        Py_CLEAR(result);
+    Py_XDECREF(told);
+    return result;
+}
+
+static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    const py_public *public = py_public_of(capsule);
+    py_arguments given;
+    if (!py_public_sort(public, args, count, names, given))
+        return Py_NewRef(Py_NotImplemented);
+    product self;
+    begin(&self, public->state);
+    const int taken = take(given, &self);
+    PyObject *result = taken > 0    ? py_job_run(&self.job, work, &self)
+                       : taken == 0 ? Py_NewRef(Py_NotImplemented)
+                                    : NULL;
+    if (result != NULL && taken > 0 && self.job.doubtful)
+        result = tell(&self, given, result);
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_multiplier(PyObject *module, PyObject *args) {
+    static PyMethodDef definition = {
+        "multiplier", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL | METH_KEYWORDS,
+        "matmul of the same parameters, or NotImplemented where that takes Python."};
+    PyObject *positional, *named;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
+        return NULL;
+    return py_public_new(module, GR_OP_COUNT, true, positional, named, &definition);
+}
+
+/* ---- what Python has made of the arguments ---- */
+
+/* Of (a, b, variant): arrays or views of one dtype, and the name of a rung or None. */
+static int take_product(py_state *state, PyObject *const *args, product *self) {
+    static const char *const names[] = {"a", "b"};
+    py_job *job = &self->job;
+    for (int side = LEFT; side <= RIGHT; ++side)
+        if (py_operand_take(state, args[side], PY_TAKE, GR_SCOPE_GENERAL, names[side], &job->inputs[side]) <
+                0 ||
+            settle(&job->inputs[side]) < 0)
+            return -1;
+    const char *wrong = describe(self);
+    if (wrong != NULL)
+        return PY_REFUSE(PyExc_ValueError, "%s", wrong);
+    if (!stride_result(job))
+        return PY_REFUSE(PyExc_ValueError, "a, b: the product would have too many elements");
+    job->as_array = true;
+    if (args[2] == Py_None)
+        return 0;
+    gr_error error;
+    const char *name = py_text_argument(args[2], "variant");
+    if (name == NULL)
+        return -1;
+    if (gr_matmul_find(name, &self->matmul.variant, &error) != GR_OK) {
+        py_raise(state, &error);
+        return -1;
+    }
+    return gr_matmul_covers(self->matmul.variant, self->matmul.dtype)
+               ? 0
+               : PY_REFUSE(PyExc_TypeError, "a: %s does not take dtype %s", name,
+                           gr_dtypes[self->matmul.dtype].numpy_name);
+}
+
+static int take_place(py_state *state, PyObject *out, product *self) {
+    py_job *job = &self->job;
+    if (out == Py_None)
+        return 0;
+    if (PyArray_Check(out) || py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &job->place) < 0)
+        return PyErr_Occurred() ? -1
+                                : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
+    if (job->place.dtype != job->dtype || job->place.ndim != job->ndim ||
+        memcmp(job->place.extent, job->extent, job->ndim * sizeof job->extent[0]) != 0)
+        return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
+    job->out = out;
+    job->on_device = true;
+    return 0;
+}
+
+PyObject *py_matmul(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *given[3], *out, *kind, *index, *stream = NULL, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOO|O", &given[0], &given[1], &given[2], &out, &kind, &index, &stream))
+        return NULL;
+    product self;
+    begin(&self, state);
+    if (take_product(state, given, &self) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
+        take_place(state, out, &self) == 0 &&
+        (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0))
+        result = py_job_run(&self.job, work, &self);
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_matmul_records(void) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < gr_matmul_variant_count; ++i) {
+        const gr_matmul_variant *variant = &gr_matmul_variants[i];
+        PyObject *coverage = PyList_New(0);
+        for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
+            if (gr_matmul_covers(variant, (gr_dtype)dtype))
+                py_append(&coverage, Py_BuildValue("(ss)", "matmul", gr_dtypes[dtype].numpy_name));
+        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                        Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads,
+                                        false, false));
+    }
+    return list;
+}

@@ -1,0 +1,77 @@
+#include "python/signature.h"
+
+#include <string.h>
+
+#include "python/errors.h"
+
+static const char CAPSULE[] = "gpureduce.public";
+
+static py_name find_name(const py_state *state, PyObject *name) {
+    for (int i = 0; i < PY_ARGUMENTS; ++i)
+        if (state->names[i] == name)
+            return (py_name)i;
+    for (int i = 0; i < PY_ARGUMENTS; ++i)
+        if (PyUnicode_Compare(state->names[i], name) == 0)
+            return (py_name)i;
+    return PY_ARGUMENTS;
+}
+
+const py_public *py_public_of(PyObject *capsule) {
+    return PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+bool py_public_sort(const py_public *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
+                    py_arguments given) {
+    memset(given, 0, sizeof(py_arguments));
+    if ((size_t)count > self->positional)
+        return false;
+    for (Py_ssize_t i = 0; i < count; ++i)
+        given[self->place[i]] = args[i];
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); ++i) {
+        const py_name name = find_name(self->state, PyTuple_GET_ITEM(names, i));
+        if (name == PY_ARGUMENTS || !self->takes[name] || given[name] != NULL)
+            return false;
+        given[name] = args[count + i];
+    }
+    return given[PY_NAME_a] != NULL;
+}
+
+static void free_public(PyObject *capsule) {
+    PyObject *module = PyCapsule_GetContext(capsule);
+    PyMem_Free(PyCapsule_GetPointer(capsule, CAPSULE));
+    Py_XDECREF(module);
+}
+
+static int take_parameters(py_public *self, PyObject *names, bool pair, bool positional) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        const py_name found = PyUnicode_Check(name) ? find_name(self->state, name) : PY_ARGUMENTS;
+        if (found == PY_ARGUMENTS || self->takes[found] || (found == PY_NAME_b && !pair))
+            return PY_REFUSE(PyExc_ValueError, "parameters: %R is none, or named twice", name);
+        self->takes[found] = true;
+        if (positional)
+            self->place[self->positional++] = found;
+    }
+    return 0;
+}
+
+PyObject *py_public_new(PyObject *module, gr_op op, bool pair, PyObject *positional, PyObject *named,
+                        PyMethodDef *definition) {
+    py_public *self = PyMem_Calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    self->state = PyModule_GetState(module);
+    self->op = op;
+    PyObject *capsule = NULL;
+    if (take_parameters(self, positional, pair, true) == 0 && take_parameters(self, named, pair, false) == 0)
+        capsule = PyCapsule_New(self, CAPSULE, free_public);
+    if (capsule == NULL) {
+        PyMem_Free(self);
+        return NULL;
+    }
+    PyObject *function = PyCapsule_SetContext(capsule, Py_NewRef(module)) < 0
+                             ? NULL
+                             : PyCFunction_NewEx(definition, capsule, NULL);
+    Py_DECREF(capsule);
+    return function;
+}

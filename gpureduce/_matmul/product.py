@@ -1,0 +1,206 @@
+"""The public product of matrices."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import Device, text
+from gpureduce._matmul import floating
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+PRECISIONS = ("ieee",)
+_MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
+
+
+def _quick(function: _F) -> _F:
+    """Let a product go to the core at once, as `gpureduce._reduce.quick` does with reductions."""
+    named = inspect.Parameter.KEYWORD_ONLY
+    parameters = inspect.signature(function).parameters.values()
+    core = _core.multiplier(
+        tuple(each.name for each in parameters if each.kind is not named),
+        tuple(each.name for each in parameters if each.kind is named),
+    )
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        result = core(*args, **options)
+        return function(*args, **options) if result is NotImplemented else result
+
+    return call
+
+
+@_quick
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    out: Any = None,
+    *,
+    dtype: DTypeLike = None,
+    variant: str = "auto",
+    precision: str | None = None,
+    device: str | Device | None = None,
+    stream: Any = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the product of two matrices, or of stacks of them.
+
+    Parameters
+    ----------
+    a, b : array_like or device array
+        Arrays of shapes ``(..., m, k)`` and ``(..., k, n)``, of any strides, both of the host or both on one
+        device. Stacks are broadcast. A vector `a` is taken for one row, a vector `b` for one column, and the
+        result lacks that axis, as in `numpy.matmul`.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to by the rule ``"same_kind"``;
+        one on a device must have the result's dtype and C order. It may overlap with `a` and `b`.
+    dtype : dtype_like, optional
+        Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes NumPy's
+        choice. A device array is not cast.
+    variant : str
+        The kernel: ``"auto"``, or one of ``variants("matmul")`` for dtypes that its record covers.
+    precision : str, optional
+        How products of floats are made. ``"ieee"``, the default: every product and sum of float32 and float64
+        is fused and rounded once, as in IEEE 754.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    stream : int or object, optional
+        The CUDA stream to work in, as for `sum`.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        In C order, of shape ``(..., m, n)``.
+
+    Raises
+    ------
+    TypeError
+        For dtypes that are not supported or cannot be cast, and for arrays in different places.
+    ValueError
+        For shapes that do not fit, and for unknown names.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    Result dtypes are those of `numpy.matmul`; bfloat16 stays bfloat16. Integers wrap in their own dtype, bools
+    give whether any pair is true. float16 and bfloat16 are added up in float32 and rounded once. The error of a
+    result in float32 or float64 is at most ``k * u / (1 - k * u)`` times the sum of the absolute products, `u`
+    being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
+    section 3.5). Results have the same bits on every run and on both backends.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.matmul([[1, 2], [3, 4]], [[1, 1], [0, 1]], device="sim")
+    array([[1, 3],
+           [3, 7]])
+    >>> gpureduce.matmul(np.ones((2, 3), np.float32), np.ones(3, np.float32), variant="m2", device="sim")
+    array([3., 3.], dtype=float32)
+    """
+    options = Options(variant, device, stream=stream, as_device=as_device, ladder="matmul")
+    if precision is not None and precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    left = intake(a, device)
+    right = intake(b, text(left.kind, left.index), name="b")
+    if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
+        raise TypeError("b: must lie where a lies")
+    stack, core_shape = _shape(left.shape, right.shape, out)
+    target = Target(out, options, left, 0, stack + core_shape, (), False)
+    target.reads.append(right)
+    own = _dtype(left, right, dtype, out if target.host_out is not None else None)
+    target.set_dtype(own if target.host_out is None else target.host_out.dtype)
+    left, right = (_spread(operand.cast(own), stack) for operand in (left, right))
+    place = target.core_out(own)
+    target.follow_others()
+    name = None if options.record is None else options.record.name
+    if options.record is not None and ("matmul", dtypes.name_of(own)) not in options.record.coverage:
+        raise TypeError(
+            f"variant: {name} takes {', '.join(options.record.dtypes)}, not {own}; 'auto' takes all"
+        )
+    result = _core.matmul(left.handle, right.handle, name, place, left.kind, left.index, target.stream)
+    if place is not None:
+        return target.store(None)
+    if not (target.on_device or _core.all_finite(result)):
+        floating.look(result, left, right)
+    return target.store(result)
+
+
+def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of the stack, in which `out` takes part, and that of a result."""
+    for shape, name in ((a, "a"), (b, "b")):
+        if not shape:
+            raise ValueError(f"{name}: matmul needs at least one dimension, got an array of none")
+    rows, columns = b[-2 if len(b) > 1 else -1], a[-1]
+    if rows != columns:
+        raise ValueError(f"b: expected {columns} rows, as many as a has columns, got {rows}")
+    core = a[-2:-1] + (b[-1:] if len(b) > 1 else ())
+    stacks = [a[:-2], b[:-2]]
+    shape = getattr(out, "shape", None)
+    if isinstance(shape, tuple) and len(shape) > len(core):
+        stacks.append(shape[: len(shape) - len(core)])
+    try:
+        return np.broadcast_shapes(*stacks), core
+    except ValueError:
+        raise ValueError(f"a, b: stacks of shapes {a[:-2]} and {b[:-2]} do not broadcast") from None
+
+
+def _dtype(a: Operand, b: Operand, dtype: DTypeLike, out: np.ndarray | None) -> np.dtype:
+    """Return the dtype that `numpy.matmul` would work in; TypeError where it would raise."""
+    given = [a.rule_dtype, b.rule_dtype]
+    wanted = None
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        dtypes.require_supported(wanted, "dtype")
+    if "bfloat16" in [each.name for each in [*given, wanted] if each is not None]:
+        found = wanted if wanted is not None else np.promote_types(*given)
+        for each in given:
+            if not np.can_cast(each, found, "same_kind"):
+                raise TypeError(f"dtype: cannot cast from {each} to {found} by the rule 'same_kind'")
+    else:
+        signature = None if wanted is None else (wanted,) * 3
+        into = None if out is None else out.dtype
+        resolve = np.matmul.resolve_dtypes
+        asked = (*given, into)
+        found = (
+            resolve(asked, casting="same_kind")
+            if signature is None
+            else resolve(asked, signature=signature, casting="same_kind")
+        )[0]
+    return dtypes.as_named(found, "dtype")
+
+
+def _spread(operand: Operand, stack: tuple[int, ...]) -> Operand:
+    """Repeat an operand over the stack; one of the host is copied if it has too many dimensions."""
+    spread = _over(operand, stack)
+    if len(stack) <= _MOST_STACKS or operand.view is not None:
+        return spread
+    return replace(spread, handle=np.ascontiguousarray(spread.handle))
+
+
+def _over(operand: Operand, stack: tuple[int, ...]) -> Operand:
+    """Return the operand broadcast over the stack, without a copy; vectors stay as they are."""
+    if len(operand.shape) < 2 or operand.shape[:-2] == stack:
+        return operand
+    shape = stack + operand.shape[-2:]
+    if operand.view is not None:
+        strides = rules.broadcast_strides(operand.shape, operand.handle[2], shape)
+        return operand.with_strides(shape, strides)
+    return replace(operand, handle=np.broadcast_to(operand.handle, shape), shape=shape)
