@@ -73,6 +73,7 @@ def run_variants(args: argparse.Namespace) -> int:
     records = [
         {
             "variant": record.name,
+            "ladder": record.ladder,
             "role": record.role,
             "title": record.title,
             "technique": record.technique,

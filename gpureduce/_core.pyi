@@ -179,6 +179,9 @@ def profile(
     timeline_block: int,
     /,
 ) -> tuple[np.generic | None, list[Observed], str | None]: ...
+def profile_matmul(
+    a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, /
+) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def simulate(
     ptx: str,
     kernel: str,

@@ -197,7 +197,7 @@ def _make(dataset, dtype, n):
 
 def combinations():
     """(variant, dtype, block, grid) of all sums whose bits do not depend on the run."""
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         if variant.role == "study" or "sim" not in variant.backends:
             continue
         blocks = [b for b in variant.block_sizes if len(variant.block_sizes) < 9 or b in MANY_BLOCK_SIZES]
@@ -211,7 +211,7 @@ def combinations():
 
 def operator_combinations():
     """(variant, op, dtype) of the operators beside sum, likewise; they run with the default launch."""
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         if "sim" not in variant.backends:
             continue
         for op, dtype in variant.coverage:

@@ -123,7 +123,7 @@ def as_text():
 def ladder():
     """One call of each rung that runs here."""
     calls = {}
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         if "sim" in variant.backends:
             calls[f"sum {variant.name}"] = functools.partial(
                 gpureduce.sum, vector, variant=variant.name, **SIM
@@ -223,8 +223,8 @@ def records():
         "source of nothing": call(gpureduce.source, "none"),
         "ptx": call(gpureduce.ptx, "v3"),
         "ptx of a library": call(gpureduce.ptx, "cub"),
-        "runs_on": call(gpureduce.variants()[3].runs_on, "sim"),
-        "runs_on nowhere": call(gpureduce.variants()[3].runs_on, "cuda:9"),
+        "runs_on": call(gpureduce.variants("reduction")[3].runs_on, "sim"),
+        "runs_on nowhere": call(gpureduce.variants("reduction")[3].runs_on, "cuda:9"),
         "fallbacks": numpy_like.fallbacks,
         "free_memory": gpureduce.free_memory,
         "repr of device array": lambda: (repr(on_device), on_device.device, len(on_device), on_device.nbytes),

@@ -16,8 +16,8 @@ CELLS = [
     for pair, covered in TABLE.items()
     for variant, backends in covered.items()
 ]
-VARIANTS = ("auto", *(variant.name for variant in gpureduce.variants()))
-INSTALLED = {variant.name: variant.installed for variant in gpureduce.variants()}
+VARIANTS = ("auto", *(variant.name for variant in gpureduce.variants("reduction")))
+INSTALLED = {variant.name: variant.installed for variant in gpureduce.variants("reduction")}
 N = 64
 
 

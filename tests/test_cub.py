@@ -10,7 +10,7 @@ from selection import runs_on
 import gpureduce
 from gpureduce import _core
 
-CUB = next(variant for variant in gpureduce.variants() if variant.name == "cub")
+CUB = next(variant for variant in gpureduce.variants("reduction") if variant.name == "cub")
 LIBRARY = Path(gpureduce.__file__).parent / "kernels" / "libgpureduce_cub.so"
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 EXPORTS = [f"cub_{op}_{DTYPE_SHORT[dtype]}" for op, dtype in CUB.coverage]
@@ -87,4 +87,4 @@ def test_it_chooses_its_sizes(option, device):
 
 def test_selection_of_variants():
     assert not runs_on(CUB, "sim")  # on GPUs: see test_ladder_views.py
-    assert all(runs_on(variant, "sim") for variant in gpureduce.variants() if variant is not CUB)
+    assert all(runs_on(variant, "sim") for variant in gpureduce.variants("reduction") if variant is not CUB)

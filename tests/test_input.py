@@ -16,8 +16,8 @@ import gpureduce
 pytestmark = pytest.mark.core
 
 DTYPES = tuple(reference.RESULT_DTYPE)
-FIXED_GRID = [variant for variant in gpureduce.variants() if variant.fixed_grid]
-OWN_GRID = [variant for variant in gpureduce.variants() if not variant.fixed_grid]
+FIXED_GRID = [variant for variant in gpureduce.variants("reduction") if variant.fixed_grid]
+OWN_GRID = [variant for variant in gpureduce.variants("reduction") if not variant.fixed_grid]
 
 
 def numbers(shape, dtype):
@@ -187,7 +187,7 @@ def test_unsupported_dtypes(dtype, n, total):
 
 @pytest.mark.parametrize("n", [0, 3])
 @pytest.mark.parametrize("dtype", NO_RUNG_TAKES, ids=str)
-@pytest.mark.parametrize("variant", gpureduce.variants(), ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", gpureduce.variants("reduction"), ids=lambda variant: variant.name)
 def test_dtypes_that_no_rung_takes(variant, dtype, n, device):
     array = np.zeros(n, dtype)
     with pytest.raises(TypeError) as raised:
@@ -249,7 +249,7 @@ def test_unknown_option(total):
 def test_unknown_variant(variant, total):
     with pytest.raises(ValueError) as raised:
         total([1.0], variant=variant)
-    names = {"auto", *(record.name for record in gpureduce.variants())}
+    names = {"auto", *(record.name for record in gpureduce.variants("reduction"))}
     assert names <= set(re.findall(r"\w+", str(raised.value)))
     for function in (gpureduce.source, gpureduce.ptx):
         with pytest.raises(ValueError):
@@ -314,7 +314,7 @@ def test_device_record_is_accepted(device, device_record):
     assert gpureduce.sum([1.5, 2.0], device=device_record) == 3.5
 
 
-@pytest.mark.parametrize("variant", gpureduce.variants(), ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", gpureduce.variants("reduction"), ids=lambda variant: variant.name)
 def test_block_sizes_out_of_the_list(variant, total):
     refused = [
         -(2**70),

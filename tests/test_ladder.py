@@ -7,7 +7,7 @@ from selection import block_sizes, runs_on
 
 import gpureduce
 
-VARIANTS = gpureduce.variants()
+VARIANTS = gpureduce.variants("reduction")
 SMALL_SIZES = [n for n in reference.SIZES if n < 2**20]
 THIN_SIZES = (0, 1, 33, 257, 1025, 4097)
 LARGE_SIZES = [n for n in reference.SIZES if n >= 2**20]

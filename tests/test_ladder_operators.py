@@ -10,7 +10,7 @@ from selection import block_sizes, few_block_sizes, runs_on
 
 import gpureduce
 
-VARIANTS = gpureduce.variants()
+VARIANTS = gpureduce.variants("reduction")
 CELLS = [(variant, op, dtype) for variant in VARIANTS for op, dtype in variant.coverage if op != "sum"]
 SIZES = [n for n in reference.SIZES if n <= 4097]
 MIDDLE_SIZES = [n for n in reference.SIZES if 4097 < n < 2**17]

@@ -11,7 +11,7 @@ from test_api import python
 import gpureduce
 from gpureduce._arrays.device_array import DeviceArray, DeviceView
 
-VARIANTS = [variant for variant in gpureduce.variants() if variant.role != "study"]
+VARIANTS = [variant for variant in gpureduce.variants("reduction") if variant.role != "study"]
 every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 # These load 16 bytes at a time, from the first element on.
 FROM_BOUNDARIES = {"v8", "v9", "cub_block"}
@@ -146,7 +146,7 @@ def test_clusters_leave_fewer_block_sums():
 
 
 def test_capability():
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         assert variant.capability == ((9, 0) if variant.name in ("v11", "v12") else (7, 5))
         target = ".target sm_90" if variant.capability == (9, 0) else ".target sm_75"
         assert not variant.block_sizes or target in gpureduce.ptx(variant.name)
@@ -154,15 +154,15 @@ def test_capability():
 
 def test_runs_on():
     sim = gpureduce.devices()[-1]
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         assert variant.runs_on("sim") == variant.runs_on(sim) == ("sim" in variant.backends)
         for capability in ((7, 5), (8, 9), (9, 0), (12, 0)):
             cuda = replace(sim, kind="cuda", compute_capability=capability)
             assert variant.runs_on(cuda) == (variant.installed and variant.capability <= capability)
     with pytest.raises(gpureduce.DeviceError, match="cuda:99: no such device"):
-        gpureduce.variants()[0].runs_on("cuda:99")
+        gpureduce.variants("reduction")[0].runs_on("cuda:99")
     with pytest.raises(ValueError, match="device"):
-        gpureduce.variants()[0].runs_on("gpu")
+        gpureduce.variants("reduction")[0].runs_on("gpu")
 
 
 def test_an_older_device_is_told():

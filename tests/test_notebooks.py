@@ -10,7 +10,7 @@ import gpureduce
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
-RUNGS = [variant.name for variant in gpureduce.variants() if variant.role == "rung"]
+RUNGS = [variant.name for variant in gpureduce.variants("reduction") if variant.role == "rung"]
 
 # The fewest pictures in each: the ladder draws every rung, and three charts beside.
 PICTURES = {"ladder.ipynb": len(RUNGS) + 3, "bandwidth.ipynb": 3}

@@ -6,7 +6,7 @@ from selection import block_sizes, runs_on
 
 import gpureduce
 
-VARIANTS = [variant for variant in gpureduce.variants() if variant.role != "study"]
+VARIANTS = [variant for variant in gpureduce.variants("reduction") if variant.role != "study"]
 FLOATS = (np.float32, np.float64)
 SIZES = (1, 2, 33, 300)  # one thread, one warp, more than a block
 

@@ -12,7 +12,7 @@ from selection import block_sizes
 
 import gpureduce
 
-VARIANTS = [variant for variant in gpureduce.variants() if variant.role != "study"]
+VARIANTS = [variant for variant in gpureduce.variants("reduction") if variant.role != "study"]
 NUMBERS = tuple(dtype for dtype in oracle.DTYPES if dtype != "bool")
 WITH_NAN = (*oracle.FLOATS, *oracle.COMPLEX)
 # What has an order: minima in every dtype, the rest of them where NumPy has them too.

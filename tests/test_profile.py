@@ -11,7 +11,7 @@ import pytest
 
 import gpureduce
 
-VARIANTS = [variant.name for variant in gpureduce.variants() if "sim" in variant.backends]
+VARIANTS = [variant.name for variant in gpureduce.variants("reduction") if "sim" in variant.backends]
 N = 2**14
 
 

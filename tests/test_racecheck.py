@@ -91,10 +91,10 @@ def test_a_barrier_that_lanes_miss_stops_the_kernel(broken_ptx):
     assert not arguments[1].any()  # nothing came back
 
 
-@pytest.mark.parametrize("variant", [v.name for v in gpureduce.variants() if "sim" in v.backends])
+@pytest.mark.parametrize("variant", [v.name for v in gpureduce.variants("reduction") if "sim" in v.backends])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_every_rung_but_the_racy_one_is_clean(variant, dtype):
-    record = {each.name: each for each in gpureduce.variants()}[variant]
+    record = {each.name: each for each in gpureduce.variants("reduction")}[variant]
     sizes = record.block_sizes
     for block in {sizes[0], sizes[len(sizes) // 2], sizes[-1]}:
         for n in (0, 1, 1025, 5003):
@@ -149,7 +149,7 @@ def test_racecheck_agrees(name):
 
 def test_racecheck_agrees_on_the_rungs():
     rows = {row["kernel"]: row for row in SANITIZER if not row["broken"]}
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         if not variant.installed or variant.name not in rows:
             continue
         racy = variant.role == "study"

@@ -34,7 +34,7 @@ def test_no_rung_is_slower_than_its_published_form():
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_every_variant_was_measured(dtype):
     measured = {row["variant"] for row in tables.load("ladder_h200.json")["rows"] if row["dtype"] == dtype}
-    assert measured == {"auto", *(variant.name for variant in gpureduce.variants())}
+    assert measured == {"auto", *(variant.name for variant in gpureduce.variants("reduction"))}
 
 
 def test_axes_were_measured_in_every_shape():
@@ -133,13 +133,13 @@ def test_the_busiest_unit_is_not_the_dram_before_v4():
 
 def test_compute_sanitizer_saw_every_variant():
     record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_h200.json").read_text())
-    own = [variant for variant in gpureduce.variants() if variant.block_sizes]  # not a library's kernels
+    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's kernels
     clean = {variant.name for variant in own if variant.role != "study"}
     for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
         rows = [row for row in record["rows"] if row["tool"] == tool and clean & set(row["variants"])]
         assert clean == {name for row in rows for name in row["variants"]}
         assert not any(row["findings"] or row["wrong_sums"] for row in rows)
-    for variant in gpureduce.variants():
+    for variant in gpureduce.variants("reduction"):
         if variant.role == "study":
             (row,) = (row for row in record["rows"] if row["variants"] == [variant.name])
             assert row["tool"] == "racecheck" and row["findings"] > 0

@@ -196,7 +196,7 @@ FIRST_CALLS = """
         lambda: gpureduce.sum(array.reshape(-1), variant="v7") == 4498500,
         lambda: gpureduce.to_device(array).numpy().tolist() == array.tolist(),
         lambda: gpureduce.argmax(array) == 2999,
-        lambda: str(gpureduce.devices()[-1]) == "sim" and gpureduce.variants()[0].name == "v0",
+        lambda: str(gpureduce.devices()[-1]) == "sim" and gpureduce.variants("reduction")[0].name == "v0",
         lambda: gpureduce.dot(array[0], array[1]) == np.dot(array[0], array[1]),
         lambda: gpureduce.profile(array.astype(np.float32), "v3").result == 4498500,
     ]

@@ -37,6 +37,7 @@ typedef struct gr_matmul {
     uint64_t m, n, k;
     uint64_t stack[GR_MATMUL_STACKS]; /* lengths, the fastest first; 1 where there is none */
     gr_matmul_side a, b;
+    bool aside; /* C is put together elsewhere and copied, as it overlaps with A or B */
 } gr_matmul;
 
 /* How many elements C has. */

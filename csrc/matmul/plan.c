@@ -36,12 +36,28 @@ static gr_status spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32
     return GR_OK;
 }
 
-/* Has a side copied to memory of the program, in C order; what is taken again is copied once. */
+/* Appends a copy to C order. */
+static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t from, uint32_t to,
+                      gr_program *program, gr_error *error) {
+    char bytes[8];
+    snprintf(bytes, sizeof bytes, "%zu", item_bytes);
+    params->across = gr_ceil_div(params->columns, GR_MATMUL_PACK_TILE);
+    params->matrices = count_matrices(params->stack);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    gr_program_place(program, offsetof(gr_matmul_pack_params, from), from);
+    gr_program_place(program, offsetof(gr_matmul_pack_params, to), to);
+    step->kernel.owner = "matmul";
+    GR_KERNEL_NAME(step->kernel.file, "matmul_pack");
+    GR_KERNEL_NAME(step->kernel.entry, "matmul_pack_", bytes);
+    return spread(step, gr_ceil_div(params->rows, GR_MATMUL_PACK_TILE) * params->across, params->matrices,
+                  GR_MATMUL_THREADS, error);
+}
+
+/* Has a side copied to memory of the program; what is taken again is copied once. */
 static gr_status pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, const uint64_t *stack,
                       size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error) {
-    const uint64_t across = gr_ceil_div(columns, GR_MATMUL_PACK_TILE);
     gr_matmul_pack_params params = {
-        .rows = rows, .columns = columns, .row = side->row, .column = side->column, .across = across};
+        .rows = rows, .columns = columns, .row = side->row, .column = side->column};
     int64_t next = (int64_t)(rows * columns);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         const bool again = side->stack[d] == 0;
@@ -52,19 +68,19 @@ static gr_status pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, con
     }
     side->row = (int64_t)columns;
     side->column = 1;
-    params.matrices = count_matrices(params.stack);
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_pack_params, from), *buffer);
-    *buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                (size_t)(params.matrices * rows * columns) * item_bytes);
-    gr_program_place(program, offsetof(gr_matmul_pack_params, to), *buffer);
-    char bytes[8];
-    snprintf(bytes, sizeof bytes, "%zu", item_bytes);
-    step->kernel.owner = "matmul";
-    GR_KERNEL_NAME(step->kernel.file, "matmul_pack");
-    GR_KERNEL_NAME(step->kernel.entry, "matmul_pack_", bytes);
-    return spread(step, gr_ceil_div(rows, GR_MATMUL_PACK_TILE) * across, params.matrices, GR_MATMUL_THREADS,
-                  error);
+    const uint32_t from = *buffer;
+    *buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)next * item_bytes);
+    return copy(&params, item_bytes, from, *buffer, program, error);
+}
+
+/* Has the result, which lies in memory of the program, copied to the output. */
+static gr_status put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
+                     gr_program *program, gr_error *error) {
+    gr_matmul_pack_params params = {
+        .rows = gr_matmul_results(self) / self->n, .columns = self->n, .row = (int64_t)self->n, .column = 1};
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        params.stack[d] = 1;
+    return copy(&params, item_bytes, from, out, program, error);
 }
 
 /* The elements of a row must lie side by side: strides that are never taken may be anything. */
@@ -90,45 +106,54 @@ static void name_kernel(const gr_matmul_variant *variant, gr_dtype dtype, gr_ker
     GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name);
 }
 
+/* Appends the product of sides that lie as the kernel takes them; `ends` are the buffers of A, B and C. */
+static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
+                          const gr_matmul_variant *variant, gr_dtype dtype, const uint32_t ends[3],
+                          gr_program *program, gr_error *error) {
+    const uint64_t rows = variant != NULL ? variant->rows : GR_MATMUL_OTHER_TILE;
+    const uint64_t columns = variant != NULL ? variant->columns : GR_MATMUL_OTHER_TILE;
+    gr_matmul_params params = {
+        .m = self->m,
+        .n = self->n,
+        .k = self->k,
+        .a_row = a->row,
+        .b_row = b->row,
+        .across = gr_ceil_div(self->n, columns),
+        .pairs = count_matrices(self->stack),
+    };
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
+        params.stack[d] = self->stack[d];
+        params.a_stack[d] = a->stack[d];
+        params.b_stack[d] = b->stack[d];
+    }
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    gr_program_place(program, offsetof(gr_matmul_params, a), ends[0]);
+    gr_program_place(program, offsetof(gr_matmul_params, b), ends[1]);
+    gr_program_place(program, offsetof(gr_matmul_params, c), ends[2]);
+    name_kernel(variant, dtype, &step->kernel);
+    return spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
+                  variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
+}
+
 gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error) {
     const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
     const gr_matmul_variant *variant = self->variant != NULL ? self->variant : choose(self, dtype);
-    const uint64_t rows = variant != NULL ? variant->rows : GR_MATMUL_OTHER_TILE;
-    const uint64_t columns = variant != NULL ? variant->columns : GR_MATMUL_OTHER_TILE;
     const size_t item_bytes = gr_dtypes[dtype].item_bytes;
     gr_matmul_side a = self->a, b = self->b;
     gr_status status = GR_OK;
     gr_program_begin(program);
     uint32_t from_a = gr_program_input(program, 0), from_b = gr_program_input(program, 1);
-    const uint32_t out =
-        gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)gr_matmul_results(self) * item_bytes);
+    const size_t bytes = (size_t)gr_matmul_results(self) * item_bytes;
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
+    const uint32_t to = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out;
     if (!is_packed(&a, self->k) && self->k > 0)
         status = pack(&a, self->m, self->k, self->stack, item_bytes, &from_a, program, error);
     if (status == GR_OK && !is_packed(&b, self->n) && self->k > 0)
         status = pack(&b, self->k, self->n, self->stack, item_bytes, &from_b, program, error);
     if (status != GR_OK)
         return status;
-    gr_matmul_params params = {
-        .m = self->m,
-        .n = self->n,
-        .k = self->k,
-        .a_row = a.row,
-        .b_row = b.row,
-        .across = gr_ceil_div(self->n, columns),
-        .pairs = count_matrices(self->stack),
-    };
-    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
-        params.stack[d] = self->stack[d];
-        params.a_stack[d] = a.stack[d];
-        params.b_stack[d] = b.stack[d];
-    }
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_params, a), from_a);
-    gr_program_place(program, offsetof(gr_matmul_params, b), from_b);
-    gr_program_place(program, offsetof(gr_matmul_params, c), out);
-    name_kernel(variant, dtype, &step->kernel);
-    return spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
-                  variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
+    status = multiply(self, &a, &b, variant, dtype, (uint32_t[]){from_a, from_b, to}, program, error);
+    return status == GR_OK && self->aside ? put(self, item_bytes, to, out, program, error) : status;
 }
 
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,

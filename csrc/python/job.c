@@ -12,6 +12,7 @@ void py_job_begin(py_job *self, py_state *state) {
     py_operand_clear(&self->place);
     self->input_count = 1;
     self->device = NULL;
+    self->work.error.status = GR_OK;
     self->stream = 0;
     self->stream_owner = self->out = NULL;
     self->lasts = self->on_device = self->as_array = self->rounded = self->doubtful = self->alone = false;

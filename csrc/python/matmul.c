@@ -7,6 +7,7 @@
 #include "python/job.h"
 #include "python/ladder.h"
 #include "python/methods.h"
+#include "python/observed.h"
 #include "python/signature.h"
 
 enum { LEFT, RIGHT }; /* the inputs of its job */
@@ -20,6 +21,7 @@ static void begin(product *self, py_state *state) {
     py_job_begin(&self->job, state);
     self->job.input_count = 2;
     self->matmul.variant = NULL;
+    self->matmul.aside = false;
 }
 
 /* ---- shapes ---- */
@@ -120,6 +122,34 @@ static bool is_rounded(gr_dtype dtype) {
     return gr_dtypes[dtype].kind == GR_KIND_NUMBER;
 }
 
+/* The addresses that an operand on a device touches: from *low to before *high. */
+static void span_of(const py_operand *operand, uint64_t *low, uint64_t *high) {
+    *low = *high = operand->source.origin;
+    for (size_t d = 0; d < operand->ndim; ++d) {
+        const int64_t reach =
+            operand->extent[d] > 0 ? operand->stride[d] * (int64_t)(operand->extent[d] - 1) : 0;
+        if (reach < 0)
+            *low += (uint64_t)reach;
+        else
+            *high += (uint64_t)reach;
+    }
+    *high += gr_dtypes[operand->dtype].item_bytes;
+}
+
+/* Whether the place of the result, on the device, overlaps with what is read there. */
+static bool overlaps(const py_job *job) {
+    uint64_t place_low, place_high, low, high;
+    bool found = false;
+    if (job->out == NULL || !job->on_device)
+        return false;
+    span_of(&job->place, &place_low, &place_high);
+    for (int side = LEFT; side <= RIGHT; ++side) {
+        span_of(&job->inputs[side], &low, &high);
+        found = found || (job->inputs[side].source.host == NULL && low < place_high && place_low < high);
+    }
+    return found;
+}
+
 /* ---- the run ---- */
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -168,6 +198,7 @@ static int take(const py_arguments given, product *self) {
         return 0;
     if (taken > 0)
         taken = py_job_take_out(job, given[PY_NAME_out], given[PY_NAME_as_device], a->placed);
+    self->matmul.aside = taken > 0 && overlaps(job);
     return taken > 0 ? py_job_take_stream(job, given[PY_NAME_stream]) : taken;
 }
 
@@ -258,6 +289,7 @@ static int take_place(py_state *state, PyObject *out, product *self) {
         return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
     job->out = out;
     job->on_device = true;
+    self->matmul.aside = overlaps(job);
     return 0;
 }
 
@@ -274,6 +306,35 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
+}
+
+PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *given[3], *result = NULL, *all = NULL;
+    int races;
+    unsigned long long timeline;
+    if (!PyArg_ParseTuple(args, "OOOpK", &given[0], &given[1], &given[2], &races, &timeline))
+        return NULL;
+    gr_profile profile = {.look_for_races = races != 0, .timeline_block = timeline};
+    gr_error error = {GR_OK, ""};
+    product self;
+    begin(&self, state);
+    if (take_product(state, given, &self) < 0)
+        goto cleanup;
+    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+    if (status == GR_OK) {
+        self.job.device = profile.device;
+        result = py_job_run(&self.job, work, &self);
+        status = self.job.work.error.status;
+        error = self.job.work.error;
+    }
+    if (status == GR_ERR_SIMULATION)
+        PyErr_Clear();
+    all = py_observed_outcome(state, &profile, status, &error, result);
+    gr_profile_release(&profile);
+cleanup:
+    py_job_release(&self.job);
+    return all;
 }
 
 PyObject *py_matmul_records(void) {

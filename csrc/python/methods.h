@@ -22,6 +22,7 @@ PyObject *py_time_general(PyObject *module, PyObject *args);
 /* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);
+PyObject *py_profile_matmul(PyObject *module, PyObject *args);
 
 /* Reductions that were compiled while the program runs: a capsule that unloads the kernels at its end, and
    runs of it. Inputs are arrays or views of one shape, and bytes for the value of a scalar, in the order and

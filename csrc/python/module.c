@@ -114,6 +114,8 @@ static PyMethodDef methods[] = {
      "has to see to the arguments first"},
     {"matmul", py_matmul, METH_VARARGS,
      "matmul(a, b, variant, out, device_kind, device_index[, stream]) -> array, or out"},
+    {"profile_matmul", py_profile_matmul, METH_VARARGS,
+     "profile_matmul(a, b, variant, races, timeline_block), as profile"},
     {"default_device", py_default_device, METH_VARARGS,
      "default_device(device_kind, device_index): where calls without device= go that name no other place"},
     {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},

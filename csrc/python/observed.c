@@ -1,5 +1,7 @@
 #include "python/observed.h"
 
+#include "python/errors.h"
+
 #include <stdlib.h>
 
 #include "ptxsim/diagnostic.h"
@@ -111,4 +113,13 @@ PyObject *py_observed_list(const gr_profile *profile) {
     for (const gr_observed *one = profile->launches; list != NULL && one != NULL; one = one->next)
         py_append(&list, observed_tuple(one));
     return list;
+}
+
+PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, gr_status status,
+                              const gr_error *error, PyObject *result) {
+    if (status == GR_ERR_SIMULATION)
+        return Py_BuildValue("(ONs)", Py_None, py_observed_list(profile), error->message);
+    if (status != GR_OK)
+        return py_raise(state, error);
+    return result == NULL ? NULL : Py_BuildValue("(NNO)", result, py_observed_list(profile), Py_None);
 }

@@ -9,4 +9,9 @@
 /* A list with a tuple for each launch; gpureduce/_profiles/observed.py knows their fields. */
 PyObject *py_observed_list(const gr_profile *profile);
 
+/* (result, launches, None), which takes the reference to the result; (None, launches, message) when the
+   simulator stopped a kernel. */
+PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, gr_status status,
+                              const gr_error *error, PyObject *result);
+
 #endif

@@ -9,17 +9,6 @@
 #include "python/ladder.h"
 #include "python/observed.h"
 
-/* (result, launches, None), which takes the reference to the result; (None, launches, message) when the
- * simulator stopped a kernel. */
-static PyObject *outcome(const py_state *state, const gr_profile *profile, gr_status status,
-                         const gr_error *error, PyObject *result) {
-    if (status == GR_ERR_SIMULATION)
-        return Py_BuildValue("(ONs)", Py_None, py_observed_list(profile), error->message);
-    if (status != GR_OK)
-        return py_raise(state, error);
-    return result == NULL ? NULL : Py_BuildValue("(NNO)", result, py_observed_list(profile), Py_None);
-}
-
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     enum { RACES, TIMELINE, EXTRA };
     py_state *state = PyModule_GetState(module);
@@ -39,7 +28,7 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     PyEval_RestoreThread(work.thread);
     if (status == GR_OK)
         result = py_result(state, gr_op_result(call.request.op, call.request.dtype), scalar);
-    all = outcome(state, &profile, status, &work.error, result);
+    all = py_observed_outcome(state, &profile, status, &work.error, result);
     gr_profile_release(&profile);
 cleanup:
     py_operand_release(&call.source);
@@ -192,7 +181,8 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     s.config.interrupted_arg = work.interrupt.arg;
     const gr_status status = run(&s, &profile, &work.error);
     PyEval_RestoreThread(work.thread);
-    all = outcome(state, &profile, status, &work.error, status == GR_OK ? Py_NewRef(Py_None) : NULL);
+    all = py_observed_outcome(state, &profile, status, &work.error,
+                              status == GR_OK ? Py_NewRef(Py_None) : NULL);
 cleanup:
     gr_profile_release(&profile);
     simulation_release(&s);

@@ -29,6 +29,40 @@ def _data(arr_or_n: Any, dtype: Any) -> np.ndarray:
     return host_array(arr_or_n, "arr_or_n")
 
 
+def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the matrices to multiply; n, or (m, n, k), stands for random ones of these sizes."""
+    sizes = given if isinstance(given, tuple) and len(given) == 3 else (given,) * 3
+    if all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in sizes):
+        m, n, k = map(int, sizes)
+        return _data(m * k, dtype).reshape(m, k), _data(k * n, dtype).reshape(k, n)
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise TypeError(
+            "arr_or_n: a product takes two arrays (a, b), the sizes (m, n, k), or one for all three, got "
+            f"{type(given).__name__}"
+        )
+    a, b = (_data(each, dtype) for each in given)
+    if a.dtype != b.dtype:
+        raise TypeError(f"arr_or_n: expected two arrays of one dtype, got {a.dtype} and {b.dtype}")
+    return a, b
+
+
+def _run_product(a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int) -> Profile:
+    result, launches, problem = _core.profile_matmul(a, b, record.name, races, drawn)
+    file = f"cuda_kernels/matmul/{record.file}"
+    kernels = kernel_profiles(launches, file, drawn)
+    shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
+    title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads a block"
+
+    def rerun(block: int) -> Profile:
+        return _run_product(a, b, record, False, block)
+
+    products = a.size * (b.shape[-1] if b.ndim > 1 else 1)
+    profile = Profile(title, kernels, file, record.name, products, result, rerun)
+    if problem is not None:
+        raise stopped(problem, profile)
+    return profile
+
+
 def _run(
     data: np.ndarray, record: Variant, op: str, block_size: Any, grid_size: Any, races: bool, drawn: int
 ) -> Profile:
@@ -66,13 +100,14 @@ def profile(
     Parameters
     ----------
     arr_or_n : array_like or int
-        What to reduce, as for `reduce`; an integer n stands for n random elements.
+        What to reduce, as for `reduce`; an integer n stands for n random elements. Of a product of matrices
+        the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three.
     variant : str
         The name of a variant, as in `variants`.
     op : str
-        The operator.
+        The operator, of a reduction.
     block_size, grid_size : int, optional
-        Threads a block, and blocks of the first pass.
+        Threads a block, and blocks of the first pass; of a reduction.
     dtype : dtype_like, optional
         Of the random elements; float32 if None. Only with an integer.
     races : bool
@@ -105,4 +140,9 @@ def profile(
     record = find(variant)
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
+    if record.ladder == "matmul":
+        for name, size in (("block_size", block_size), ("grid_size", grid_size)):
+            if size is not None:
+                raise ValueError(f"{name}: {variant} chooses its own; leave it None")
+        return _run_product(*_matrices(arr_or_n, dtype), record, races, 0)
     return _run(_data(arr_or_n, dtype), record, op, block_size, grid_size, races, 0)

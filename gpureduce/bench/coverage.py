@@ -19,7 +19,7 @@ Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) a
 `auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays. A number behind a
 name is the compute capability that it needs on a GPU.
 
-Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants()` and the operators of `auto`;
+Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants("reduction")` and the operators of `auto`;
 `tests/test_coverage.py` runs every cell.
 """
 
@@ -29,7 +29,7 @@ def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
     found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for pair in _core.general_coverage():
         found[pair] = {AUTO: BACKENDS}
-    for variant in variants():
+    for variant in variants("reduction"):
         for pair in variant.coverage:
             found.setdefault(pair, {})[variant.name] = variant.backends
     return found
@@ -43,7 +43,7 @@ def _heading(variant: Variant) -> str:
 
 def page() -> str:
     """Return the whole page as Markdown; dtypes that agree in every column share a row."""
-    columns = {AUTO: f"`{AUTO}`", **{variant.name: _heading(variant) for variant in variants()}}
+    columns = {AUTO: f"`{AUTO}`", **{variant.name: _heading(variant) for variant in variants("reduction")}}
     rows: dict[tuple[str, str], list[str]] = {}
     for (op, dtype), covered in cells().items():
         row = " | ".join(" ".join(covered.get(name, ())) for name in columns)

@@ -162,7 +162,7 @@ def _rung_colours(palette: Palette) -> dict[str, Any]:
     """Return colours for the rungs that show their order, to colour-blind eyes as well."""
     from matplotlib import colormaps
 
-    rungs = [record.name for record in variants() if record.role == "rung"]
+    rungs = [record.name for record in variants("reduction") if record.role == "rung"]
     low, high = (0.0, 0.85) if palette is LIGHT else (0.3, 1.0)
     at = [low + (high - low) * i / max(1, len(rungs) - 1) for i in range(len(rungs))]
     return {name: colormaps["viridis"](place) for name, place in zip(rungs, at, strict=True)}

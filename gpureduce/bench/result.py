@@ -110,7 +110,7 @@ class BenchResult:
     def _timed(self) -> Iterable[dict[str, Any]]:
         from numpy import dtype
 
-        rungs = [record.name for record in variants() if record.role == "rung"]
+        rungs = [record.name for record in variants("reduction") if record.role == "rung"]
         times: dict[tuple, dict[str, float]] = {}
         for row in self.rows:
             times.setdefault(_what(row), {})[row["variant"]] = row["all_passes_us"]["median"]

@@ -134,14 +134,14 @@ def _dtype_name(dtype: Any) -> str:
 def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
     """Whether it can be measured there. The default is measured beside others, for what they take."""
     if variant == AUTO:
-        return where.kind == "cuda" and any((op, dtype) in record.coverage for record in variants())
+        return where.kind == "cuda" and any((op, dtype) in record.coverage for record in variants("reduction"))
     record = find(variant)
     return (op, dtype) in record.coverage and record.runs_on(where)
 
 
 def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[Case]:
     """Return what is to be measured; variants that are not named need not take every operator and dtype."""
-    chosen = [record.name for record in variants()] + [AUTO]
+    chosen = [record.name for record in variants("reduction")] + [AUTO]
     if names is not None:
         chosen = [AUTO if name == AUTO else find(name, AUTO).name for name in _sequence(names, "variants")]
         if AUTO in chosen and where.kind == "sim":

@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     os.environ["GPUREDUCE_SIM_THREADS"] = str(options.threads)
     data = (np.random.default_rng(1).random(options.n) * 1000).astype(options.dtype)
-    for name in (*(record.name for record in variants() if "sim" in record.backends), AUTO):
+    for name in (*(record.name for record in variants("reduction") if "sim" in record.backends), AUTO):
         rate = elements_per_second(name, data, options.repeats)
         print(f"{name:13} {rate / 1e6:9.1f} million elements/s", flush=True)
     return 0

@@ -85,7 +85,7 @@ def technique_table(found: BenchResult) -> str:
         "| technique | variant | time (us) | GB/s | % of read |",
         "|---|---|--:|--:|--:|",
     ]
-    techniques = {variant.name: variant.technique for variant in variants()}
+    techniques = {variant.name: variant.technique for variant in variants("reduction")}
     techniques[AUTO] = AUTO_TECHNIQUE
     for row in sorted(records, key=lambda row: -row["all_passes_us"]):
         lines.append(
@@ -100,7 +100,7 @@ def ladder_chart(found: BenchResult, published: dict, palette: chart.Palette) ->
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     ours = {row["variant"]: row["over_first"] for row in ladder_records(found)}
     names = titles()
-    rungs = [variant.name for variant in variants() if variant.role == "rung"]
+    rungs = [variant.name for variant in variants("reduction") if variant.role == "rung"]
     shown = [name for name in [*rungs, AUTO] if name in ours]
     base = theirs[shown[0]]
     rows = [

@@ -10,4 +10,4 @@ AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what roundin
 
 def titles() -> dict[str, str]:
     """Return the title of each variant, and of the default, by name, in the order of tables."""
-    return {**{record.name: record.title for record in variants()}, AUTO: AUTO_TITLE}
+    return {**{record.name: record.title for record in variants("reduction")}, AUTO: AUTO_TITLE}

@@ -75,7 +75,7 @@ def main() -> None:
             import gpureduce
 
             exercise = [sys.executable, str(HERE / "exercise.py")]
-            commands |= {v.name: [*exercise, v.name, "--short"] for v in gpureduce.variants() if v.installed}
+            commands |= {v.name: [*exercise, v.name, "--short"] for v in gpureduce.variants("reduction") if v.installed}
         with ThreadPoolExecutor(8) as few:
             jobs = {
                 (name, tool): few.submit(run, tool, command)
