@@ -24,6 +24,22 @@ inline __device__ int64_t multiply_add(int64_t a, int64_t b, int64_t c) {
     return int64_t(uint64_t(a) * uint64_t(b) + uint64_t(c));
 }
 
+// A pair of matrices and the place of their product. The elements of a row lie side by side; the rows of C
+// too.
+template <class T> struct Matrices {
+    const T *a, *b;
+    T *c;
+    uint64_t m, n, k;
+    int64_t a_row, b_row; // elements from one row to the next, or back
+
+    __device__ const T *row_of_a(uint64_t row) const {
+        return a + int64_t(row) * a_row;
+    }
+    __device__ const T *row_of_b(uint64_t row) const {
+        return b + int64_t(row) * b_row;
+    }
+};
+
 // Which tile of C a block makes: blocks are numbered along the rows of tiles.
 struct Block {
     uint64_t x, y;
@@ -32,7 +48,7 @@ struct Block {
 // Elements from the first matrix of a stack to that of number `index`.
 inline __device__ int64_t stack_offset(const gr_matmul_params &p, const int64_t *step, uint64_t index) {
     int64_t offset = 0;
-    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
+    for (int d = 0; d < GR_MATMUL_STACKS && index > 0; ++d) {
         offset += int64_t(index % p.stack[d]) * step[d];
         index /= p.stack[d];
     }

@@ -7,10 +7,16 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
     if (pair >= p.pairs)
         return;
-    matmul(reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),
-           reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),
-           reinterpret_cast<T *>(p.c) + pair * p.m * p.n, p.m, p.n, p.k,
-           Block{blockIdx.x % p.across, blockIdx.x / p.across});
+    const Matrices<T> matrices = {reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),
+                                  reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),
+                                  reinterpret_cast<T *>(p.c) + pair * p.m * p.n,
+                                  p.m,
+                                  p.n,
+                                  p.k,
+                                  p.a_row,
+                                  p.b_row};
+    const unsigned across = unsigned(p.across);
+    matmul(matrices, Block{blockIdx.x % across, blockIdx.x / across});
 }
 
 #define GR_JOIN(a, b) a##b

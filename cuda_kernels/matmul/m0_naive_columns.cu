@@ -8,16 +8,16 @@
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
-template <class T>
-__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const uint64_t row = block.y * TILE + threadIdx.x % TILE;
     const uint64_t column = block.x * TILE + threadIdx.x / TILE;
-    if (row >= m || column >= n)
+    if (row >= p.m || column >= p.n)
         return;
+    const T *a = p.row_of_a(row), *b = p.b + column;
     T sum = 0;
-    for (uint64_t i = 0; i < k; ++i)
-        sum = multiply_add(a[row * k + i], b[i * n + column], sum);
-    c[row * n + column] = sum;
+    for (uint64_t i = 0; i < p.k; ++i, ++a, b += p.b_row)
+        sum = multiply_add(*a, *b, sum);
+    p.c[row * p.n + column] = sum;
 }
 
 #define GR_RUNG m0

@@ -10,25 +10,27 @@
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
-template <class T>
-__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ T tile_a[TILE][TILE], tile_b[TILE][TILE];
     const unsigned y = threadIdx.x / TILE, x = threadIdx.x % TILE;
     const uint64_t row = block.y * TILE + y, column = block.x * TILE + x;
 
+    // A row or column beyond the matrices is taken for the last one: what comes of it is not stored.
+    const T *a = p.row_of_a(min(row, p.m - 1)) + x, *b = p.row_of_b(y) + min(column, p.n - 1);
+
     T sum = 0;
-    for (uint64_t step = 0; step < k; step += TILE) {
-        // Beyond the matrices there are zeros, which change no sum.
-        tile_a[y][x] = row < m && step + x < k ? a[row * k + step + x] : T(0);
-        tile_b[y][x] = column < n && step + y < k ? b[(step + y) * n + column] : T(0);
+    for (uint64_t step = 0; step < p.k; step += TILE, a += TILE, b += TILE * p.b_row) {
+        // Beyond k there are zeros, which change no sum.
+        tile_a[y][x] = x < p.k - step ? *a : T(0);
+        tile_b[y][x] = y < p.k - step ? *b : T(0);
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < TILE; ++i)
             sum = multiply_add(tile_a[y][i], tile_b[i][x], sum);
         __syncthreads();
     }
-    if (row < m && column < n)
-        c[row * n + column] = sum;
+    if (row < p.m && column < p.n)
+        p.c[row * p.n + column] = sum;
 }
 
 #define GR_RUNG m2

@@ -9,23 +9,21 @@
 
 enum { ROWS = 64, COLUMNS = 64, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH, BLOCKS = 2 };
 
-template <class T>
-__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ T tile_a[ROWS][DEEP], tile_b[DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const unsigned t = threadIdx.x;
     const unsigned y = t / COLUMNS * EACH, x = t % COLUMNS; // of this thread's results, in the tile
     // Which element of each tile it brings: there are as many elements as threads.
     const unsigned a_row = t / DEEP, a_column = t % DEEP, b_row = t / COLUMNS, b_column = t % COLUMNS;
+    const uint64_t row = first_row + y, column = first_column + x; // of its first result
+    const T *a = p.row_of_a(min(first_row + a_row, p.m - 1)) + a_column;
+    const T *b = p.row_of_b(b_row) + min(first_column + b_column, p.n - 1);
 
     T sums[EACH] = {};
-    for (uint64_t step = 0; step < k; step += DEEP) {
-        tile_a[a_row][a_column] = first_row + a_row < m && step + a_column < k
-                                      ? a[(first_row + a_row) * k + step + a_column]
-                                      : T(0);
-        tile_b[b_row][b_column] = first_column + b_column < n && step + b_row < k
-                                      ? b[(step + b_row) * n + first_column + b_column]
-                                      : T(0);
+    for (uint64_t step = 0; step < p.k; step += DEEP, a += DEEP, b += DEEP * p.b_row) {
+        tile_a[a_row][a_column] = a_column < p.k - step ? *a : T(0);
+        tile_b[b_row][b_column] = b_row < p.k - step ? *b : T(0);
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {
@@ -36,10 +34,13 @@ __device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uin
         }
         __syncthreads();
     }
+    if (column >= p.n)
+        return;
+    T *c = p.c + row * p.n + column;
 #pragma unroll
-    for (int r = 0; r < EACH; ++r)
-        if (first_row + y + r < m && first_column + x < n)
-            c[(first_row + y + r) * n + first_column + x] = sums[r];
+    for (int r = 0; r < EACH; ++r, c += p.n)
+        if (row + r < p.m)
+            *c = sums[r];
 }
 
 #define GR_RUNG m3

@@ -2,31 +2,37 @@
 //
 // What m3 still cost: an element of A from shared memory for every multiply-add.
 // The change: a thread makes eight by eight results. For each step along k it loads eight elements of A and
-// eight of B into registers, and takes all 64 products of them. What limits it now: the loads bring one
-// element each, from memory and from shared memory, and those of A meet in banks, as neighbouring rows lie a
-// power of two apart. Where it shows: a quarter of a shared load a multiply-add; registers, and so fewer
-// warps a multiprocessor.
+// eight of B into registers, and takes all 64 products of them. Its columns lie 16 apart, so that those of
+// neighbouring threads lie side by side. What limits it now: the loads bring one element each, from memory
+// and of B from shared memory, and those of A meet in banks, as its rows lie a power of two apart. Where it
+// shows: a quarter of a shared load a multiply-add; registers, and so fewer warps a multiprocessor.
 #include "matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
+enum { ACROSS = COLUMNS / EACH }; // threads of a row of threads, and from one column of a thread to its next
 
-template <class T>
-__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ T tile_a[ROWS][DEEP], tile_b[DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const unsigned t = threadIdx.x;
-    const unsigned y = t / (COLUMNS / EACH) * EACH, x = t % (COLUMNS / EACH) * EACH;
+    const unsigned y = t / ACROSS * EACH, x = t % ACROSS;
+    // The elements that it brings lie below one another: every 32nd of a column of A, every second of B.
+    const unsigned a_row = t / DEEP, a_column = t % DEEP, b_row = t / COLUMNS, b_column = t % COLUMNS;
+    const T *a[ROWS * DEEP / THREADS], *b = p.row_of_b(b_row) + min(first_column + b_column, p.n - 1);
+#pragma unroll
+    for (int i = 0; i < ROWS * DEEP / THREADS; ++i)
+        a[i] = p.row_of_a(min(first_row + a_row + i * (THREADS / DEEP), p.m - 1)) + a_column;
 
     T sums[EACH][EACH] = {};
-    for (uint64_t step = 0; step < k; step += DEEP) {
-        for (unsigned i = t; i < ROWS * DEEP; i += THREADS) {
-            const uint64_t row = first_row + i / DEEP, column = step + i % DEEP;
-            tile_a[i / DEEP][i % DEEP] = row < m && column < k ? a[row * k + column] : T(0);
+    for (uint64_t step = 0; step < p.k; step += DEEP) {
+#pragma unroll
+        for (int i = 0; i < ROWS * DEEP / THREADS; ++i) {
+            tile_a[a_row + i * (THREADS / DEEP)][a_column] = a_column < p.k - step ? *a[i] : T(0);
+            a[i] += DEEP;
         }
-        for (unsigned i = t; i < DEEP * COLUMNS; i += THREADS) {
-            const uint64_t row = step + i / COLUMNS, column = first_column + i % COLUMNS;
-            tile_b[i / COLUMNS][i % COLUMNS] = row < k && column < n ? b[row * n + column] : T(0);
-        }
+#pragma unroll
+        for (int i = b_row; i < DEEP; i += THREADS / COLUMNS, b += THREADS / COLUMNS * p.b_row)
+            tile_b[i][b_column] = i < p.k - step ? *b : T(0);
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {
@@ -36,7 +42,7 @@ __device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uin
                 of_a[r] = tile_a[y + r][i];
 #pragma unroll
             for (int s = 0; s < EACH; ++s)
-                of_b[s] = tile_b[i][x + s];
+                of_b[s] = tile_b[i][x + s * ACROSS];
 #pragma unroll
             for (int r = 0; r < EACH; ++r)
 #pragma unroll
@@ -48,9 +54,11 @@ __device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uin
 #pragma unroll
     for (int r = 0; r < EACH; ++r)
 #pragma unroll
-        for (int s = 0; s < EACH; ++s)
-            if (first_row + y + r < m && first_column + x + s < n)
-                c[(first_row + y + r) * n + first_column + x + s] = sums[r][s];
+        for (int s = 0; s < EACH; ++s) {
+            const uint64_t row = first_row + y + r, column = first_column + x + s * ACROSS;
+            if (row < p.m && column < p.n)
+                p.c[row * p.n + column] = sums[r][s];
+        }
 }
 
 #define GR_RUNG m4

@@ -11,38 +11,33 @@
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
 
-template <class T>
-__device__ void matmul(const T *a, const T *b, T *c, uint64_t m, uint64_t n, uint64_t k, Block block) {
-    __shared__ alignas(16) T tile_a[DEEP][ROWS], tile_b[DEEP][COLUMNS];
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
+    __shared__ alignas(16) T tile_a[DEEP][ROWS + PADDING], tile_b[DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
-    const bool a_aligned = rows_aligned(a, k), b_aligned = rows_aligned(b, n);
+    const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane / 4 * 4;
     const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane % 4 * 4;
 
     T sums[8][8] = {};
-    for (uint64_t step = 0; step < k; step += DEEP) {
-        Share<T, ROWS, DEEP, THREADS> of_a;
-        Share<T, DEEP, COLUMNS, THREADS> of_b;
-        of_a.load(a, first_row, m, step, k, a_aligned);
-        of_b.load(b, step, k, first_column, n, b_aligned);
+    for (uint64_t step = 0; step < p.k; step += DEEP) {
+        ShareOfA<T, ROWS, DEEP, THREADS> of_a;
+        ShareOfB<T, DEEP, COLUMNS, THREADS> of_b;
+        of_a.load(p.a, p.a_row, first_row, p.m, step, p.k, a_aligned);
+        of_b.load(p.b, p.b_row, step, p.k, first_column, p.n, b_aligned);
         of_a.store_transposed(tile_a);
         of_b.store(tile_b);
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {
             T down[8], across[8];
-            load_fragment<2, 32>(&tile_a[i][y], down);
-            load_fragment<2, 16>(&tile_b[i][x], across);
-#pragma unroll
-            for (int r = 0; r < 8; ++r)
-#pragma unroll
-                for (int s = 0; s < 8; ++s)
-                    sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+            load_fragment<WARP_ROWS / 2>(&tile_a[i][y], down);
+            load_fragment<WARP_COLUMNS / 2>(&tile_b[i][x], across);
+            add_products(down, across, sums);
         }
         __syncthreads();
     }
-    store_results(c, first_row + y, m, first_column + x, n, sums);
+    store_results<WARP_ROWS / 2, WARP_COLUMNS / 2>(p, first_row + y, first_column + x, sums);
 }
 
 #define GR_RUNG m6
