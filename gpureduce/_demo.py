@@ -88,7 +88,11 @@ def run_demo(args: argparse.Namespace) -> int:
         print("times: simulated on the CPU, not a GPU time; array in to scalar out")
     else:
         print("times: array in host memory to scalar in host memory, the copy included")
-    records = [variant for variant in variants("reduction") if args.dtype in variant.dtypes and variant.runs_on(device)]
+    records = [
+        variant
+        for variant in variants("reduction")
+        if args.dtype in variant.dtypes and variant.runs_on(device)
+    ]
     width = max(len(variant.title) for variant in records)
     print(f"\n{'variant':<13}{'':<{width}}  {'result':>22}  {'ms':>9}  {'rel. error':>10}  agrees")
     wrong = []

@@ -133,7 +133,7 @@ def test_the_busiest_unit_is_not_the_dram_before_v4():
 
 def test_compute_sanitizer_saw_every_variant():
     record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_h200.json").read_text())
-    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's kernels
+    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's
     clean = {variant.name for variant in own if variant.role != "study"}
     for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
         rows = [row for row in record["rows"] if row["tool"] == tool and clean & set(row["variants"])]

@@ -3,7 +3,7 @@
 #define GR_PYTHON_SIGNATURE_H
 
 #include "python/state.h"
-#include "reduce/ops.h"
+#include "reduce/reduce.h"
 
 typedef struct py_public {
     py_state *state;

@@ -100,11 +100,11 @@ def matmul(
 
     Notes
     -----
-    Result dtypes are those of `numpy.matmul`; bfloat16 stays bfloat16. Integers wrap in their own dtype, bools
-    give whether any pair is true. float16 and bfloat16 are added up in float32 and rounded once. The error of a
-    result in float32 or float64 is at most ``k * u / (1 - k * u)`` times the sum of the absolute products, `u`
-    being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
-    section 3.5). Results have the same bits on every run and on both backends.
+    Result dtypes are those of `numpy.matmul`; bfloat16 stays bfloat16. Integers wrap in their own dtype,
+    bools give whether any pair is true. float16 and bfloat16 are added up in float32 and rounded once. The
+    error of a result in float32 or float64 is at most ``k * u / (1 - k * u)`` times the sum of the absolute
+    products, `u` being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical
+    Algorithms", 2nd ed., section 3.5). Results have the same bits on every run and on both backends.
 
     Examples
     --------

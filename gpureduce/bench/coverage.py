@@ -19,7 +19,7 @@ Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) a
 `auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays. A number behind a
 name is the compute capability that it needs on a GPU.
 
-Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants("reduction")` and the operators of `auto`;
+Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants("reduction")` and what `auto` takes;
 `tests/test_coverage.py` runs every cell.
 """
 

@@ -134,7 +134,9 @@ def _dtype_name(dtype: Any) -> str:
 def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
     """Whether it can be measured there. The default is measured beside others, for what they take."""
     if variant == AUTO:
-        return where.kind == "cuda" and any((op, dtype) in record.coverage for record in variants("reduction"))
+        return where.kind == "cuda" and any(
+            (op, dtype) in record.coverage for record in variants("reduction")
+        )
     record = find(variant)
     return (op, dtype) in record.coverage and record.runs_on(where)
 

@@ -45,7 +45,9 @@ AMOUNTS = [
 def rungs():
     """Return the rungs that have kernels of their own."""
     return [
-        variant.name for variant in gpureduce.variants("reduction") if variant.role == "rung" and variant.block_sizes
+        variant.name
+        for variant in gpureduce.variants("reduction")
+        if variant.role == "rung" and variant.block_sizes
     ]
 
 

@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--variants", nargs="+", help="only these (default: all)")
     parser.add_argument("--short", action="store_true", help="one dtype, block size and length only")
     options = parser.parse_args()
-    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's kernels
+    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's
     chosen = [v for v in own if not options.variants or v.name in options.variants]
     clean = [variant.name for variant in chosen if variant.role != "study"]
     study = [variant.name for variant in chosen if variant.role == "study"]

@@ -75,7 +75,8 @@ def main() -> None:
             import gpureduce
 
             exercise = [sys.executable, str(HERE / "exercise.py")]
-            commands |= {v.name: [*exercise, v.name, "--short"] for v in gpureduce.variants("reduction") if v.installed}
+            installed = [v.name for v in gpureduce.variants("reduction") if v.installed]
+            commands |= {name: [*exercise, name, "--short"] for name in installed}
         with ThreadPoolExecutor(8) as few:
             jobs = {
                 (name, tool): few.submit(run, tool, command)

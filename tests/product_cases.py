@@ -1,0 +1,93 @@
+"""Products of matrices: shapes, data and exact results, and the error that a float may have.
+
+*Exact* data are whole numbers so small that every sum of products is representable: the product must be
+equal to that of Python's integers, so that one lost, doubled or foreign product fails; no element is 0.
+*Rounded* data are compared under the bound of N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
+section 3.5: each of the k products takes part in at most k roundings, in any order of the additions, so
+
+    |computed - exact| <= gamma(k) * (|A| |B|),      gamma(k) = k u / (1 - k u).
+
+The exact product is that of long doubles, whose own error, by the same bound, is added.
+"""
+
+import zlib
+
+import numpy as np
+
+# One off a tile (32, 64, 128) or a step along k (8, 16, 32), primes, long and thin, nothing.
+SHAPES = (
+    (1, 1, 1), (1, 1, 2), (2, 3, 1), (1, 5, 7), (5, 1, 7), (7, 5, 1), (3, 2, 5), (2, 2, 2), (4, 4, 4), (8,
+    8, 8), (7, 8, 9), (9, 7, 8), (16, 16, 16), (15, 17, 16), (17, 15, 15), (31, 32, 33), (32, 32, 32),
+    (33, 31, 32), (32, 33, 31), (37, 41, 43), (63, 64, 65), (64, 64, 64), (65, 63, 64), (64, 65, 63), (65,
+    65, 17), (127, 128, 8), (128, 127, 9), (128, 128, 7), (129, 127, 16), (127, 129, 15), (128, 129, 17),
+    (129, 128, 1), (129, 129, 33), (130, 137, 33), (137, 130, 24), (1, 257, 65), (257, 1, 65), (1, 1,
+    1025), (1, 1, 257), (2, 1, 513), (1, 2, 511), (3, 300, 5), (300, 3, 5), (5, 3, 300), (256, 2, 2), (2,
+    256, 2), (2, 2, 256), (255, 3, 31), (3, 255, 31), (0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0), (1, 1,
+    0), (130, 131, 0), (71, 73, 79), (97, 11, 13), (11, 97, 13), (13, 11, 97), (66, 34, 18), (34, 66, 10),
+)  # fmt: skip
+THIN_SHAPES = ((1, 1, 1), (5, 3, 0), (33, 31, 32), (129, 127, 16), (130, 137, 33), (1, 257, 65), (64, 65, 63))
+
+UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53, "longdouble": 2.0**-64}
+EXACT_UNTIL = {"float32": 2**24, "float64": 2**53}
+
+
+def gamma(count, dtype):
+    """The relative error that `count` roundings may make."""
+    return count * UNIT_ROUNDOFF[dtype] / (1 - count * UNIT_ROUNDOFF[dtype])
+
+
+def numbers(dtype, shape, k, kind, seed):
+    """An array whose products of length k are exact, wrap ("extremes") or round."""
+    rng = np.random.default_rng(zlib.crc32(f"{dtype}/{shape}/{k}/{kind}/{seed}".encode()))
+    dtype = np.dtype(dtype)
+    if kind == "rounded":
+        return (rng.standard_normal(shape) * 2.0 ** rng.integers(-3, 4, shape)).astype(dtype)
+    if kind == "extremes":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    largest = int(min((EXACT_UNTIL.get(dtype.name, 2**62) / max(k, 1)) ** 0.5, 1000))
+    values = rng.integers(1, largest, shape, endpoint=True)
+    if dtype.kind != "u":
+        values = np.where(rng.integers(0, 2, shape) == 1, values, -values)
+    return values.astype(dtype)
+
+
+def kinds(dtype):
+    """The kinds of data of a dtype."""
+    return ("exact", "rounded") if np.dtype(dtype).kind == "f" else ("exact", "extremes")
+
+
+def exact(a, b):
+    """The product by Python's integers, modulo what the dtype holds; of whole numbers."""
+    whole = np.matmul(a.astype(object), b.astype(object))
+    if not isinstance(whole, np.ndarray):
+        whole = np.asarray(whole, object)
+    if a.shape[-1] == 0:
+        return np.zeros(whole.shape, a.dtype)
+    if a.dtype.kind == "f":
+        return whole.astype(a.dtype)
+    bits = 8 * a.dtype.itemsize
+    low = 0 if a.dtype.kind == "u" else -(2 ** (bits - 1))
+    wrapped = [(int(value) - low) % 2**bits + low for value in whole.ravel()]
+    return np.array(wrapped, a.dtype).reshape(whole.shape)
+
+
+def mismatch(a, b, got, kind):
+    """What is wrong with the product of two arrays, or None."""
+    shape = np.matmul(np.empty(a.shape, np.int8), np.empty(b.shape, np.int8)).shape
+    if got.shape != shape or got.dtype != a.dtype:
+        return f"got {got.dtype} of shape {got.shape}, expected {a.dtype} of {shape}"
+    if kind != "rounded":
+        wanted = exact(a, b)
+        wrong = got != wanted
+    else:
+        k, name = a.shape[-1], a.dtype.name
+        wide = np.matmul(a.astype(np.longdouble), b.astype(np.longdouble))
+        sizes = np.matmul(abs(a).astype(np.longdouble), abs(b).astype(np.longdouble))
+        wanted = wide
+        wrong = ~(abs(got - wide) <= (gamma(k, name) + gamma(k, "longdouble")) * sizes)
+    if not wrong.any():
+        return None
+    place = tuple(int(index) for index in np.argwhere(wrong)[0])
+    first = f"the first at {place}: {got[place]}, not {wanted[place]}"
+    return f"{int(wrong.sum())} of {wrong.size} are wrong, {first}"

@@ -1,0 +1,196 @@
+"""Every rung of the matrix products, and `auto`, multiplies matrices of every shape right."""
+
+import numpy as np
+import product_cases as cases
+import pytest
+
+import gpureduce
+
+VARIANTS = [variant for variant in gpureduce.variants("matmul") if variant.role != "study"]
+ALL_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+    "float64", "complex64", "complex128",
+)  # fmt: skip
+
+
+def combinations():
+    for variant in VARIANTS:
+        for dtype in variant.dtypes:
+            yield pytest.param(variant, dtype, id=f"{variant.name}-{dtype}")
+
+
+def matrices(dtype, shape, kind):
+    m, n, k = shape
+    return cases.numbers(dtype, (m, k), k, kind, "a"), cases.numbers(dtype, (k, n), k, kind, "b")
+
+
+def failures(variant, dtype, shapes, device):
+    """The sentences about every wrong product, so that one report names all shapes that fail."""
+    found = []
+    for shape in shapes:
+        for kind in cases.kinds(dtype):
+            a, b = matrices(dtype, shape, kind)
+            got = gpureduce.matmul(a, b, variant=variant, device=device)
+            reason = cases.mismatch(a, b, got, kind)
+            found += [f"{kind} {shape}: {reason}"] if reason else []
+    return found
+
+
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_every_shape(variant, dtype, device, thin):
+    found = failures(variant.name, dtype, cases.THIN_SHAPES if thin else cases.SHAPES, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_quick(variant, dtype, device):
+    found = failures(variant.name, dtype, [(3, 5, 7), (33, 65, 9), (129, 2, 33)], device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+def test_every_shape_by_default(dtype, device, thin):
+    found = failures("auto", dtype, cases.THIN_SHAPES if thin else cases.SHAPES, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (65, 63, 17), (3, 130, 33), (64, 64, 8), (2, 3, 0), (1, 2, 300)]
+)
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+def test_every_dtype(dtype, shape, device):
+    """Whole numbers: small integers wrap as NumPy's, halves and complex numbers hold every sum."""
+    m, n, k = shape
+    rng = np.random.default_rng(m * 1000 + k)
+    largest = 2 if np.dtype(dtype).kind in "fc" else 120
+    a, b = (rng.integers(0, largest + 1, each) for each in ((m, k), (k, n)))
+    if np.dtype(dtype).kind in "ifc":
+        a = -a
+    a, b = a.astype(dtype), b.astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        a, b = a * (1 + 2j), b * (2 - 1j)
+        a, b = a.astype(dtype), b.astype(dtype)
+    got, wanted = gpureduce.matmul(a, b, device=device), np.matmul(a, b)
+    assert got.dtype == wanted.dtype
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_rounded_once(dtype, device):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    rng = np.random.default_rng(8)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((66, 130), (130, 65)))
+    got = gpureduce.matmul(a, b, device=device)
+    wide, sizes = a.astype(np.float64) @ b.astype(np.float64), abs(a).astype(float) @ abs(b).astype(float)
+    half = 2.0**-8 if dtype.itemsize and dtype.name == "bfloat16" else 2.0**-11
+    error = abs(got.astype(np.float64) - wide)
+    assert got.dtype == dtype
+    assert (error <= half * abs(wide) + cases.gamma(130, "float32") * sizes * (1 + half) + 1e-40).all()
+    assert (error > 0).any()
+
+
+def test_complex_products_round_little(device):
+    rng = np.random.default_rng(9)
+    a, b = (rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in ((33, 70), (70, 65)))
+    for dtype, unit in ((np.complex64, 2.0**-24), (np.complex128, 2.0**-53)):
+        x, y = a.astype(dtype), b.astype(dtype)
+        wide = x.astype(np.clongdouble) @ y.astype(np.clongdouble)
+        sizes = (abs(x.real) + abs(x.imag)) @ (abs(y.real) + abs(y.imag))
+        got = gpureduce.matmul(x, y, device=device)
+        assert got.dtype == dtype
+        assert (abs(got - wide) <= 2 * 140 * unit * sizes).all()
+
+
+def strided(array, how):
+    """The same elements lying another way."""
+    if how == "transposed":
+        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if how == "backwards":
+        return np.ascontiguousarray(array[..., ::-1, ::-1])[..., ::-1, ::-1]
+    if how == "apart":
+        wide = np.full((*array.shape[:-2], 2 * array.shape[-2], 3 * array.shape[-1]), 77, array.dtype)
+        wide[..., ::2, ::3] = array
+        return wide[..., ::2, ::3]
+    if how == "cropped":
+        wide = np.full((*array.shape[:-2], array.shape[-2] + 3, array.shape[-1] + 5), 77, array.dtype)
+        wide[..., 1:-2, 3:-2] = array
+        return wide[..., 1:-2, 3:-2]
+    if how == "record":
+        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
+        records["value"] = array
+        return records["value"]
+    return array
+
+
+LAYOUTS = ("plain", "transposed", "backwards", "apart", "cropped", "record")
+
+
+@pytest.mark.parametrize("of_b", LAYOUTS)
+@pytest.mark.parametrize("of_a", LAYOUTS)
+def test_strides(of_a, of_b, device):
+    """Any strides, by a rung of each kind and by default; what lies between the elements is never used."""
+    for dtype, kind in (("float32", "rounded"), ("int64", "extremes"), ("float64", "exact")):
+        a, b = matrices(dtype, (67, 131, 33), kind)
+        for variant in ("auto", "m1", "m4", VARIANTS[-1].name):
+            if variant != "auto" and dtype not in gpureduce.variants("matmul")[-1].dtypes:
+                continue
+            got = gpureduce.matmul(strided(a, of_a), strided(b, of_b), variant=variant, device=device)
+            assert cases.mismatch(a, b, got, kind) is None, (variant, dtype)
+
+
+STACKS = (
+    ((3,), (3,)), ((3,), ()), ((), (3,)), ((2, 3), (2, 3)), ((2, 1), (1, 3)), ((1, 1), (2, 3)),
+    ((2, 3), (3,)),
+    ((0,), (0,)), ((0,), (1,)), ((2, 0), (1,)), ((4, 1, 2), (1, 3, 1)), ((2, 3, 2, 2), (2, 1, 2, 1)),
+    ((2, 1, 2, 1, 2, 1), (1, 2, 1, 2, 1, 2)), ((70,), (1,)), ((1, 1, 1), (1,)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("stacks", STACKS)
+@pytest.mark.parametrize("variant", ["auto", "m0", "m3", "m7"])
+def test_stacks(variant, stacks, device):
+    a = cases.numbers("int64", (*stacks[0], 5, 7), 7, "extremes", "a")
+    b = cases.numbers("int64", (*stacks[1], 7, 9), 7, "extremes", "b")
+    got = gpureduce.matmul(a, b, variant=variant, device=device)
+    assert got.flags.c_contiguous
+    np.testing.assert_array_equal(got, np.matmul(a, b))
+
+
+def test_a_stack_of_more_matrices_than_blocks_along_y(device):
+    a = cases.numbers("int32", (65_537, 1, 2), 2, "extremes", "a")
+    b = cases.numbers("int32", (65_537, 2, 1), 2, "extremes", "b")
+    np.testing.assert_array_equal(gpureduce.matmul(a, b, variant="m2", device=device), np.matmul(a, b))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((5,), (5,)), ((5,), (5, 3)), ((4, 5), (5,)), ((2, 4, 5), (5,)), ((5,), (2, 5, 3))]
+)
+def test_vectors(shapes, device):
+    a, b = (
+        cases.numbers("float64", shape, 5, "exact", place) for shape, place in zip(shapes, "ab", strict=True)
+    )
+    for variant in ("auto", "m0", "m5"):
+        got, wanted = gpureduce.matmul(a, b, variant=variant, device=device), np.matmul(a, b)
+        assert type(got) is type(wanted)
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_what_is_not_finite_stays_where_it_is(variant, device):
+    """A NaN or an infinity reaches its row or column alone, whatever lies beyond the edges."""
+    a, b = matrices("float32", (35, 66, 17), "rounded")
+    a[34, 16], b[0, 65] = np.nan, np.inf
+    with np.errstate(all="ignore"):
+        got, wanted = gpureduce.matmul(a, b, variant=variant.name, device=device), a @ b
+    assert np.array_equal(np.isnan(got), np.isnan(wanted)) and np.array_equal(np.isinf(got), np.isinf(wanted))
+    assert np.isnan(got[34]).all() and np.isfinite(got[:34, :65]).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_the_same_bits_every_time(variant, device):
+    a, b = matrices("float32", (70, 140, 50), "rounded")
+    first = gpureduce.matmul(a, b, variant=variant.name, device=device)
+    again = [gpureduce.matmul(a, b, variant=variant.name, device=device) for _ in range(3)]
+    assert all(each.tobytes() == first.tobytes() for each in again)
