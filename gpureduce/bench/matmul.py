@@ -1,0 +1,168 @@
+"""Times products of matrices on the device beside PyTorch's, which are cuBLAS's, all in one run.
+
+Each figure is the median over replays of a CUDA graph captured from calls of the public functions with
+``out=``, in microseconds a product; the graphs of all contenders take turns. A graph goes round sets of
+matrices that are together larger than the L2 cache, as far as 64 sets are. Results are poisoned with NaN first
+and compared with float64: the error is that of the whole matrix, by its Frobenius norm.
+
+    python -m gpureduce.bench.matmul --out FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpureduce._device.variants import AUTO, find, variants
+from gpureduce._matmul.product import matmul
+from gpureduce.bench import environment
+
+SET_BYTES = 128 << 20  # of the sets that take turns: twice the 60 MB L2 of an H200
+MOST_SETS = 64
+PUBLISHED = (2048, 2048, 1024)
+# m, n, k: squares, long and thin, no multiples of anything.
+SHAPES = (
+    PUBLISHED, *((n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)), (8192, 128, 1024), (128, 8192, 1024),
+    (4096, 4096, 64), (65536, 64, 64), (64, 64, 65536), (1, 8192, 8192), (8192, 1, 8192), (1000, 1001, 1002),
+    (2047, 2049, 1023), (4095, 4095, 4095),
+)  # fmt: skip
+VENDOR = "cublas"
+Shape = tuple[int, int, int]
+
+
+class Sets:
+    """Matrices of one shape and dtype, several of each."""
+
+    def __init__(self, torch: Any, shape: Shape, dtype: str) -> None:
+        m, n, k = shape
+        self.torch, self.shape, self.dtype = torch, shape, getattr(torch, dtype)
+        each = (m * k + k * n + m * n) * self.dtype.itemsize
+        self.count = min(MOST_SETS, max(2, math.ceil(SET_BYTES / each)))
+        generator = torch.Generator(device="cuda").manual_seed(20261122)
+        self.a = [self._draw(generator, m, k) for _ in range(self.count)]
+        self.b = [self._draw(generator, k, n) for _ in range(self.count)]
+        self.c = [torch.empty(m, n, dtype=self.dtype, device="cuda") for _ in range(self.count)]
+        self.wanted = self.a[0].double() @ self.b[0].double()
+
+    def _draw(self, generator: Any, rows: int, columns: int) -> Any:
+        drawn = self.torch.randn(rows, columns, device="cuda", generator=generator)
+        return (drawn * (1 if self.dtype.is_floating_point else 100)).to(self.dtype)
+
+    def error(self, call: Callable[[int], object]) -> float:
+        """Return the relative error of a product; NaN where an element was not written."""
+        self.c[0].fill_(math.nan if self.dtype.is_floating_point else -1)
+        call(0)
+        self.torch.cuda.synchronize()
+        return ((self.c[0].double() - self.wanted).norm() / self.wanted.norm()).item()
+
+    def capture(self, call: Callable[[int], object], launches: int) -> Any:
+        """Return a graph of so many products, all sets in turn."""
+        torch = self.torch
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            call(0)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for launch in range(launches):
+                call(launch % self.count)
+        return graph
+
+
+def contenders(sets: Sets, names: list[str]) -> dict[str, Callable[[int], object]]:
+    """Return what multiplies one set, by name."""
+
+    def ours(name: str) -> Callable[[int], object]:
+        return lambda i: matmul(sets.a[i], sets.b[i], sets.c[i], variant=name)
+
+    field = {name: ours(name) for name in names}
+    if sets.dtype.is_floating_point:
+        field[VENDOR] = lambda i: sets.torch.mm(sets.a[i], sets.b[i], out=sets.c[i])
+    return field
+
+
+def measure(sets: Sets, names: list[str], repeats: int) -> Iterator[dict]:
+    """Yield a row for each contender: its time, its error, and its time over that of cuBLAS."""
+    torch, (m, n, k) = sets.torch, sets.shape
+    field = contenders(sets, names)
+    errors = {name: sets.error(call) for name, call in field.items()}
+    slow = m * n * k > 1 << 36
+    launches = sets.count if slow else max(sets.count, 8)
+    few = {name: 2 if name == "m0" else launches for name in field}
+    graphs = {name: sets.capture(call, few[name]) for name, call in field.items()}
+    times: dict[str, list[float]] = {name: [] for name in field}
+    for _ in range(repeats):
+        for name, graph in graphs.items():
+            times[name] += environment.replay_times(torch, graph, few[name], 1)
+    vendor = statistics.median(times[VENDOR]) if VENDOR in times else None
+    for name, figures in times.items():
+        us = environment.spread(figures)
+        yield {
+            "variant": name,
+            "dtype": str(sets.dtype).removeprefix("torch."),
+            "m": m,
+            "n": n,
+            "k": k,
+            "us": {key: round(value, 2) for key, value in us.items()},
+            "tflop_per_s": round(2 * m * n * k / us["median"] / 1e6, 3),
+            "of_cublas": round(us["median"] / vendor, 4) if vendor else None,
+            "error": float(f"{errors[name]:.3e}"),
+        }
+
+
+def rows(shapes: list[Shape], dtypes: list[str], repeats: int) -> Iterator[dict]:
+    """Yield all rows: every rung at the published size, the default at all."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    for dtype in dtypes:
+        for shape in shapes:
+            named = [v.name for v in variants("matmul") if dtype in find(v.name).dtypes]
+            names = [*(named if shape == PUBLISHED else []), AUTO]
+            sets = Sets(torch, shape, dtype)
+            for row in measure(sets, names, repeats):
+                print(show(row), flush=True)
+                yield row
+            del sets
+            torch.cuda.empty_cache()
+
+
+def show(row: dict) -> str:
+    """Return a row as a line."""
+    ratio = "" if row["of_cublas"] is None else f"{row['of_cublas']:.3f} of cuBLAS's time"
+    shape = f"{row['m']} x {row['n']} x {row['k']}"
+    return (
+        f"{row['variant']:7} {row['dtype']:8} {shape:20} {row['us']['median']:10.2f} us "
+        f"{row['tflop_per_s']:8.2f} TFLOP/s  error {row['error']:.1e}  {ratio}"
+    )
+
+
+def parse_shape(text: str) -> Shape:
+    """Return the sizes in ``MxNxK``, or ``N`` for all three."""
+    sizes = [int(part) for part in text.split("x")]
+    m, n, k = sizes if len(sizes) == 3 else sizes * 3
+    return m, n, k
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpureduce.bench.matmul", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--shapes", type=parse_shape, nargs="+", default=list(SHAPES), help="MxNxK")
+    parser.add_argument("--dtypes", nargs="+", default=["float32"])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--out", help="results file to write")
+    options = parser.parse_args(argv)
+    head = environment.header(environment.find_device("cuda"))
+    method = " ".join(__doc__.split("\n\n")[1].split())
+    found = list(rows(options.shapes, options.dtypes, options.repeats))
+    environment.write(options.out, {**head, "method": method, "rows": found})
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
