@@ -2,8 +2,8 @@
 
 Each figure is the median over replays of a CUDA graph captured from calls of the public functions with
 ``out=``, in microseconds a product; the graphs of all contenders take turns. A graph goes round sets of
-matrices that are together larger than the L2 cache, as far as 64 sets are. Results are poisoned with NaN first
-and compared with float64: the error is that of the whole matrix, by its Frobenius norm.
+matrices that are together larger than the L2 cache, as far as 64 sets are. Results are poisoned with NaN
+first and compared with float64: the error is that of the whole matrix, by its Frobenius norm.
 
     python -m gpureduce.bench.matmul --out FILE
 """
