@@ -27,7 +27,7 @@ PUBLIC = {
     "Device", "DeviceError", "SimulationError", "SimulatorWarning", "Variant", "__version__", "devices",
     "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
-    "min", "prod", "ReductionKernel", "CompileError", "free_memory",
+    "min", "prod", "matmul", "ReductionKernel", "CompileError", "free_memory",
     "Profile", "profile", "simulate", "bench", "BenchResult",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
@@ -94,14 +94,14 @@ def test_the_ladder_is_complete_and_in_order():
 
 def test_ladders():
     """A name is enough to find a variant, whatever its ladder."""
-    ladders = list(dict.fromkeys(variant.ladder for variant in VARIANTS))
-    assert ladders == ["reduction"]
-    by_ladder = [variant for ladder in ladders for variant in gpureduce.variants(ladder)]
-    assert by_ladder == sorted(VARIANTS, key=lambda variant: ladders.index(variant.ladder))
+    every = gpureduce.variants()
+    ladders = list(dict.fromkeys(variant.ladder for variant in every))
+    assert ladders == ["reduction", "matmul"]
+    assert every == tuple(variant for ladder in ladders for variant in gpureduce.variants(ladder))
     for ladder in ladders:
         assert {variant.ladder for variant in gpureduce.variants(ladder=ladder)} == {ladder}
-    assert gpureduce.variants(None) == VARIANTS
-    names = [variant.name for variant in VARIANTS]
+    assert gpureduce.variants(None) == every and gpureduce.variants("reduction") == VARIANTS
+    names = [variant.name for variant in every]
     assert len(set(names)) == len(names)
 
 

@@ -13,7 +13,7 @@ import pytest
 import gpureduce
 from gpureduce import __main__ as command
 
-NAMES = [variant.name for variant in gpureduce.variants("reduction")]
+NAMES = [variant.name for variant in gpureduce.variants()]
 
 
 @pytest.fixture

@@ -177,6 +177,46 @@ def test_vectors(shapes, device):
         np.testing.assert_array_equal(got, wanted)
 
 
+LINES = (1, 2, 31, 257, 1000, 4099)
+
+
+@pytest.mark.parametrize("of_matrix", ["plain", "transposed", "apart", "cropped"])
+@pytest.mark.parametrize("side", ["row", "column"])
+def test_a_matrix_and_a_vector(side, of_matrix, device, thin):
+    """Whichever way the matrix lies, and in however many parts the products are added up."""
+    for dtype, kind in (("float32", "rounded"), ("int64", "extremes"), ("float64", "exact")):
+        for lines in LINES[:3] if thin else LINES:
+            for length in (0, 1, 3, 130, 513, 5001) if lines < 1000 else (0, 1, 70):
+                matrix = strided(cases.numbers(dtype, (lines, length), length, kind, "a"), of_matrix)
+                vector = strided(cases.numbers(dtype, (1, length), length, kind, "b"), of_matrix)
+                a, b = (matrix, vector.T) if side == "column" else (vector, matrix.T)
+                got = gpureduce.matmul(a, b, device=device)
+                assert cases.mismatch(a, b, got, kind) is None, (dtype, lines, length)
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES)
+def test_a_vector_of_every_dtype(dtype, device):
+    rng = np.random.default_rng(5)
+    largest = 2 if np.dtype(dtype).kind in "fc" else 120
+    for turned in (False, True):
+        for rows, length in ((3, 2100), (300, 600), (40, 7)):
+            a, b = (rng.integers(0, largest, each).astype(dtype) for each in ((rows, length), (length, 1)))
+            a[:, ::2] *= np.dtype(dtype).type(0)  # so that halves hold every sum
+            a, b = (b.T, a.T) if turned else (a, b)
+            got, wanted = gpureduce.matmul(a, b, device=device), np.matmul(a, b)
+            np.testing.assert_array_equal(got, wanted)
+            a, b = np.asfortranarray(a), np.asfortranarray(b)
+            np.testing.assert_array_equal(gpureduce.matmul(a, b, device=device), wanted)
+
+
+def test_vectors_of_a_stack(device):
+    a = cases.numbers("int32", (3, 1, 40, 600), 600, "extremes", "a")
+    b = cases.numbers("int32", (2, 600, 1), 600, "extremes", "b")
+    np.testing.assert_array_equal(gpureduce.matmul(a, b, device=device), np.matmul(a, b))
+    a, b = a.swapaxes(-1, -2), b.swapaxes(-1, -2)
+    np.testing.assert_array_equal(gpureduce.matmul(b, a, device=device), np.matmul(b, a))
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_what_is_not_finite_stays_where_it_is(variant, device):
     """A NaN or an infinity reaches its row or column alone, whatever lies beyond the edges."""

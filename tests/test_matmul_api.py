@@ -164,6 +164,15 @@ def test_records(device):
         assert f".entry {record.name}_f32" in gpureduce.ptx(record.name)
 
 
+@pytest.mark.parametrize(
+    "name", [v.name for v in gpureduce.variants("matmul") if "sim" in v.backends and v.role != "study"]
+)
+def test_no_races(name):
+    for dtype in ("float32", "int64"):
+        if dtype in {v.name: v.dtypes for v in gpureduce.variants()}[name]:
+            assert gpureduce.profile((65, 130, 35), name, dtype=dtype).races == ()
+
+
 def test_profiles():
     counts = [gpureduce.profile((64, 64, 32), f"m{i}").totals for i in range(8)]
     sectors = [count.global_sectors for count in counts]

@@ -660,7 +660,7 @@ def test_variants_reduce_whole_arrays_to_numpys_form(variant, on):
 def test_a_variant_of_one_backend_is_refused_on_the_other(op, on, device_record, monkeypatch):
     other = "sim" if device_record.kind == "cuda" else "cuda"
     record = replace(VARIANTS[0], backends=(other,))
-    monkeypatch.setattr("gpureduce._reduce.options.find", lambda *names: record)
+    monkeypatch.setattr("gpureduce._reduce.options.find", lambda *names, **of: record)
     with pytest.raises(ValueError, match=f"{record.name} runs on {other}"):
         on(op, [1, 2], variant=record.name)
 

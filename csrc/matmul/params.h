@@ -20,6 +20,22 @@ typedef struct gr_matmul_params {
     int64_t b_stack[GR_MATMUL_STACKS];
 } gr_matmul_params;
 
+/* The product of a matrix and a vector, a pair in each of grid.y by grid.z. Of the matrix either the products
+   of a result lie side by side, or the results do; `step` goes from a result to the next, or from a product.
+ */
+typedef struct gr_matmul_vector_params {
+    uint64_t matrix, vector, out;
+    uint64_t sums, tickets; /* results of each part; a counter for each tile of results, 0 before and after */
+    uint64_t results, length;  /* how many, and of how many products each */
+    int64_t step, vector_step; /* elements */
+    uint64_t parts, part;      /* of the products, and how many there are in one */
+    uint64_t lanes;            /* threads of a result, where products lie side by side: 32 or all */
+    uint64_t pairs;
+    uint64_t stack[GR_MATMUL_STACKS];
+    int64_t matrix_stack[GR_MATMUL_STACKS];
+    int64_t vector_stack[GR_MATMUL_STACKS];
+} gr_matmul_vector_params;
+
 enum {
     GR_MATMUL_OTHER_TILE = 64, /* rows and columns of C that a block makes, of the dtypes without a rung */
     GR_MATMUL_PACK_TILE = 32,  /* rows and columns that a block of a copy takes */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "matmul/matmul.h"
+#include "matmul/plan.h"
 
 enum { MOST_BLOCKS_YZ = 65535 }; /* along y, and along z */
 
@@ -14,16 +14,15 @@ uint64_t gr_matmul_results(const gr_matmul *self) {
     return count;
 }
 
-/* How many matrices of a side there are. */
-static uint64_t count_matrices(const uint64_t *stack) {
+uint64_t gr_matmul_count(const uint64_t *stack) {
     uint64_t count = 1;
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
         count *= stack[d];
     return count;
 }
 
-/* A block for every tile along x, and one for every matrix along y and z. */
-static gr_status spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads, gr_error *error) {
+gr_status gr_matmul_spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads,
+                           gr_error *error) {
     const uint64_t y = matrices < MOST_BLOCKS_YZ ? matrices : MOST_BLOCKS_YZ, z = gr_ceil_div(matrices, y);
     if (tiles > GR_MAX_GRID || z > MOST_BLOCKS_YZ)
         return gr_fail(error, GR_ERR_VALUE,
@@ -42,20 +41,19 @@ static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t
     char bytes[8];
     snprintf(bytes, sizeof bytes, "%zu", item_bytes);
     params->across = gr_ceil_div(params->columns, GR_MATMUL_PACK_TILE);
-    params->matrices = count_matrices(params->stack);
+    params->matrices = gr_matmul_count(params->stack);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     gr_program_place(program, offsetof(gr_matmul_pack_params, from), from);
     gr_program_place(program, offsetof(gr_matmul_pack_params, to), to);
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_pack");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_pack_", bytes);
-    return spread(step, gr_ceil_div(params->rows, GR_MATMUL_PACK_TILE) * params->across, params->matrices,
-                  GR_MATMUL_THREADS, error);
+    return gr_matmul_spread(step, gr_ceil_div(params->rows, GR_MATMUL_PACK_TILE) * params->across,
+                            params->matrices, GR_MATMUL_THREADS, error);
 }
 
-/* Has a side copied to memory of the program; what is taken again is copied once. */
-static gr_status pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, const uint64_t *stack,
-                      size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error) {
+gr_status gr_matmul_pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, const uint64_t *stack,
+                         size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error) {
     gr_matmul_pack_params params = {
         .rows = rows, .columns = columns, .row = side->row, .column = side->column};
     int64_t next = (int64_t)(rows * columns);
@@ -106,9 +104,9 @@ static void name_kernel(const gr_matmul_variant *variant, gr_dtype dtype, gr_ker
     GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name);
 }
 
-/* Appends the product of sides that lie as the kernel takes them; `ends` are the buffers of A, B and C. */
+/* Appends the product of sides that lie as the kernel takes them. */
 static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
-                          const gr_matmul_variant *variant, gr_dtype dtype, const uint32_t ends[3],
+                          const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_ends *ends,
                           gr_program *program, gr_error *error) {
     const uint64_t rows = variant != NULL ? variant->rows : GR_MATMUL_OTHER_TILE;
     const uint64_t columns = variant != NULL ? variant->columns : GR_MATMUL_OTHER_TILE;
@@ -119,7 +117,7 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         .a_row = a->row,
         .b_row = b->row,
         .across = gr_ceil_div(self->n, columns),
-        .pairs = count_matrices(self->stack),
+        .pairs = gr_matmul_count(self->stack),
     };
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         params.stack[d] = self->stack[d];
@@ -127,33 +125,42 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         params.b_stack[d] = b->stack[d];
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_params, a), ends[0]);
-    gr_program_place(program, offsetof(gr_matmul_params, b), ends[1]);
-    gr_program_place(program, offsetof(gr_matmul_params, c), ends[2]);
+    gr_program_place(program, offsetof(gr_matmul_params, a), ends->a);
+    gr_program_place(program, offsetof(gr_matmul_params, b), ends->b);
+    gr_program_place(program, offsetof(gr_matmul_params, c), ends->c);
     name_kernel(variant, dtype, &step->kernel);
-    return spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
-                  variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
+    return gr_matmul_spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
+                            variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
 }
 
-gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error) {
-    const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
+/* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
+static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, gr_matmul_ends ends, gr_program *program,
+                            gr_error *error) {
     const gr_matmul_variant *variant = self->variant != NULL ? self->variant : choose(self, dtype);
     const size_t item_bytes = gr_dtypes[dtype].item_bytes;
     gr_matmul_side a = self->a, b = self->b;
     gr_status status = GR_OK;
+    if (!is_packed(&a, self->k) && self->k > 0)
+        status = gr_matmul_pack(&a, self->m, self->k, self->stack, item_bytes, &ends.a, program, error);
+    if (status == GR_OK && !is_packed(&b, self->n) && self->k > 0)
+        status = gr_matmul_pack(&b, self->k, self->n, self->stack, item_bytes, &ends.b, program, error);
+    return status == GR_OK ? multiply(self, &a, &b, variant, dtype, &ends, program, error) : status;
+}
+
+gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error) {
+    const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
+    const size_t item_bytes = gr_dtypes[dtype].item_bytes;
     gr_program_begin(program);
-    uint32_t from_a = gr_program_input(program, 0), from_b = gr_program_input(program, 1);
     const size_t bytes = (size_t)gr_matmul_results(self) * item_bytes;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    const uint32_t to = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out;
-    if (!is_packed(&a, self->k) && self->k > 0)
-        status = pack(&a, self->m, self->k, self->stack, item_bytes, &from_a, program, error);
-    if (status == GR_OK && !is_packed(&b, self->n) && self->k > 0)
-        status = pack(&b, self->k, self->n, self->stack, item_bytes, &from_b, program, error);
-    if (status != GR_OK)
-        return status;
-    status = multiply(self, &a, &b, variant, dtype, (uint32_t[]){from_a, from_b, to}, program, error);
-    return status == GR_OK && self->aside ? put(self, item_bytes, to, out, program, error) : status;
+    const gr_matmul_ends ends = {
+        .a = gr_program_input(program, 0),
+        .b = gr_program_input(program, 1),
+        .c = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
+    };
+    const gr_status status = gr_matmul_is_vector(self) ? gr_matmul_vector(self, dtype, &ends, program, error)
+                                                       : plan_tiles(self, dtype, ends, program, error);
+    return status == GR_OK && self->aside ? put(self, item_bytes, ends.c, out, program, error) : status;
 }
 
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,

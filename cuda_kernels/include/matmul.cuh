@@ -46,7 +46,8 @@ struct Block {
 };
 
 // Elements from the first matrix of a stack to that of number `index`.
-inline __device__ int64_t stack_offset(const gr_matmul_params &p, const int64_t *step, uint64_t index) {
+template <class Params>
+__device__ int64_t stack_offset(const Params &p, const int64_t *step, uint64_t index) {
     int64_t offset = 0;
     for (int d = 0; d < GR_MATMUL_STACKS && index > 0; ++d) {
         offset += int64_t(index % p.stack[d]) * step[d];

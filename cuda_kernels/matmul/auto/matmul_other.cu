@@ -1,85 +1,10 @@
 // Matrix products of the dtypes that have no rung: small integers, which wrap as they do in NumPy, halves,
 // which are added up in float32 and rounded once, bools and complex numbers. As m4, with 64 by 64 results a
 // block and four by four a thread, elements are widened on their way to shared memory.
-#include "complex.cuh"
-#include "element_types.cuh"
-#include "matmul.cuh"
+#include "matmul_wide.cuh"
 
 enum { TILE = GR_MATMUL_OTHER_TILE, THREADS = GR_MATMUL_THREADS, DEEP = 8, EACH = 4 };
 static_assert(TILE * TILE == THREADS * EACH * EACH, "a thread makes EACH by EACH results");
-
-inline __device__ complex<float> multiply_add(complex<float> a, complex<float> b, complex<float> c) {
-    return {fmaf(a.re, b.re, fmaf(-a.im, b.im, c.re)), fmaf(a.re, b.im, fmaf(a.im, b.re, c.im))};
-}
-
-inline __device__ complex<double> multiply_add(complex<double> a, complex<double> b, complex<double> c) {
-    return {fma(a.re, b.re, fma(-a.im, b.im, c.re)), fma(a.re, b.im, fma(a.im, b.re, c.im))};
-}
-
-inline __device__ bool multiply_add(bool a, bool b, bool c) {
-    return (a && b) || c;
-}
-
-// How elements of a type are multiplied and added up.
-template <class T> struct Wide { // small integers
-    typedef int32_t type;
-    static __device__ int32_t of(T value) {
-        return value;
-    }
-    static __device__ T back(int32_t sum) {
-        return T(sum);
-    }
-};
-
-template <> struct Wide<gr_bool> {
-    typedef bool type;
-    static __device__ bool of(gr_bool value) {
-        return value.value != 0;
-    }
-    static __device__ gr_bool back(bool sum) {
-        return {uint8_t(sum)};
-    }
-};
-
-template <> struct Wide<gr_f16> {
-    typedef float type;
-    static __device__ float of(gr_f16 value) {
-        return __half2float(value);
-    }
-    static __device__ gr_f16 back(float sum) {
-        return __float2half_rn(sum);
-    }
-};
-
-template <> struct Wide<gr_bf16> {
-    typedef float type;
-    static __device__ float of(gr_bf16 value) {
-        return __bfloat162float(value);
-    }
-    static __device__ gr_bf16 back(float sum) {
-        return __float2bfloat16_rn(sum);
-    }
-};
-
-template <> struct Wide<gr_c64> {
-    typedef complex<float> type;
-    static __device__ type of(gr_c64 value) {
-        return {value.re, value.im};
-    }
-    static __device__ gr_c64 back(type sum) {
-        return {sum.re, sum.im};
-    }
-};
-
-template <> struct Wide<gr_c128> {
-    typedef complex<double> type;
-    static __device__ type of(gr_c128 value) {
-        return {value.re, value.im};
-    }
-    static __device__ gr_c128 back(type sum) {
-        return {sum.re, sum.im};
-    }
-};
 
 template <class T>
 __device__ void matmul(const T *a, const T *b, T *c, const gr_matmul_params &p, uint64_t first_row,
@@ -94,15 +19,13 @@ __device__ void matmul(const T *a, const T *b, T *c, const gr_matmul_params &p, 
     for (uint64_t step = 0; step < p.k; step += DEEP) {
         for (unsigned i = t; i < TILE * DEEP; i += THREADS) {
             const uint64_t row = first_row + i / DEEP, column = step + i % DEEP;
-            tile_a[i % DEEP][i / DEEP] = row < p.m && column < p.k
-                                             ? Wide<T>::of(a[int64_t(row) * p.a_row + int64_t(column)])
-                                             : W(0);
+            tile_a[i % DEEP][i / DEEP] =
+                row < p.m && column < p.k ? Wide<T>::of(a[int64_t(row) * p.a_row + int64_t(column)]) : W(0);
         }
         for (unsigned i = t; i < TILE * DEEP; i += THREADS) {
             const uint64_t row = step + i / TILE, column = first_column + i % TILE;
-            tile_b[i / TILE][i % TILE] = row < p.k && column < p.n
-                                             ? Wide<T>::of(b[int64_t(row) * p.b_row + int64_t(column)])
-                                             : W(0);
+            tile_b[i / TILE][i % TILE] =
+                row < p.k && column < p.n ? Wide<T>::of(b[int64_t(row) * p.b_row + int64_t(column)]) : W(0);
         }
         __syncthreads();
 #pragma unroll

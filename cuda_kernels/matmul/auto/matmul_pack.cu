@@ -1,6 +1,6 @@
 // Copies matrices whose rows do not lie side by side, for the kernels that want them so: a tile of 32 by 32
-// goes through shared memory, so that neighbouring threads read neighbours, whichever way the matrix lies, and
-// write neighbours. The column more keeps the lanes that read a column of the tile in 32 banks.
+// goes through shared memory, so that neighbouring threads read neighbours, whichever way the matrix lies,
+// and write neighbours. The column more keeps the lanes that read a column of the tile in 32 banks.
 #include <cstdint>
 
 #include "matmul/params.h"

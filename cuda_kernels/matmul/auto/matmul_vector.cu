@@ -1,0 +1,208 @@
+// Products of a matrix and a vector, which memory limits: every element of the matrix is read once, 16 bytes
+// a load. Where the products of a result lie side by side (`rows`), a group of threads takes a row; where the
+// results do (`columns`), each thread takes 16 bytes of columns, and eight warps share the products. Few
+// results are spread over more blocks by parts of their products: the block that ends last adds up the parts,
+// in their order.
+#include "matmul_vector.cuh"
+#include "matmul_wide.cuh"
+
+enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
+
+template <class T> struct Line {
+    typedef typename Wide<T>::type W;
+    static constexpr int LENGTH = Vector<T>::LENGTH;
+    const T *matrix, *vector;
+    T *out;
+    W *sums; // of the parts: a row of results each
+    unsigned *tickets;
+    uint64_t first, end; // of the products of this part
+    int64_t step, vector_step;
+
+    __device__ W element(uint64_t i) const {
+        return Wide<T>::of(vector[int64_t(i) * vector_step]);
+    }
+};
+
+// Adds up one thread's share of a row: of `lanes` threads the one that is number `lane`.
+template <class T>
+__device__ typename Wide<T>::type sum_of_row(const Line<T> &p, const T *row, unsigned lane, unsigned lanes) {
+    typedef typename Wide<T>::type W;
+    constexpr int LENGTH = Vector<T>::LENGTH;
+    W sum = W(0);
+    uint64_t i = p.first;
+    const bool aligned =
+        (reinterpret_cast<uint64_t>(row + i) | reinterpret_cast<uint64_t>(p.vector + i)) % 16 == 0;
+    if (aligned && p.vector_step == 1) {
+        W sums[LENGTH] = {};
+        const uint64_t turn = uint64_t(lanes) * LENGTH;
+        for (; p.end - i >= UNROLL * turn; i += UNROLL * turn) {
+            Vector<T> of_row[UNROLL], of_vector[UNROLL];
+#pragma unroll
+            for (int u = 0; u < UNROLL; ++u) {
+                const uint64_t at = i + u * turn + lane * LENGTH;
+                of_row[u] = *reinterpret_cast<const Vector<T> *>(row + at);
+                of_vector[u] = *reinterpret_cast<const Vector<T> *>(p.vector + at);
+            }
+#pragma unroll
+            for (int u = 0; u < UNROLL; ++u)
+#pragma unroll
+                for (int j = 0; j < LENGTH; ++j)
+                    sums[j] = multiply_add(Wide<T>::of(of_row[u].element[j]),
+                                           Wide<T>::of(of_vector[u].element[j]), sums[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j)
+            sum = add(sum, sums[j]);
+    }
+    for (i += lane; i < p.end; i += lanes)
+        sum = multiply_add(Wide<T>::of(row[i]), p.element(i), sum);
+    return sum;
+}
+
+// The sums over groups of threads, 32 of them or the whole block: thread t gets that of group t.
+template <class W> __device__ W group_sum(W *slots, W sum, unsigned lanes) {
+    slots[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned stride = lanes / 2; stride > 0; stride /= 2) {
+        if (threadIdx.x % lanes < stride)
+            slots[threadIdx.x] = add(slots[threadIdx.x], slots[threadIdx.x + stride]);
+        __syncthreads();
+    }
+    return slots[threadIdx.x % (THREADS / lanes) * lanes];
+}
+
+// Whether this block is the last of the parts of its results; then it sees the sums of all.
+inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicInc(ticket, parts - 1) == parts - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+// Hands over what a part has of `count` results from `first` on, a result a thread; the last adds them up.
+template <class T>
+__device__ void finish(const Line<T> &p, const gr_matmul_vector_params &all, uint64_t first, unsigned count,
+                       typename Wide<T>::type sum) {
+    const unsigned parts = unsigned(all.parts), t = threadIdx.x;
+    const bool mine = t < count && first + t < all.results;
+    if (parts == 1) {
+        if (mine)
+            p.out[first + t] = Wide<T>::back(sum);
+        return;
+    }
+    const unsigned part = blockIdx.x % parts;
+    if (mine)
+        p.sums[part * all.results + first + t] = sum;
+    if (mine)
+        __threadfence();
+    if (!is_last(p.tickets + blockIdx.x / parts, parts) || !mine)
+        return;
+    sum = p.sums[first + t];
+    for (unsigned i = 1; i < parts; ++i)
+        sum = add(sum, p.sums[i * all.results + first + t]);
+    p.out[first + t] = Wide<T>::back(sum);
+}
+
+template <class T> __device__ Line<T> line_of(const gr_matmul_vector_params &p, uint64_t pair) {
+    typedef typename Wide<T>::type W;
+    const uint64_t tiles = gridDim.x / p.parts, part = blockIdx.x % p.parts;
+    const uint64_t first = part * p.part;
+    return {reinterpret_cast<const T *>(p.matrix) + stack_offset(p, p.matrix_stack, pair),
+            reinterpret_cast<const T *>(p.vector) + stack_offset(p, p.vector_stack, pair),
+            reinterpret_cast<T *>(p.out) + pair * p.results,
+            reinterpret_cast<W *>(p.sums) + pair * p.parts * p.results,
+            reinterpret_cast<unsigned *>(p.tickets) + pair * tiles,
+            first,
+            min(first + p.part, p.length),
+            p.step,
+            p.vector_step};
+}
+
+// A row for each warp, or for the block.
+template <class T> __device__ void rows(const gr_matmul_vector_params &p, uint64_t pair) {
+    typedef typename Wide<T>::type W;
+    const Line<T> line = line_of<T>(p, pair);
+    const unsigned lanes = unsigned(p.lanes), groups = THREADS / lanes, group = threadIdx.x / lanes;
+    const uint64_t first = blockIdx.x / p.parts * groups, result = first + group;
+    W sum = W(0);
+    if (result < p.results)
+        sum = sum_of_row(line, line.matrix + int64_t(result) * p.step, threadIdx.x % lanes, lanes);
+    __shared__ alignas(16) unsigned char room[THREADS * sizeof(W)];
+    finish(line, p, first, groups, group_sum(reinterpret_cast<W *>(room), sum, lanes));
+}
+
+// 32 lanes times up to 16 bytes of columns; the warps share the products.
+template <class T> __device__ void columns(const gr_matmul_vector_params &p, uint64_t pair) {
+    typedef typename Wide<T>::type W;
+    constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vector<T>::LENGTH, ACROSS = 32 * LENGTH;
+    static_assert(ACROSS <= THREADS, "a thread hands over one column");
+    struct alignas(LENGTH * sizeof(T)) Piece {
+        T element[LENGTH];
+    };
+    __shared__ alignas(16) unsigned char room[WARPS * ACROSS * sizeof(W)];
+    W(*slots)[ACROSS] = reinterpret_cast<W(*)[ACROSS]>(room);
+    const Line<T> line = line_of<T>(p, pair);
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint64_t first = blockIdx.x / p.parts * ACROSS;
+    const bool whole = rows_aligned(line.matrix, p.step) && first + ACROSS <= p.results;
+    W sums[LENGTH] = {};
+    if (whole) {
+#pragma unroll(UNROLL)
+        for (uint64_t i = line.first + warp; i < line.end; i += WARPS) {
+            const T *at = line.matrix + int64_t(i) * p.step + first + lane * LENGTH;
+            const Piece piece = *reinterpret_cast<const Piece *>(at);
+            const W factor = line.element(i);
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                sums[j] = multiply_add(Wide<T>::of(piece.element[j]), factor, sums[j]);
+        }
+    } else {
+        for (uint64_t i = line.first + warp; i < line.end; i += WARPS) {
+            const T *row = line.matrix + int64_t(i) * p.step;
+            const W factor = line.element(i);
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                if (first + lane + j * 32 < p.results)
+                    sums[j] = multiply_add(Wide<T>::of(row[first + lane + j * 32]), factor, sums[j]);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < LENGTH; ++j)
+        slots[warp][whole ? lane * LENGTH + j : lane + j * 32] = sums[j];
+    __syncthreads();
+    const unsigned column = threadIdx.x % ACROSS;
+    W sum = slots[0][column];
+    for (int w = 1; w < WARPS; ++w)
+        sum = add(sum, slots[w][column]);
+    finish(line, p, first, ACROSS, sum);
+}
+
+#define GR_ENTRY(way, suffix, T)                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
+        matmul_##way##_##suffix(const __grid_constant__ gr_matmul_vector_params p) {                         \
+        const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
+        if (pair < p.pairs)                                                                                  \
+            way<T>(p, pair);                                                                                 \
+    }
+#define GR_VECTOR(suffix, T)                                                                                 \
+    GR_ENTRY(rows, suffix, T)                                                                                \
+    GR_ENTRY(columns, suffix, T)
+
+GR_VECTOR(f32, float)
+GR_VECTOR(f64, double)
+GR_VECTOR(i32, int32_t)
+GR_VECTOR(i64, int64_t)
+GR_VECTOR(b8, gr_bool)
+GR_VECTOR(i8, int8_t)
+GR_VECTOR(i16, int16_t)
+GR_VECTOR(u8, uint8_t)
+GR_VECTOR(u16, uint16_t)
+GR_VECTOR(f16, gr_f16)
+GR_VECTOR(bf16, gr_bf16)
+GR_VECTOR(c64, gr_c64)
+GR_VECTOR(c128, gr_c128)
