@@ -370,6 +370,11 @@ static void test_copies(void) {
           "cp.async.ca.shared.global [%r2+8], [%rd1], 4; cp.async.commit_group; cp.async.wait_group 1;\n"
           "ld.shared.u32 %r1, [%r2]; ld.shared.u32 %r4, [%r2+8]; setp.ne.u32 %p1, %r4, -1; @%p1 trap;" STORE,
           BLOCK, want);
+    /* what is written to the source meanwhile may have come or not */
+    gives_all("",
+              COPY "st.global.u32 [%rd28], 5; cp.async.ca.shared.global [%r2], [%rd28], 4;\n"
+                   "st.global.u32 [%rd28], %r3; cp.async.wait_all; ld.shared.u32 %r1, [%r2];" STORE,
+              0xff);
     fails("", COPY "cp.async.ca.shared.global [%r2], [%rd1], 6;", PTX_ERR_ALIGNMENT,
           "it may have 4, 8 or 16");
     fails("", COPY "cp.async.ca.shared.global [%r2], [%rd1], 8, 9;", PTX_ERR_ADDRESS, "from a source of 9");

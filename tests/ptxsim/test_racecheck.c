@@ -324,6 +324,55 @@ static void test_copy_left_behind(void) {
     CHECK_EQUAL(f.count, 0);
 }
 
+/* Copies by cp.async: the thread waits for its own, and a barrier hands them to others. Each thread copies a
+   word; `then` comes before its neighbour's is read, `after` behind that. */
+#define ASYNC(then, after)                                                                                   \
+    SLOTS "cp.async.ca.shared.global [%r3], [%rd30], 4; cp.async.commit_group;\n" then                       \
+          "xor.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2; ld.shared.u32 %r5, [%r4];\n" after
+#define WAIT_FOR(groups) "cp.async.wait_group " #groups ";\n"
+
+static void test_copies(void) {
+    expect_clean(ASYNC(WAIT_FOR(0) BAR, BAR "st.shared.u32 [%r3], %r5;"), 64);
+    expect_clean(ASYNC("cp.async.wait_all;\n" WARP, ""), 64);
+    /* who waited may read its own at once */
+    expect_clean(ASYNC(WAIT_FOR(0) "ld.shared.u32 %r6, [%r3];\n" BAR, ""), 64);
+    /* no wait, one that comes too late, one for too few groups */
+    found f = EXPECT(ASYNC(BAR, ""), 64, PTX_HAZARD_WRITE_READ);
+    CHECK_EQUAL(f.races[0].first_thread, f.races[0].second_thread ^ 1);
+    CHECK_EQUAL(f.races[0].count, 3 * 64);
+    CHECK_EQUAL(f.second_line[0] - f.first_line[0], 2);
+    EXPECT(ASYNC(BAR, WAIT_FOR(0)), 64, PTX_HAZARD_WRITE_READ);
+    EXPECT(ASYNC(WAIT_FOR(1) BAR, ""), 64, PTX_HAZARD_WRITE_READ);
+    EXPECT(ASYNC("ld.shared.u32 %r6, [%r3];\n" WAIT_FOR(0) BAR, ""), 64, PTX_HAZARD_WRITE_READ);
+    /* no barrier; the barrier before the wait */
+    EXPECT(ASYNC(WAIT_FOR(0), ""), 64, PTX_HAZARD_WRITE_READ);
+    EXPECT(ASYNC(BAR WAIT_FOR(0), ""), 64, PTX_HAZARD_WRITE_READ);
+    /* the place is written meanwhile, or read by others who may not be done with it */
+    EXPECT(ASYNC("st.shared.u32 [%r3], %r31;\n" WAIT_FOR(0) BAR, ""), 64, PTX_HAZARD_WRITE_WRITE);
+    EXPECT(ASYNC(WAIT_FOR(0) BAR, "cp.async.ca.shared.global [%r3], [%rd30], 4;"), 64, PTX_HAZARD_READ_WRITE);
+    f = EXPECT(SLOTS "cp.async.ca.shared.global [s], [%rd30], 4; cp.async.wait_all;", 2,
+               PTX_HAZARD_WRITE_WRITE);
+    CHECK_EQUAL(f.races[0].first_thread, 0);
+    CHECK_EQUAL(f.races[0].second_thread, 1);
+}
+
+/* Two stages by turns: the wait leaves the newest group under way. Without the barrier at the end a stage is
+   overwritten that others still read; a wait that leaves two groups lets one be read before it has come. */
+#define STAGES(groups, barrier)                                                                              \
+    SLOTS "xor.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2; mov.u32 %r8, 0;\n"                                    \
+          "cp.async.ca.shared.global [%r3], [%rd30], 4; cp.async.commit_group;\n"                            \
+          "next: xor.b32 %r9, %r8, 256; add.u32 %r10, %r3, %r9; add.u32 %r11, %r4, %r8;\n"                   \
+          "cp.async.ca.shared.global [%r10], [%rd30], 4; cp.async.commit_group;\n" WAIT_FOR(groups) BAR      \
+        "ld.shared.u32 %r5, [%r11];\n" barrier                                                               \
+        "mov.u32 %r8, %r9; add.u32 %r12, %r12, 1; setp.lt.u32 %p1, %r12, 4; @%p1 bra next;"
+
+static void test_stages(void) {
+    expect_clean("mov.u32 %r12, 0;\n" STAGES(1, BAR), 64);
+    EXPECT("mov.u32 %r12, 0;\n" STAGES(1, ""), 64, PTX_HAZARD_READ_WRITE);
+    EXPECT("mov.u32 %r12, 0;\n" STAGES(2, BAR), 64, PTX_HAZARD_WRITE_READ, PTX_HAZARD_WRITE_READ,
+           PTX_HAZARD_WRITE_WRITE, PTX_HAZARD_WRITE_WRITE);
+}
+
 int main(void) {
     test_between_warps();
     test_within_a_warp();
@@ -340,5 +389,7 @@ int main(void) {
     test_threads();
     test_full_table();
     test_copy_left_behind();
+    test_copies();
+    test_stages();
     return finish_checks("test_racecheck");
 }

@@ -30,7 +30,13 @@ static ptx_status start(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_acc
         return ptx_fault(w, in, (int)lane, PTX_ERR_MEMORY, "out of memory for an asynchronous copy");
     memset(copy.to, PTX_POISON, bytes);
     copy.from = source;
+    if (given)
+        memcpy(copy.began, source, given);
     w->late[w->late_count++] = copy;
+    if (w->block->observer_count)
+        ptx_hooks_async(
+            w, in,
+            &(ptx_async){.lane = lane, .grouped = true, .bytes = bytes, .to = ptx_place_at(w, copy.to)});
     read->bytes = bytes;
     read->mask |= given ? 1u << lane : 0;
     read->address[lane] = from;
@@ -54,9 +60,16 @@ static void tell(const ptx_warp *w, const ptx_instr *in, ptx_access *written) {
     written->mask = 0;
 }
 
+/* What has come of a source that others may have written meanwhile. */
+static void deliver(const ptx_late_copy *copy) {
+    for (unsigned i = 0; i < copy->given; i++)
+        copy->to[i] = copy->from[i] == copy->began[i] ? copy->began[i] : PTX_POISON;
+    memset(copy->to + copy->given, 0, copy->bytes - copy->given);
+}
+
 /* Does the copies of the lanes of the mask, but for those of the last groups that each has closed. */
 static void finish(ptx_warp *w, uint32_t mask, u32 keep) {
-    ptx_access written = {.effect = PTX_EFFECT_STORE, .space = PTX_SPACE_SHARED};
+    ptx_access written = {.effect = PTX_EFFECT_STORE, .space = PTX_SPACE_SHARED, .landed = true};
     const ptx_instr *last = NULL;
     size_t kept = 0;
     for (size_t k = 0; k < w->late_count; k++) {
@@ -65,9 +78,7 @@ static void finish(ptx_warp *w, uint32_t mask, u32 keep) {
             w->late[kept++] = copy;
             continue;
         }
-        if (copy.given)
-            memcpy(copy.to, copy.from, copy.given);
-        memset(copy.to + copy.given, 0, copy.bytes - copy.given);
+        deliver(&copy);
         if (copy.in != last || written.mask >> copy.lane & 1)
             tell(w, last, &written);
         last = copy.in;

@@ -82,7 +82,7 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
     ptx_access access;
     access.effect = (ptx_effect)in->effect;
     access.bytes = ptx_type_bytes(in->type) * in->vector;
-    access.packed = false;
+    access.packed = access.landed = false;
     if (in->address == PTX_ADDRESS_UNIFORM) {
         const ptx_u64 *a = ptx_base_lanes(warp, in);
         for (unsigned i = 0; i < PTX_LANES; i++)

@@ -14,6 +14,7 @@ typedef struct ptx_access {
     uint32_t mask;     /* never empty */
     unsigned bytes;    /* a lane, the elements of a vector together */
     bool packed;       /* lane i's address is address[0] + i * bytes, in every lane */
+    bool landed;       /* the end of a copy that `async` told of when it began, see ptx_async */
     uint64_t address[PTX_LANES];
 } ptx_access;
 
@@ -24,9 +25,10 @@ typedef struct ptx_place {
 } ptx_place;
 
 /* A copy by the hardware, or a store that reports to an mbarrier: when it is done nobody knows but those who
-   wait there. */
+   wait there, or, where it is one of a group, the thread that began it and waits for the group. */
 typedef struct ptx_async {
     unsigned lane;
+    bool grouped; /* its end is told of as an access */
     uint64_t bytes;
     ptx_place to, from, barrier; /* without block where that is not shared memory */
 } ptx_async;

@@ -46,7 +46,8 @@ enum {
     PTX_RECENT = 16
 };
 
-/* A copy by cp.async, which is done when its lane waits for it. */
+/* A copy by cp.async, which is done when its lane waits for it. What the source held when it began is kept:
+   bytes that are others by then came to nobody knows what. */
 typedef struct ptx_late_copy {
     const ptx_instr *in;
     unsigned lane, bytes, given; /* `given` bytes are copied, zeros follow */
@@ -54,6 +55,7 @@ typedef struct ptx_late_copy {
     uint64_t address; /* in shared memory */
     uint8_t *to;
     const uint8_t *from;
+    uint8_t began[16];
 } ptx_late_copy;
 
 typedef enum ptx_warp_state {

@@ -6,7 +6,7 @@
 #include "reserve.h"
 
 static unsigned row_length(const ptx_checking *c) {
-    return c->everybody + PTX_COPIERS;
+    return c->everybody + PTX_LATE_COPIER + 1;
 }
 
 static uint32_t *row_of(const ptx_checking *c, uint32_t *rows, unsigned warp) {

@@ -9,6 +9,10 @@
    mbarrier that they report to; further mbarriers share them. */
 enum { PTX_COPIERS = 64 };
 
+/* A thread of all the copies that have begun and that the threads which began them have yet to wait for:
+   nobody ever knows what it has done. */
+enum { PTX_LATE_COPIER = PTX_COPIERS };
+
 /* An mbarrier: what those know who have arrived, and what those learn who have waited. */
 typedef struct ptx_meeting {
     uint64_t offset;

@@ -23,7 +23,8 @@ typedef struct writer {
     uint32_t time, pc;
     uint32_t access; /* the number of the access */
     uint16_t thread;
-    uint16_t other; /* of atomics, which need no order among themselves: one more thread, or NO_THREAD */
+    uint16_t other; /* NO_THREAD, or one more: of atomics, which need no order among themselves, or the one
+                       that began the copy of the late copier */
 } writer;
 
 /* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
@@ -58,6 +59,7 @@ typedef struct touch {
     ptx_effect effect;
     unsigned lane;
     unsigned writer; /* the thread, or the copier that writes for it */
+    uint16_t beside; /* the thread that the late copier writes for, else NO_THREAD */
     uint64_t address;
 } touch;
 
@@ -118,6 +120,8 @@ static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
             return;
         thread = by->other;
     }
+    if (thread == c->everybody + PTX_LATE_COPIER)
+        thread = by->other;
     if (t->effect != PTX_EFFECT_STORE)
         report(c, t, PTX_HAZARD_WRITE_READ, by->pc, thread);
     else if (!same_value(c, t, by))
@@ -207,7 +211,7 @@ static void note_read(const ptx_checking *c, const touch *t, cell *at) {
 }
 
 static void note_write(const ptx_checking *c, const touch *t, writer *by, bool joins) {
-    by->other = joins ? by->thread : NO_THREAD;
+    by->other = joins ? by->thread : t->beside;
     by->thread = (uint16_t)t->writer;
     by->time = c->cluster->now;
     by->pc = t->pc;
@@ -216,6 +220,10 @@ static void note_write(const ptx_checking *c, const touch *t, writer *by, bool j
 
 static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
     ptx_effect effect = t->effect;
+    if (t->access && t->access->landed) { /* it was looked at when it began */
+        note_write(c, t, &at->write, false);
+        return;
+    }
     if (effect != PTX_EFFECT_STORE && at->write.time < c->begin && at->atomic.time < c->begin)
         report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(c, t));
     check_writer(c, t, &at->write);
@@ -254,7 +262,8 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
                .owner = c,
                .warp = warp,
                .pc = (uint32_t)(in - c->code),
-               .effect = access->effect};
+               .effect = access->effect,
+               .beside = NO_THREAD};
     for (uint32_t left = access->mask; left; left &= left - 1) {
         t.lane = (unsigned)__builtin_ctz(left);
         t.writer = thread_of(c, &t);
@@ -273,7 +282,8 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
 /* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
 static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
     ptx_checking *c = state;
-    touch t = {.in = in, .warp = warp, .pc = (uint32_t)(in - c->code), .lane = copy->lane};
+    touch t = {
+        .in = in, .warp = warp, .pc = (uint32_t)(in - c->code), .lane = copy->lane, .beside = NO_THREAD};
     c->cluster->access++;
     t.writer = thread_of(c, &t);
     if (copy->from.block) {
@@ -284,7 +294,12 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
     if (copy->to.block) {
         t.effect = PTX_EFFECT_STORE;
         t.owner = c->cluster->blocks[copy->to.block->rank];
-        t.writer = ptx_order_copy(c, copy->barrier, t.writer);
+        if (copy->grouped) {
+            t.beside = (uint16_t)t.writer;
+            t.writer = c->everybody + PTX_LATE_COPIER;
+        } else {
+            t.writer = ptx_order_copy(c, copy->barrier, t.writer);
+        }
         touch_bytes(c, &t, copy->to.offset, copy->bytes);
     }
 }
