@@ -206,6 +206,48 @@ def test_a_barrier_of_all_waits_for_those_who_have_left():
     assert gpureduce.simulate(ptx, "k", 1, 128, [np.zeros(128, np.uint32)]).races == ()
 
 
+COPIED = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{{
+.reg .b32 %r<8>; .reg .b64 %rd<8>;
+.shared .align 4 .b8 s[512];
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, s;
+add.u32 %r3, %r3, %r2;
+cvt.u64.u32 %rd2, %r2;
+add.u64 %rd1, %rd1, %rd2;
+cp.async.ca.shared.global [%r3], [%rd1], 4;
+{between}
+xor.b32 %r3, %r3, {other};
+ld.shared.u32 %r4, [%r3];
+st.global.u32 [%rd1], %r4;
+ret;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "other", "missing"),
+    [
+        ("", 0, "a wait for the copy's group"),
+        ("bar.sync 0;", 4, "a wait for the copy's group, or __syncthreads behind it,"),
+        ("cp.async.wait_all;", 4, "a wait for the copy's group, or __syncthreads behind it,"),
+        ("cp.async.wait_all;", 0, None),
+        ("cp.async.wait_all; bar.sync 0;", 4, None),
+    ],
+)
+def test_copies_of_a_group_are_waited_for(between, other, missing):
+    ptx = COPIED.format(between=between, other=other)
+    races = gpureduce.simulate(ptx, "k", 1, 128, [np.zeros(128, np.uint32)]).races
+    assert [(race.kind, race.missing) for race in races] == ([("write-read", missing)] if missing else [])
+    assert all(race.by_copy and f"; {missing} is missing between" in str(race) for race in races)
+
+
 # Clusters, mbarriers and bulk copies
 
 

@@ -168,6 +168,9 @@ class Race:
         if self.kind in ("uninitialised", "barrier"):
             return "a write" if self.kind == "uninitialised" else "one barrier for all"
         if self.by_copy and self.kind != "read-write":
+            if re.search(r"\bcp\.async\.c[ag]\b", self.first.ptx):
+                alone = self.same_block and self.first.thread == self.second.thread
+                return "a wait for the copy's group" + ("" if alone else ", or __syncthreads behind it,")
             return "a wait at the mbarrier of the copy, or a barrier before it"
         if not self.same_block:
             return "a barrier of the cluster"
