@@ -68,6 +68,45 @@ ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, s
 void ptx_memory_hold(ptx_memory *memory, bool taken);
 ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
 
+/* What a tensor map says: a tensor in global memory, and the box of it that a copy moves. The numbers of the
+   enumerations are those of the CUDA driver. */
+typedef enum ptx_tensor_type {
+    PTX_TENSOR_U8,
+    PTX_TENSOR_U16,
+    PTX_TENSOR_U32,
+    PTX_TENSOR_S32,
+    PTX_TENSOR_U64,
+    PTX_TENSOR_S64,
+    PTX_TENSOR_F16,
+    PTX_TENSOR_F32,
+    PTX_TENSOR_F64,
+    PTX_TENSOR_BF16,
+    PTX_TENSOR_F32_FTZ,
+    PTX_TENSOR_TF32,
+    PTX_TENSOR_TF32_FTZ,
+    PTX_TENSOR_TYPES
+} ptx_tensor_type;
+
+/* 16-byte pieces of a line of 128 bytes change places, by the number of the line: so that a column of a box
+   lies in different banks. */
+typedef enum ptx_swizzle { PTX_SWIZZLE_NONE, PTX_SWIZZLE_32, PTX_SWIZZLE_64, PTX_SWIZZLE_128 } ptx_swizzle;
+
+enum { PTX_TENSOR_DIMENSIONS = 5, PTX_TENSOR_MAP_BYTES = 128 };
+
+typedef struct ptx_tensor {
+    uint32_t type, swizzle;
+    uint32_t rank;
+    uint64_t address;
+    uint64_t sizes[PTX_TENSOR_DIMENSIONS];       /* elements, of the dimension that lies together first */
+    uint64_t strides[PTX_TENSOR_DIMENSIONS - 1]; /* bytes, of the second dimension first */
+    uint32_t box[PTX_TENSOR_DIMENSIONS], steps[PTX_TENSOR_DIMENSIONS];
+    bool fill_nan; /* of the floats of a box that lie outside the tensor, else zero */
+} ptx_tensor;
+
+/* Writes a tensor map as kernels take it, PTX_TENSOR_MAP_BYTES; refuses what the driver would. The bytes are
+   the simulator's own: a driver's are not known. */
+ptx_status ptx_tensor_map_encode(const ptx_tensor *tensor, void *map, ptx_error *error);
+
 /* Watches a launch: see hooks.h, counters.h and racecheck.h. */
 typedef struct ptx_observer ptx_observer;
 

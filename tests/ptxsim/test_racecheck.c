@@ -373,6 +373,27 @@ static void test_stages(void) {
            PTX_HAZARD_WRITE_WRITE, PTX_HAZARD_WRITE_WRITE);
 }
 
+/* A bulk copy out of shared memory by thread 0, of the words of 16 threads: until it has waited for it nobody
+   may write there. */
+#define OUTGOING(before, then)                                                                               \
+    SLOTS "setp.eq.u32 %p1, %r31, 0; st.shared.u32 [%r3], %r31;\n" before                                    \
+          "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd31], [%r2], 64;\n"                           \
+          "@%p1 cp.async.bulk.commit_group;\n" then
+#define READ_WAIT "@%p1 cp.async.bulk.wait_group.read 0;\n"
+#define AGAIN "st.shared.u32 [%r3], %r1;\n"
+
+static void test_outgoing_copies(void) {
+    expect_clean(OUTGOING(BAR, READ_WAIT BAR AGAIN), 64);
+    expect_clean(OUTGOING(BAR, "ld.shared.u32 %r5, [%r3];\n" READ_WAIT), 64);
+    expect_clean(OUTGOING(BAR, "st.shared.u32 [%r3+256], %r1;\n" READ_WAIT), 64);
+    found f = EXPECT(OUTGOING(BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_READ_WRITE);
+    CHECK_EQUAL(f.races[0].first_thread, 0);
+    CHECK_EQUAL(f.races[0].count, 3 * 16);
+    CHECK_EQUAL(f.second_line[0] - f.first_line[0], 3);
+    EXPECT(OUTGOING(BAR, READ_WAIT AGAIN), 64, PTX_HAZARD_READ_WRITE);
+    EXPECT(OUTGOING("", READ_WAIT), 64, PTX_HAZARD_WRITE_READ);
+}
+
 int main(void) {
     test_between_warps();
     test_within_a_warp();
@@ -391,5 +412,6 @@ int main(void) {
     test_copy_left_behind();
     test_copies();
     test_stages();
+    test_outgoing_copies();
     return finish_checks("test_racecheck");
 }

@@ -3,6 +3,7 @@
 #include "machine/async.h"
 
 #include "machine/fault.h"
+#include "machine/tensor.h"
 #include "reserve.h"
 
 /* ---- places ---- */
@@ -101,9 +102,14 @@ ptx_status ptx_copies_finish(ptx_cluster *cluster) {
     for (size_t k = 0; k < cluster->copy_count && status == PTX_OK; k++) {
         const ptx_copy *copy = &cluster->copies[k];
         u64 ignored;
-        memmove(copy->to, copy->from, copy->bytes);
-        status = ptx_mbarrier_update(copy->warp, copy->in, copy->lane, copy->barrier,
-                                     (ptx_change){.bytes = -(s64)copy->bytes}, &ignored);
+        if (copy->from)
+            memmove(copy->to, copy->from, copy->bytes);
+        else
+            status = ptx_tile_load(copy->warp, copy->in, copy->lane, &copy->tile, copy->to,
+                                   ptx_place_at(copy->warp, copy->to).offset);
+        if (status == PTX_OK)
+            status = ptx_mbarrier_update(copy->warp, copy->in, copy->lane, copy->barrier,
+                                         (ptx_change){.bytes = -(s64)copy->bytes}, &ignored);
     }
     cluster->copy_count = 0;
     return status;

@@ -196,28 +196,6 @@ PTX_HANDLER(bulk_send) {
     return start_copies(w, in, mask, PTX_SPACE_SHARED);
 }
 
-/* To global memory the copy is done at once, so there is nothing to wait for. */
-PTX_HANDLER(bulk_store) {
-    for (uint32_t left = mask; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        u32 bytes = ptx_number_of(w, in, 2, i);
-        uint8_t *to, *from;
-        if (bytes % 16)
-            return ptx_fault(w, in, (int)i, PTX_ERR_ALIGNMENT,
-                             "a bulk copy of %u bytes, which is no multiple of 16", bytes);
-        ptx_status status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), bytes, 16, &to);
-        if (status == PTX_OK)
-            status =
-                ptx_locate(w, in, i, PTX_SPACE_SHARED, ptx_further_address(w, in, 0, i), bytes, 16, &from);
-        if (status != PTX_OK)
-            return status;
-        if (w->block->observer_count)
-            ptx_hooks_async(w, in, &(ptx_async){.lane = i, .bytes = bytes, .from = ptx_place_at(w, from)});
-        memcpy(to, from, bytes);
-    }
-    return PTX_OK;
-}
-
 /* Prefetching changes nothing, but must stay within the allocation. */
 PTX_HANDLER(prefetch) {
     ptx_status status = PTX_OK;

@@ -176,6 +176,10 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
 static ptx_status finish(ptx_warp *warp) {
     ptx_block *block = warp->block;
     warp->state = PTX_WARP_DONE;
+    if (warp->outgoing_count)
+        return ptx_fault(warp, warp->outgoing->in, (int)warp->outgoing->lane, PTX_ERR_BARRIER,
+                         "the warp ends while this copy out of shared memory is under way: nobody waited for "
+                         "its group");
     if (--block->live_warps == 0) {
         block->cluster->live_blocks--;
         if (block->observer_count)

@@ -28,7 +28,8 @@ typedef struct ptx_place {
    wait there, or, where it is one of a group, the thread that began it and waits for the group. */
 typedef struct ptx_async {
     unsigned lane;
-    bool grouped; /* its end is told of as an access */
+    bool grouped; /* its end is told of: of one into shared memory as an access, else by `over` */
+    bool over;
     uint64_t bytes;
     ptx_place to, from, barrier; /* without block where that is not shared memory */
 } ptx_async;

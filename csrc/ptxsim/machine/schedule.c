@@ -161,8 +161,9 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->arrived = warp->passing = 0;
     warp->alone = false;
     warp->clock = 0;
-    warp->late_count = 0;
+    warp->late_count = warp->outgoing_count = 0;
     memset(warp->groups, 0, sizeof warp->groups);
+    memset(warp->bulk_groups, 0, sizeof warp->bulk_groups);
     warp->depth = 0;
     warp->left = 0;
     memset(warp->polls, 0, sizeof warp->polls);
@@ -457,8 +458,10 @@ static void close_block(ptx_block *block) {
     ptx_hooks_detach(block);
     free(block->shared.host);
     free(block->local.host);
-    for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
+    for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
         free(block->warps[i].late);
+        free(block->warps[i].outgoing);
+    }
     free(block->registers);
     free(block->predicates);
     free(block);

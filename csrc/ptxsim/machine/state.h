@@ -58,6 +58,22 @@ typedef struct ptx_late_copy {
     uint8_t began[16];
 } ptx_late_copy;
 
+/* A tile of a tensor: which one its map and the coordinates of its first element say. */
+typedef struct ptx_tile {
+    ptx_tensor tensor; /* of rank 0: none */
+    int32_t at[5];
+} ptx_tile;
+
+/* A bulk copy out of shared memory, which is done when its lane waits for it. */
+typedef struct ptx_outgoing {
+    const ptx_instr *in;
+    unsigned lane;
+    uint32_t bytes, group;
+    ptx_tile tile; /* that it goes to, else to `to` */
+    uint8_t *to;
+    const uint8_t *from;
+} ptx_outgoing;
+
 typedef enum ptx_warp_state {
     PTX_WARP_READY,
     PTX_WARP_WAITING,    /* at a barrier of its block */
@@ -88,7 +104,10 @@ typedef struct ptx_warp {
     ptx_late_copy *late;
     size_t late_count, late_capacity;
     uint32_t groups[PTX_LANES]; /* of late copies that each lane has closed */
-    bool alone;                 /* lanes that an instruction misses will not come */
+    ptx_outgoing *outgoing;
+    size_t outgoing_count, outgoing_capacity;
+    uint32_t bulk_groups[PTX_LANES]; /* of outgoing copies, likewise */
+    bool alone;                      /* lanes that an instruction misses will not come */
     uint32_t depth;
     ptx_stack_entry stack[PTX_STACK];
 } ptx_warp;
@@ -136,7 +155,8 @@ typedef struct ptx_copy {
     unsigned lane;
     uint32_t bytes;
     uint8_t *to, *barrier;
-    const uint8_t *from;
+    const uint8_t *from; /* else a tile */
+    ptx_tile tile;
 } ptx_copy;
 
 /* Blocks that run at the same time; one alone where the kernel is launched without clusters. */

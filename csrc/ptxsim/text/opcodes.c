@@ -184,7 +184,7 @@ ptx_type ptx_type_named(const char *name, size_t length) {
 static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) {
     static const struct {
         const char *name;
-        uint8_t space, vector, combine, compare, rounding;
+        uint8_t space, vector, rank, combine, compare, rounding;
         bool ftz, sat, relu, aligned, strong, cache_hint;
     } words[] = {
         {"global", .space = PTX_SPACE_GLOBAL},
@@ -198,6 +198,11 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"local", .space = PTX_SPACE_LOCAL},
         {"v2", .vector = 2},
         {"v4", .vector = 4},
+        {"1d", .rank = 1},
+        {"2d", .rank = 2},
+        {"3d", .rank = 3},
+        {"4d", .rank = 4},
+        {"5d", .rank = 5},
         {"and", .combine = PTX_COMBINE_AND},
         {"or", .combine = PTX_COMBINE_OR},
         {"xor", .combine = PTX_COMBINE_XOR},
@@ -239,6 +244,8 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
             parts->space = (ptx_space)words[i].space;
         if (words[i].vector)
             parts->vector = words[i].vector;
+        if (words[i].rank)
+            parts->rank = words[i].rank;
         if (words[i].combine)
             parts->combine = (ptx_combine)words[i].combine;
         if (words[i].compare)

@@ -55,6 +55,7 @@ typedef struct ptx_opcode_parts {
     ptx_space space;
     ptx_type type, type2;
     unsigned vector;
+    uint8_t rank; /* of the tensor of a copy */
     ptx_combine combine;
     ptx_compare compare;
     ptx_rounding rounding;

@@ -197,6 +197,8 @@ static const char *letter_wants(char letter) {
     case 'm':
     case 'a':
         return "expected an address in brackets";
+    case 'c':
+        return "expected [map, {coordinates}], as many as the opcode says";
     case 'D':
     case 'd':
         return "expected a 128-bit register";
@@ -402,7 +404,7 @@ static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand)
 }
 
 static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
-    if (operand->kind != PTX_OPERAND_ADDRESS)
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
         return ptx_misfit(d, &operand->token, letter_wants('m'));
     uint32_t number;
     ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
@@ -418,9 +420,9 @@ static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
 }
 
 /* A second address: its base and its offset, an operand each. */
-static ptx_fit take_further_address(ptx_decoding *d, const ptx_operand *operand) {
-    if (operand->kind != PTX_OPERAND_ADDRESS)
-        return ptx_misfit(d, &operand->token, letter_wants('a'));
+static ptx_fit take_further_address(ptx_decoding *d, const ptx_operand *operand, unsigned coordinates) {
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count != coordinates)
+        return ptx_misfit(d, &operand->token, letter_wants(coordinates ? 'c' : 'a'));
     uint32_t number, op;
     ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
     ptx_fit fits = PTX_FITS;
@@ -494,6 +496,17 @@ static ptx_fit take_scalar(ptx_decoding *d, char letter, const ptx_token *token,
     return written ? take_destination(d, letter, token, kind) : take_source(d, letter, token, kind, value);
 }
 
+/* A tensor's map and where in it: a further address, and its coordinates. */
+static ptx_fit take_coordinates(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_fit fits = take_further_address(d, operand, d->parts.rank);
+    d->in.vector = d->parts.rank;
+    for (unsigned i = 0; i < operand->element_count && fits == PTX_FITS; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
+        fits = take_scalar(d, 'w', &e->token, e->kind, e->value);
+    }
+    return fits;
+}
+
 /* The vector of a .v2/.v4 access: the same letter for each element. */
 static ptx_fit take_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
@@ -533,7 +546,9 @@ ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operan
     case 'm':
         return take_address(d, operand);
     case 'a':
-        return take_further_address(d, operand);
+        return take_further_address(d, operand, 0);
+    case 'c':
+        return take_coordinates(d, operand);
     case 'D':
     case 'd':
         return take_128(d, letter, operand);

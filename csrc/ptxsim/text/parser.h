@@ -13,7 +13,7 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_F32,
     PTX_OPERAND_F64,
     PTX_OPERAND_DECIMAL,
-    PTX_OPERAND_ADDRESS, /* [base + value]; `absolute` when there is no base */
+    PTX_OPERAND_ADDRESS, /* [base + value]; `absolute` when there is no base; perhaps with coordinates */
     PTX_OPERAND_VECTOR
 } ptx_operand_kind;
 
@@ -31,7 +31,7 @@ typedef struct ptx_operand {
     bool absolute;
     bool has_second; /* p|q */
     ptx_token second;
-    uint32_t first_element, element_count; /* of a vector, in the parser's list */
+    uint32_t first_element, element_count; /* of a vector, or coordinates, in the parser's list */
 } ptx_operand;
 
 typedef struct ptx_statement {

@@ -152,9 +152,8 @@ static bool parse_element(ptx_parser *p, ptx_element *element) {
     return true;
 }
 
-static bool parse_vector(ptx_parser *p, ptx_operand *operand) {
-    operand->kind = PTX_OPERAND_VECTOR;
-    operand->token = p->token;
+/* {a, b, c} */
+static bool parse_elements(ptx_parser *p, ptx_operand *operand) {
     operand->first_element = (uint32_t)p->element_count;
     do {
         ptx_advance(p);
@@ -168,17 +167,32 @@ static bool parse_vector(ptx_parser *p, ptx_operand *operand) {
     return ptx_expect(p, "}", "after the vector");
 }
 
-/* [name], [name+8], [name+-8], [name-8], [16] */
+static bool parse_vector(ptx_parser *p, ptx_operand *operand) {
+    operand->kind = PTX_OPERAND_VECTOR;
+    operand->token = p->token;
+    return parse_elements(p, operand);
+}
+
+/* The rest of an address: its end, or the coordinates of a tensor before it. */
+static bool end_address(ptx_parser *p, ptx_operand *operand) {
+    if (ptx_accept(p, ",")) {
+        if (!ptx_at(p, "{"))
+            return ptx_syntax(p, &p->token, "expected the coordinates in braces");
+        if (!parse_elements(p, operand))
+            return false;
+    }
+    return ptx_expect(p, "]", "after the address");
+}
+
+/* [name], [name+8], [name+-8], [name-8], [16], [name, {x, y}] */
 static bool parse_address(ptx_parser *p, ptx_operand *operand) {
     ptx_advance(p);
     operand->kind = PTX_OPERAND_ADDRESS;
     operand->token = p->token;
     if (p->token.kind == PTX_TOKEN_NAME) {
         ptx_advance(p);
-        if (ptx_at(p, "]")) {
-            ptx_advance(p);
-            return true;
-        }
+        if (ptx_at(p, "]") || ptx_at(p, ","))
+            return end_address(p, operand);
         if (!ptx_at(p, "+") && !ptx_at(p, "-"))
             return ptx_syntax(p, &p->token, "expected '+', '-' or ']' in the address");
     } else {
@@ -193,7 +207,7 @@ static bool parse_address(ptx_parser *p, ptx_operand *operand) {
         return ptx_syntax(p, &p->token, "expected a number in the address");
     operand->value = minus ? -p->token.value : p->token.value;
     ptx_advance(p);
-    return ptx_expect(p, "]", "after the address");
+    return end_address(p, operand);
 }
 
 static bool parse_operand(ptx_parser *p, ptx_operand *operand) {
@@ -202,7 +216,7 @@ static bool parse_operand(ptx_parser *p, ptx_operand *operand) {
     if (ptx_at(p, "["))
         return parse_address(p, operand);
     operand->negated = ptx_accept(p, "!");
-    ptx_element element;
+    ptx_element element = {.kind = PTX_OPERAND_NAME};
     if (!parse_element(p, &element))
         return false;
     operand->kind = element.kind;

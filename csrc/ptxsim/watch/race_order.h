@@ -20,6 +20,13 @@ typedef struct ptx_meeting {
     uint32_t *arrived, *over; /* a time for each thread of the cluster and each copier */
 } ptx_meeting;
 
+/* A stretch of shared memory that a copy out of it reads, until its thread has waited for it. */
+typedef struct ptx_lent {
+    uint64_t offset, bytes;
+    uint32_t pc;
+    unsigned thread;
+} ptx_lent;
+
 typedef struct ptx_checking ptx_checking;
 
 /* What the blocks of a cluster share; it belongs to the first one's state. */
@@ -37,6 +44,8 @@ struct ptx_checking {
     struct cell *cells;
     struct crowd *crowds;
     size_t crowd_count, crowd_capacity;
+    ptx_lent *lent;
+    size_t lent_count, lent_capacity;
     size_t shared_bytes;
     unsigned unit;      /* bytes of a cell */
     unsigned threads;   /* of a block, whole warps */

@@ -243,10 +243,28 @@ static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
         note_write(c, t, &at->atomic, !ordered(c, t, at->atomic.thread, at->atomic.time));
 }
 
+/* A write over what a copy may still have to read. */
+static void check_lent(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
+    for (size_t i = 0; i < t->owner->lent_count; i++) {
+        const ptx_lent *lent = &t->owner->lent[i];
+        if (address >= lent->offset + lent->bytes || lent->offset >= address + bytes)
+            continue;
+        t->address = address > lent->offset ? address : lent->offset;
+        report(c, t, PTX_HAZARD_READ_WRITE, lent->pc, lent->thread);
+    }
+}
+
+static bool can_touch(const ptx_checking *owner, uint64_t address, uint64_t bytes) {
+    return address <= owner->shared_bytes && bytes <= owner->shared_bytes - address &&
+           address % owner->unit == 0;
+}
+
 static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
     ptx_checking *owner = t->owner;
-    if (address > owner->shared_bytes || bytes > owner->shared_bytes - address || address % owner->unit)
+    if (!can_touch(owner, address, bytes))
         return; /* the executor will say so */
+    if (owner->lent_count && t->effect != PTX_EFFECT_LOAD && !(t->access && t->access->landed))
+        check_lent(c, t, address, bytes);
     for (t->address = address; t->address < address + bytes; t->address += owner->unit)
         touch_cell(c, t, &owner->cells[t->address / owner->unit]);
 }
@@ -279,6 +297,31 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
     }
 }
 
+/* From here on a copy reads these bytes. */
+static void lend(const touch *t, const ptx_async *copy) {
+    ptx_checking *owner = t->owner;
+    if (!ptx_reserve(&owner->lent, &owner->lent_capacity, owner->lent_count, sizeof *owner->lent))
+        return; /* better a race less than one that is none */
+    owner->lent[owner->lent_count++] =
+        (ptx_lent){.offset = copy->from.offset, .bytes = copy->bytes, .pc = t->pc, .thread = t->writer};
+}
+
+/* The thread has waited: to others it is as if it had read them itself by now. */
+static void take_back(const ptx_checking *c, const touch *t, const ptx_async *copy) {
+    ptx_checking *owner = t->owner;
+    size_t i = 0;
+    while (i < owner->lent_count &&
+           (owner->lent[i].offset != copy->from.offset || owner->lent[i].bytes != copy->bytes ||
+            owner->lent[i].pc != t->pc || owner->lent[i].thread != t->writer))
+        i++;
+    if (i == owner->lent_count)
+        return;
+    owner->lent[i] = owner->lent[--owner->lent_count];
+    if (can_touch(owner, copy->from.offset, copy->bytes))
+        for (uint64_t at = 0; at < copy->bytes; at += owner->unit)
+            note_read(c, t, &owner->cells[(copy->from.offset + at) / owner->unit]);
+}
+
 /* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
 static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
     ptx_checking *c = state;
@@ -289,7 +332,13 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
     if (copy->from.block) {
         t.effect = PTX_EFFECT_LOAD;
         t.owner = c->cluster->blocks[copy->from.block->rank];
+        if (copy->over) {
+            take_back(c, &t, copy);
+            return;
+        }
         touch_bytes(c, &t, copy->from.offset, copy->bytes);
+        if (copy->grouped)
+            lend(&t, copy);
     }
     if (copy->to.block) {
         t.effect = PTX_EFFECT_STORE;
@@ -418,6 +467,7 @@ static void release(ptx_checking *c) {
     ptx_order_close(c);
     forget_crowds(c);
     free(c->crowds);
+    free(c->lent);
     free(c->cells);
     free(c);
 }
@@ -481,6 +531,7 @@ static void block_begin(void *state, const ptx_block *block) {
     if (block->rank == 0)
         meet_cluster(c, block);
     ptx_order_begin(c, block);
+    c->lent_count = 0;
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
     c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
 }
