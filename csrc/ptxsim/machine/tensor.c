@@ -184,6 +184,16 @@ static void fill(const ptx_tensor *t, uint8_t *row, u32 bytes) {
         row[i] = 0x7f;
 }
 
+/* Maps of these types round what they load, to 10 bits of fraction; any NaN becomes one and the same. */
+static void round_to_tf32(uint8_t *row, u32 bytes) {
+    for (u32 i = 0; i < bytes; i += sizeof(u32)) {
+        u32 value;
+        memcpy(&value, row + i, sizeof value);
+        value = (value & 0x7fffffffu) > 0x7f800000u ? 0x7fffe000u : (value + 0x1000u) & ~0x1fffu;
+        memcpy(row + i, &value, sizeof value);
+    }
+}
+
 void ptx_tile_poison(const ptx_tensor *t, uint8_t *to, uint64_t address) {
     for (u64 piece = 0; piece < ptx_tile_bytes(t); piece += PIECE)
         memset(to + (s64)(swizzled(t, address + piece) - address), PTX_POISON, PIECE);
@@ -205,6 +215,8 @@ ptx_status ptx_tile_load(ptx_warp *w, const ptx_instr *in, unsigned lane, const 
             if (status != PTX_OK)
                 return status;
             memcpy(data + row.first, from, row.bytes);
+            if (t->type >= PTX_TENSOR_TF32)
+                round_to_tf32(data + row.first, row.bytes);
         }
         for (u32 piece = 0; piece < bytes; piece += PIECE)
             memcpy(to + (s64)(swizzled(t, at + piece) - address), data + piece, PIECE);
