@@ -15,6 +15,7 @@ import numpy as np
 
 import gpureduce
 from gpureduce._device.devices import record as find_device
+from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce.bench.environment import RESULTS
 
@@ -161,10 +162,15 @@ def run_bench(args: argparse.Namespace) -> int:
 
 def run_profile(args: argparse.Namespace) -> int:
     """Count what a variant does, on the simulator."""
+    n, product = args.n, find(args.variant).ladder == "matmul"
+    if n is None:
+        n = (256, 256, 64) if product else 4096
+    elif isinstance(n, tuple) and not product:
+        raise ValueError(f"n: {args.variant} takes a number of elements, not the sizes of matrices")
 
     def profile(variant: str) -> gpureduce.Profile:
         return gpureduce.profile(
-            args.n,
+            n,
             variant,
             args.op,
             block_size=args.block_size,
@@ -195,7 +201,7 @@ def run_profile(args: argparse.Namespace) -> int:
 
 
 def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
-    figures = dict(metrics(found.totals, found.n))
+    figures = dict(metrics(found))
     return {"variant": variant, "n": found.n, **figures, "hazards": len(found.races)}
 
 

@@ -125,6 +125,35 @@ def test_branched_and_predicated():
     assert sum(each.divergent_branches for each in branch) == N // 256 * 5
 
 
+def test_multiply_adds_by_hand():
+    """Of whole tiles every rung does as many as the product has, and reductions do none."""
+    for variant in gpureduce.variants("matmul"):
+        if "float32" not in variant.dtypes:
+            continue
+        found = gpureduce.profile((128, 128, 32), variant.name, races=False)
+        assert found.multiply_adds == found.n == 128 * 128 * 32
+        issued = found.totals.warp_instructions
+        assert found.multiply_adds_an_instruction == found.n / issued
+        if variant.role == "rung" and variant.name in ("m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"):
+            assert found.totals.multiply_adds == found.n
+    naive, tiles = (gpureduce.profile((64, 64, 32), name, races=False) for name in ("m1", "m2"))
+    # A warp of m1 asks for one sector of A and four of B a multiply-add, and stores four at the end.
+    assert naive.totals.global_sectors == 64 * 64 * 32 // 32 * 5 + 64 * 64 // 8
+    assert naive.bytes_a_flop == (5 * 32 / 64) + 4 / 64
+    # A block of m2, 32 by 32, loads 32 rows of either once.
+    assert tiles.totals.global_sectors == 4 * (32 * 32 + 32 * 32) // 8 + 64 * 64 // 8
+    assert tiles.totals.multiply_adds == 64 * 64 * 32
+    of_sum = gpureduce.profile(1000, "v3")
+    assert (of_sum.multiply_adds, of_sum.totals.multiply_adds) == (0, 0)
+    assert math.isnan(of_sum.bytes_a_flop)
+
+
+def test_margins_show_multiply_adds_where_there_are_any():
+    assert "FMA" in gpureduce.profile((8, 8, 8), "m0").annotate()
+    found = gpureduce.profile(100, "v0").annotate()
+    assert "FMA" not in found and "fused multiply-adds" not in str(gpureduce.profile(100, "v0"))
+
+
 def test_totals_are_the_sum_of_the_instructions():
     found = gpureduce.profile(N, "v5")
     for kernel in found.kernels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 _LANES = 33
 _DIVERGENT, _WAVEFRONTS, _IDEAL, _REQUESTS, _SECTORS, _SECTORS_IDEAL = range(_LANES, _LANES + 6)
 COUNTER_FIELDS = _LANES + 6
+SECTOR_BYTES = 32
+
+_MULTIPLY_ADD = re.compile(r"\bfma\.\w+(?:\.\w+)*?\.(?:bf16|f16|f32|f64)(x2)?\b")
 
 
 @dataclass
@@ -46,6 +50,8 @@ class Counts:
         Barriers of the block, once for each warp.
     atomics : int
         Atomic warp instructions.
+    multiply_adds : int
+        Fused multiply-adds of floats, lane by lane: two floating-point operations each.
     """
 
     warp_instructions: int = 0
@@ -66,6 +72,7 @@ class Counts:
     global_store_ideal: int = 0
     barriers: int = 0
     atomics: int = 0
+    multiply_adds: int = 0
 
     @property
     def mean_lanes(self) -> float:
@@ -122,14 +129,23 @@ def total(counts: list[Counts]) -> Counts:
     return result
 
 
-def from_row(row: np.ndarray, effect: str, branch_row: np.ndarray | None, becomes_predicate: bool) -> Counts:
-    """Return the counts of one instruction from its row of numbers.
+def _multiply_adds(text: str) -> int:
+    """Return how many fused multiply-adds of floats a lane does in an instruction."""
+    found = _MULTIPLY_ADD.search(text)
+    return 0 if found is None else 2 if found[1] else 1
+
+
+def from_row(
+    row: np.ndarray, text: str, effect: str, branch_row: np.ndarray | None, becomes_predicate: bool
+) -> Counts:
+    """Return the counts of one instruction from its row of numbers and its text.
 
     `branch_row` is that of the branch that becomes its predicate, if one does; `becomes_predicate` says that
     the instruction is such a branch.
     """
     histogram = row[:_LANES].copy()
     issued = int(histogram.sum())
+    lanes = int(histogram @ np.arange(_LANES, dtype=np.uint64))
     predicated = 0 if becomes_predicate else issued if branch_row is None else int(branch_row[:_LANES].sum())
     kind = "load" if effect == "load" else "store"
     shared = {f"shared_{kind}_wavefronts": int(row[_WAVEFRONTS]), f"shared_{kind}_ideal": int(row[_IDEAL])}
@@ -141,12 +157,13 @@ def from_row(row: np.ndarray, effect: str, branch_row: np.ndarray | None, become
     return Counts(
         warp_instructions=issued,
         warp_instructions_predicated=predicated,
-        lane_instructions=int(histogram @ np.arange(_LANES, dtype=np.uint64)),
+        lane_instructions=lanes,
         histogram=histogram,
         branches=issued if effect == "branch" else 0,
         divergent_branches=int(row[_DIVERGENT]),
         barriers=issued if effect == "barrier" else 0,
         atomics=issued if effect == "atomic" else 0,
+        multiply_adds=lanes * _multiply_adds(text),
         **shared,
         **in_global,
     )

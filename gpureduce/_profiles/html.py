@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from gpureduce._device.kernels import source_lines
-from gpureduce._profiles.text import COLUMNS, LEGEND, Shown, comparison_rows, margin_rows, ratio
+from gpureduce._profiles.text import COLUMNS, Shown, comparison_rows, legend, margin_rows, ratio
 
 _CELL = "padding:0 .6em;text-align:right;white-space:nowrap"
 _CODE = "padding:0 .6em;text-align:left;white-space:pre;font-family:monospace"
@@ -40,7 +40,7 @@ def profile_html(profile: Shown) -> str:
         f'<table style="border-collapse:collapse;font-size:85%"><thead><tr>{head}<th></th><th></th>'
         f'<th style="text-align:left">{escape(file or "PTX")}</th></tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>"
-        f'<p style="font-size:80%;color:#6b7280">{escape(LEGEND)}</p>'
+        f'<p style="font-size:80%;color:#6b7280">{escape(legend(used))}</p>'
         + (f"<ul>{races}</ul>" if races else "")
         + "</div>"
     )

@@ -36,7 +36,7 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
             text,
             frames,
             effect,
-            from_row(rows[i], effect, rows[branch] if branch >= 0 else None, i in branches),
+            from_row(rows[i], text, effect, rows[branch] if branch >= 0 else None, i in branches),
         )
         for i, (line, text, effect, frames, branch) in enumerate(static)
     )

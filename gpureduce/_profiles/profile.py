@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpureduce._device.kernels import source_lines
+from gpureduce._device.variants import find
 from gpureduce._profiles import text
-from gpureduce._profiles.counts import Counts, total
+from gpureduce._profiles.counts import SECTOR_BYTES, Counts, total
 from gpureduce._profiles.records import KernelProfile, Line, Race
 from gpureduce._profiles.timeline import Timeline
 
@@ -28,9 +29,9 @@ class Profile:
     variant : str
         The variant; empty for a user's PTX.
     n : int
-        Elements reduced; 0 for a user's PTX.
-    result : numpy.generic or None
-        What the reduction gave.
+        Elements reduced, or of a product of matrices its multiply-adds; 0 for a user's PTX.
+    result : numpy.generic, numpy.ndarray or None
+        What the reduction or the product gave.
     """
 
     title: str
@@ -40,6 +41,29 @@ class Profile:
     n: int = 0
     result: Any = None
     _rerun: Callable[[int], Profile] | None = field(repr=False, compare=False, default=None)
+
+    @property
+    def counted(self) -> str:
+        """What there are `n` of: ``"an element"`` or ``"a multiply-add"``."""
+        product = self.variant != "" and find(self.variant).ladder == "matmul"
+        return "a multiply-add" if product else "an element"
+
+    @property
+    def multiply_adds(self) -> int:
+        """Those that a product of matrices asks for; of anything else those of `Counts`, which ran."""
+        return self.n if self.counted == "a multiply-add" else self.totals.multiply_adds
+
+    @property
+    def multiply_adds_an_instruction(self) -> float:
+        """`multiply_adds` in a warp instruction, on average; NaN without instructions."""
+        issued = self.totals.warp_instructions
+        return self.multiply_adds / issued if issued else float("nan")
+
+    @property
+    def bytes_a_flop(self) -> float:
+        """Bytes of global sectors for each operation, two in one of `multiply_adds`; NaN without any."""
+        operations = 2 * self.multiply_adds
+        return SECTOR_BYTES * self.totals.global_sectors / operations if operations else float("nan")
 
     @property
     def totals(self) -> Counts:

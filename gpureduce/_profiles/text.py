@@ -19,6 +19,22 @@ class Shown(Protocol):
     n: int
 
     @property
+    def counted(self) -> str:
+        """What there are `n` of."""
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds that were asked for, or that ran."""
+
+    @property
+    def multiply_adds_an_instruction(self) -> float:
+        """Those in a warp instruction, on average."""
+
+    @property
+    def bytes_a_flop(self) -> float:
+        """Bytes of global sectors for each operation."""
+
+    @property
     def totals(self) -> Counts:
         """The sum over all launches."""
 
@@ -54,12 +70,19 @@ COLUMNS: tuple[Column, ...] = (
     ("sectors / ideal", lambda c: _against(c.global_sectors, c.global_ideal)),
     ("barriers", lambda c: _number(c.barriers)),
     ("atomics", lambda c: _number(c.atomics)),
+    ("FMA", lambda c: _number(c.multiply_adds)),
 )
 
 LEGEND = (
     "warp instr.: PTX instructions issued, once a warp; predicated: if short branches become predicates; "
     "lanes: at work in one, mean; shared: passes through shared memory; sectors: of 32 bytes in global memory"
 )
+_FMA_LEGEND = "; FMA: fused multiply-adds, lane by lane"
+
+
+def legend(used: list[str]) -> str:
+    """Return what the columns mean, of those in use."""
+    return LEGEND + (_FMA_LEGEND if "FMA" in used else "")
 
 
 def margin_rows(
@@ -114,7 +137,7 @@ def _annotated(profile: Shown, file: str | None) -> str:
     for row, (_, number, text, racy) in zip(cells, rows, strict=True):
         margin = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(f"{margin} {'!' if racy else ' '}{number:4} | {text}".rstrip())
-    lines += ["", LEGEND, *_race_lines(profile)]
+    lines += ["", legend(used), *_race_lines(profile)]
     return "\n".join(lines)
 
 
@@ -149,9 +172,8 @@ def _race_lines(profile: Shown) -> list[str]:
 
 def summary(profile: Shown) -> str:
     """Return totals, rounds and races of a profile."""
-    totals = profile.totals
     lines = [profile.title, *_launch_lines(profile), ""]
-    lines += _table([(name, _figure(value)) for name, value in metrics(totals, profile.n)])
+    lines += _table([(name, _figure(value)) for name, value in metrics(profile)])
     for kernel in profile.kernels[:1]:
         rounds = [("round", "idle warps", "idle threads", "shared / ideal")]
         rounds += [
@@ -168,8 +190,9 @@ def summary(profile: Shown) -> str:
     return "\n".join([*lines, "", *races])
 
 
-def metrics(totals: Counts, n: int) -> list[tuple[str, float]]:
+def metrics(profile: Shown) -> list[tuple[str, float]]:
     """Return names and figures of the totals of a profile."""
+    totals = profile.totals
     rows: list[tuple[str, float]] = [
         ("PTX warp instructions, as branched", totals.warp_instructions),
         ("PTX warp instructions, as predicated", totals.warp_instructions_predicated),
@@ -185,8 +208,15 @@ def metrics(totals: Counts, n: int) -> list[tuple[str, float]]:
         ("barriers", totals.barriers),
         ("atomics", totals.atomics),
     ]
-    if n:
-        rows.append(("PTX warp instructions an element", totals.warp_instructions / n))
+    if totals.multiply_adds:
+        rows.append(("fused multiply-adds", totals.multiply_adds))
+    if profile.multiply_adds:
+        rows += [
+            ("multiply-adds a PTX warp instruction", profile.multiply_adds_an_instruction),
+            ("bytes of global sectors a FLOP", profile.bytes_a_flop),
+        ]
+    if profile.n:
+        rows.append((f"PTX warp instructions {profile.counted}", totals.warp_instructions / profile.n))
     return rows
 
 
@@ -209,7 +239,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 def comparison_rows(left: Shown, right: Shown) -> list[tuple[str, float, float]]:
     """Return the totals of two profiles: name and both figures."""
-    ours, theirs = metrics(left.totals, left.n), dict(metrics(right.totals, right.n))
+    ours, theirs = metrics(left), dict(metrics(right))
     rows = [(name, value, theirs[name]) for name, value in ours if name in theirs]
     return [*rows, ("hazards", len(left.races), len(right.races))]
 
