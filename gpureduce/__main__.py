@@ -22,6 +22,7 @@ where to start:
   gpureduce variants                      the rungs, and what is new in each
   gpureduce profile v1 --source           the source of a rung, its counters in the margin
   gpureduce profile v0 --compare v2       two rungs side by side
+  gpureduce profile m4 -n 256x128x64      a rung of the matrix products
   gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
   gpureduce plot -o ladder.svg            the chart of the results that come with the package
 
@@ -40,6 +41,17 @@ def _count(text: str) -> int:
 
 
 _count.__name__ = "number of elements"  # argparse puts it into its message
+
+
+def _size(text: str) -> int | tuple[int, int, int]:
+    """Return a number of elements, or the sizes m, n, k of a product in ``MxNxK``."""
+    parts = [_count(part) for part in text.lower().split("x")]
+    if len(parts) not in (1, 3):
+        raise ValueError(text)
+    return parts[0] if len(parts) == 1 else (parts[0], parts[1], parts[2])
+
+
+_size.__name__ = "size"
 
 
 def _device(text: str) -> str:
@@ -75,10 +87,19 @@ def _add_sum(add: Callable) -> None:
 def _add_bench(add: Callable) -> None:
     parser = add("bench", commands.run_bench, "measure variants: times on a GPU, counts on the simulator")
     parser.add_argument(
-        "-n", type=_count, nargs="+", default=[1 << 25], help="elements, e.g. 1000000 or 2^25 (the default)"
+        "-n",
+        type=_size,
+        nargs="+",
+        default=None,
+        help="elements, e.g. 1000000 or 2^25 (the default); of products M=N=K, or MxNxK",
     )
     parser.add_argument("--variants", nargs="+", metavar="NAME", help="which (default: all that can)")
-    parser.add_argument("--ops", nargs="+", default=["sum"], metavar="OP", help="operators (default sum)")
+    parser.add_argument(
+        "--ops",
+        nargs="+",
+        metavar="OP",
+        help='operators, or "matmul" (default: sum, or what the variants do)',
+    )
     parser.add_argument("--dtypes", nargs="+", default=["float32"], metavar="DTYPE", help="(default float32)")
     parser.add_argument("--repeats", type=int, default=20, help="times are medians of so many (default 20)")
     parser.add_argument("--block-size", type=int, metavar="THREADS")
@@ -91,7 +112,9 @@ def _add_bench(add: Callable) -> None:
 def _add_profile(add: Callable) -> None:
     parser = add("profile", commands.run_profile, "count what a variant does, on the simulator; find races")
     parser.add_argument("variant", help='its name, as in "gpureduce variants"')
-    parser.add_argument("-n", type=_count, default=4096, help="elements (default 4096)")
+    parser.add_argument(
+        "-n", type=_size, help="elements (default 4096); of a product M=N=K, or MxNxK (default 256x256x64)"
+    )
     parser.add_argument("--op", default="sum", help="operator (default sum)")
     parser.add_argument("--dtype", default="float32", help="(default float32)")
     parser.add_argument("--block-size", type=int, metavar="THREADS")

@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -156,6 +157,84 @@ def test_to_pandas(result):
 def test_wrong_arguments(options, error, message, device):
     with pytest.raises(error, match=message):
         gpureduce.bench(**{"n": 100, "device": device, "progress": False, **options})
+
+
+PRODUCTS = [variant.name for variant in gpureduce.variants("matmul") if "float32" in variant.dtypes]
+
+
+def test_products_are_counted_as_by_a_profile():
+    found = gpureduce.bench((64, 32, 48), ops="matmul", device="sim", progress=False)
+    assert [row["variant"] for row in found.rows] == PRODUCTS and found.products and found.simulated
+    for row in found.rows:
+        profile = gpureduce.profile((64, 32, 48), row["variant"])
+        assert row["warp_instructions"] == profile.totals.warp_instructions
+        assert row["bytes_a_flop"] == 32 * profile.totals.global_sectors / (2 * 64 * 32 * 48)
+        assert 0 < row["error"] < 1e-6  # one lost product of 48 would show as 0.1
+    assert {record["size"] for record in found.records()} == {"64 x 32 x 48"}
+    table = found.table()
+    assert "bytes a FLOP" in table and "GB/s" not in table and "M x N x K" not in table
+    assert "matmul of 64 x 32 x 48 float32" in str(found)
+    assert gpureduce.BenchResult.from_json(found.to_json()).rows == found.rows
+
+
+def test_sizes_and_dtypes_of_products():
+    found = gpureduce.bench(
+        [8, (16, 8, 4)], ["m1", "m3"], dtypes=["int32", "float64"], device="sim", progress=False
+    )
+    given = [(row["dtype"], row["m"], row["n"], row["k"], row["variant"]) for row in found.rows]
+    assert given == [
+        (dtype, *size, name)
+        for dtype in ("int32", "float64")
+        for size in ((8, 8, 8), (16, 8, 4))
+        for name in ("m1", "m3")
+    ]
+    assert all(row["error"] == 0 for row in found.rows if row["dtype"] == "int32")
+    assert gpureduce.bench(variants="m4", device="sim").rows[0]["k"] == 64  # what is measured unasked
+
+
+def test_times_of_products():
+    def row(name, us):
+        spread = {"median": us, "min": us * 0.9, "max": us * 1.1}
+        rest = {"tflop_per_s": 8589.9 / us, "of_cublas": us / 170, "error": 5e-7}
+        return {"variant": name, "dtype": "float32", "m": 2048, "n": 2048, "k": 1024, "us": spread, **rest}
+
+    rows = [row("m0", 17000.0), row("m1", 1700.0), row("m2", 850.0), row("cublas", 170.0)]
+    found = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": rows}))
+    records = {record["variant"]: record for record in found.records()}
+    assert records["m2"]["over_first"] == 20 and records["m2"]["over_previous"] == 2
+    assert records["cublas"]["over_first"] == 100 and records["cublas"]["over_previous"] is None
+    assert (records["m1"]["us"], records["m1"]["us_min"]) == (1700.0, 1530.0)
+    assert "TFLOP/s" in found.table() and "GB/s" not in found.table()
+    assert "matmul of 2,048 x 2,048 x 1,024 float32" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n": (8, 8, 0)}, ValueError, "n: expected 1 or more"),
+        ({"n": [(8, 8)]}, ValueError, "n: a product has three sizes"),
+        ({"n": 2.5}, TypeError, "n: expected int"),
+        ({"variants": ["m0", "v0"]}, ValueError, "v0 is of the ladder 'reduction'"),
+        ({"variants": ["m0", "auto"]}, ValueError, "'auto' is measured on a CUDA device"),
+        ({"variants": "m0", "ops": "sum"}, ValueError, "m0 makes products of matrices"),
+        ({"ops": ["matmul", "sum"]}, ValueError, "ops: 'matmul' is measured by itself"),
+        ({"dtypes": "complex128"}, ValueError, "none can run products of complex128"),
+        ({"variants": "m0", "dtypes": "int8"}, ValueError, "m0 cannot run products of int8"),
+        ({"block_size": 128}, ValueError, "block_size: products"),
+    ],
+)
+def test_wrong_arguments_of_products(options, error, message):
+    given = {"n": 8, "device": "sim", "progress": False, **options}
+    with pytest.raises(error, match=message):
+        gpureduce.bench(**{"ops": None if "variants" in options else "matmul", **given})
+
+
+def test_times_of_products_need_torch(device, on_gpu, monkeypatch):
+    if not on_gpu:
+        pytest.skip("times are those of a GPU")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match="PyTorch's, which is not installed"):
+        gpureduce.bench(256, "m3", device=device, progress=False)
 
 
 def test_bench_is_a_function_and_a_package():

@@ -119,6 +119,11 @@ def test_files_that_hold_no_array(run, tmp_path, device):
         (["profile", "v77"], 2),
         (["profile", "v0", "--dtype", "float16"], 2),
         (["profile", "v0", "--block-size", "77"], 2),
+        (["profile", "v0", "-n", "8x8x8"], 2),
+        (["profile", "m0", "--block-size", "64"], 2),
+        (["bench", "-n", "8x8x8"], 2),
+        (["bench", "--variants", "v0", "m0"], 2),
+        (["bench", "--ops", "sum", "matmul"], 2),
         (["plot", "absent.json"], 2),
         (["plot", "FILE"], 2),
         (["plot", "-o", "chart.docx"], 2),
@@ -134,7 +139,15 @@ def test_errors_are_one_line(arguments, code, run, numbers, device):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["bench", "-n", "2^x"], ["bench", "-n", "-3"], ["sum"], ["plot", "--kind=pie"]]
+    "arguments",
+    [
+        ["bench", "-n", "2^x"],
+        ["bench", "-n", "-3"],
+        ["bench", "-n", "8x8"],
+        ["profile", "m0", "-n", "8x8x8x8"],
+        ["sum"],
+        ["plot", "--kind=pie"],
+    ],
 )
 def test_wrong_usage_shows_the_usage(arguments, run):
     code, _, err = run(*arguments)
@@ -193,6 +206,20 @@ def test_profile_in_every_form(run):
     assert (record["variant"], record["bank conflicts"], record["hazards"]) == ("v1", 1785, 0)
     rows = list(csv.DictReader(io.StringIO(run("profile", "v1", "--compare=v2", "--csv")[1])))
     assert [(row["variant"], row["bank conflicts"]) for row in rows] == [("v1", "1785"), ("v2", "0")]
+
+
+def test_products_are_profiled_and_measured(run):
+    code, out, _ = run("profile", "m3", "-n", "128x64x32")
+    assert code == 0 and out == f"{gpureduce.profile((128, 64, 32), 'm3')}\n"
+    assert json.loads(run("profile", "m3", "--json")[1])["n"] == 256 * 256 * 64
+    assert "m3_thread_column.cu" in run("profile", "m3", "-n", "2^6", "--source")[1]
+    compared = run("profile", "m2", "-n", "64", "--compare=m3")[1]
+    assert "bytes of global sectors a FLOP" in compared and "warp instructions a multiply-add" in compared
+    code, out, _ = run("bench", "-n", "64x32x16", "16", "--variants", "m0", "m3", "--device=sim", "--json")
+    rows = json.loads(out)["rows"]
+    assert code == 0 and [(row["variant"], row["m"], row["n"], row["k"]) for row in rows] == [
+        ("m0", 64, 32, 16), ("m3", 64, 32, 16), ("m0", 16, 16, 16), ("m3", 16, 16, 16),
+    ]  # fmt: skip
 
 
 def test_charts_are_written(run, tmp_path):

@@ -140,6 +140,11 @@ def show(row: dict) -> str:
     )
 
 
+def method() -> str:
+    """Return how it is measured, as the head of a results file says it."""
+    return " ".join((__doc__ or "\n\n").split("\n\n")[1].split())
+
+
 def parse_shape(text: str) -> Shape:
     """Return the sizes in ``MxNxK``, or ``N`` for all three."""
     sizes = [int(part) for part in text.split("x")]
@@ -158,9 +163,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", help="results file to write")
     options = parser.parse_args(argv)
     head = environment.header(environment.find_device("cuda"))
-    method = " ".join(__doc__.split("\n\n")[1].split())
     found = list(rows(options.shapes, options.dtypes, options.repeats))
-    environment.write(options.out, {**head, "method": method, "rows": found})
+    environment.write(options.out, {**head, "method": method(), "rows": found})
     return 0
 
 

@@ -52,7 +52,38 @@ SIM_COLUMNS = {
     "result": "result",
     "relative_error": "rel. error",
 }
+CUDA_PRODUCT_COLUMNS = {
+    "variant": "variant",
+    "dtype": "dtype",
+    "size": "M x N x K",
+    "us": "time (us)",
+    "tflop_per_s": "TFLOP/s",
+    "of_cublas": "time over cuBLAS's",
+    "over_first": "over m0",
+    "over_previous": "over the rung before",
+    "error": "error",
+}
+SIM_PRODUCT_COLUMNS = {
+    "variant": "variant",
+    "dtype": "dtype",
+    "size": "M x N x K",
+    "launches": "launches",
+    "warp_instructions": "PTX warp instr.",
+    "multiply_adds_an_instruction": "multiply-adds an instr.",
+    "bytes_a_flop": "bytes a FLOP",
+    "shared_wavefronts": "shared wavefronts",
+    "bank_conflicts": "bank conflicts",
+    "global_requests": "global requests",
+    "global_sectors": "global sectors",
+    "barriers": "barriers",
+    "error": "error",
+}
 _FORMATS = {
+    "tflop_per_s": "{:,.2f}",
+    "of_cublas": "{:.2f}",
+    "multiply_adds_an_instruction": "{:.2f}",
+    "bytes_a_flop": "{:.3g}",
+    "error": "{:.1e}",
     "gb_per_s": "{:,.0f}",
     "percent_of_peak": "{:.1f}",
     "percent_of_read": "{:.1f}",
@@ -77,7 +108,7 @@ class BenchResult:
         ``read_gb_per_s``, at which the default of this package reads 1 GiB.
     rows : tuple of dict
         One for each measurement, as taken: times are medians with their range. `records` adds what follows
-        from them.
+        from them. Those of products of matrices have the sizes ``m``, ``n`` and ``k``.
     """
 
     head: dict[str, Any]
@@ -89,12 +120,19 @@ class BenchResult:
         return self.head.get("kind") == "sim"
 
     @property
+    def products(self) -> bool:
+        """Whether products of matrices were measured, and no reductions."""
+        return bool(self.rows) and self.rows[0]["op"] == "matmul"
+
+    @property
     def columns(self) -> dict[str, str]:
         """The columns of a table: the keys of `records`, and what stands above them."""
+        if self.products:
+            return SIM_PRODUCT_COLUMNS if self.simulated else CUDA_PRODUCT_COLUMNS
         return SIM_COLUMNS if self.simulated else CUDA_COLUMNS
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows with bandwidth and speed-ups, each value a number or text.
+        """Return the rows with bandwidth and speed-ups, or of products the size, each value a number or text.
 
         Returns
         -------
@@ -102,15 +140,31 @@ class BenchResult:
             Of a time ``*_us`` is the median, ``*_us_min`` and ``*_us_max`` the range. ``over_first`` is the
             speed-up over the first rung of the ladder, ``over_previous`` that of a rung over the rung before.
         """
+        if self.products:
+            return list(self._multiplied())
         return [dict(record) for record in (self._counted() if self.simulated else self._timed())]
 
     def _counted(self) -> Iterable[dict[str, Any]]:
         return self.rows
 
+    def _multiplied(self) -> Iterable[dict[str, Any]]:
+        times: dict[tuple, dict[str, float]] = {}
+        for row in self.rows:
+            if not self.simulated:
+                times.setdefault(_what(row), {})[row["variant"]] = row["us"]["median"]
+        for row in self.rows:
+            flat = {key: value for key, value in row.items() if key != "us"}
+            for name, value in row.get("us", {}).items():
+                flat["us" if name == "median" else f"us_{name}"] = value
+            group = times.get(_what(row), {})
+            flat.update(
+                size=f"{row['m']:,} x {row['n']:,} x {row['k']:,}", **_speed_ups(row, "matmul", group)
+            )
+            yield flat
+
     def _timed(self) -> Iterable[dict[str, Any]]:
         from numpy import dtype
 
-        rungs = [record.name for record in variants("reduction") if record.role == "rung"]
         times: dict[tuple, dict[str, float]] = {}
         for row in self.rows:
             times.setdefault(_what(row), {})[row["variant"]] = row["all_passes_us"]["median"]
@@ -119,16 +173,12 @@ class BenchResult:
             for key in _SPREADS:
                 for name, value in row.get(key, {}).items():
                     flat[key if name == "median" else f"{key}_{name}"] = value
-            time, name = flat["all_passes_us"], row["variant"]
-            speed = row["n"] * dtype(row["dtype"]).itemsize / time / 1e3
-            before = rungs[: rungs.index(name)] if name in rungs else []
-            group = times[_what(row)]
+            speed = row["n"] * dtype(row["dtype"]).itemsize / flat["all_passes_us"] / 1e3
             flat.update(
                 gb_per_s=speed,
                 percent_of_peak=_percent(speed, self.head.get("peak_gb_per_s")),
                 percent_of_read=_percent(speed, self.head.get("read_gb_per_s")),
-                over_first=group[rungs[0]] / time if rungs[0] in group else None,
-                over_previous=group[before[-1]] / time if before and before[-1] in group else None,
+                **_speed_ups(row, "reduction", times[_what(row)]),
             )
             yield flat
 
@@ -170,16 +220,21 @@ class BenchResult:
         """Return heads, rows of text, and which columns hold numbers."""
         records = self.records()
         given = [key for key in self.columns if any(record.get(key) is not None for record in records)]
-        same = {key for key in ("op", "dtype", "n") if len({record[key] for record in records}) == 1}
+        same = {key for key in self._kinds() if len({record[key] for record in records}) == 1}
         keys = [key for key in given if key not in same]
         cells = [[_text(key, record.get(key)) for key in keys] for record in records]
         numeric = [not isinstance(records[0].get(key), str) for key in keys]
         return [self.columns[key] for key in keys], cells, numeric
 
+    def _kinds(self) -> tuple[str, str, str]:
+        return "op", "dtype", "size" if self.products else "n"
+
     def _what_is_the_same(self) -> str:
-        ops, dtypes, sizes = ({row[key] for row in self.rows} for key in ("op", "dtype", "n"))
+        records = self.records()
+        ops, dtypes, sizes = ({row[key] for row in records} for key in self._kinds())
         parts = [next(iter(ops)) if len(ops) == 1 else "reductions", "of"]
-        parts += [f"{next(iter(sizes)):,}"] if len(sizes) == 1 else []
+        size = next(iter(sizes), None) if len(sizes) == 1 else None
+        parts += [] if size is None else [size if isinstance(size, str) else f"{size:,}"]
         return " ".join([*parts, next(iter(dtypes)) if len(dtypes) == 1 else "elements"])
 
     def __str__(self) -> str:
@@ -263,7 +318,7 @@ class BenchResult:
         text = source if is_text else Path(source).read_text(encoding="utf-8")
         try:
             record = json.loads(text)
-            rows = tuple({"op": "sum", **row} for row in record.pop("rows"))
+            rows = tuple({"op": "matmul" if "k" in row else "sum", **row} for row in record.pop("rows"))
             result = cls(record, rows)
             result.records()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -304,7 +359,19 @@ class BenchResult:
 
 
 def _what(row: dict[str, Any]) -> tuple:
-    return row.get("op", "sum"), row["dtype"], row["n"]
+    return row.get("op", "sum"), row["dtype"], row.get("m"), row["n"], row.get("k")
+
+
+def _speed_ups(row: dict[str, Any], ladder: str, times: dict[str, float]) -> dict[str, float | None]:
+    """Return the speed-ups of a variant over the first rung, and of a rung over the one before."""
+    rungs = [record.name for record in variants(ladder) if record.role == "rung"]
+    time = times.get(row["variant"])
+    before = rungs[: rungs.index(row["variant"])] if row["variant"] in rungs else []
+    first, previous = times.get(rungs[0]), times.get(before[-1]) if before else None
+    return {
+        "over_first": first / time if first and time else None,
+        "over_previous": previous / time if previous and time else None,
+    }
 
 
 def _percent(value: float, whole: float | None) -> float | None:

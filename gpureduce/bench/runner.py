@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +16,8 @@ from gpureduce._device.variants import AUTO, find, variants
 from gpureduce._profiles.variant import profile
 from gpureduce._reduce import functions
 from gpureduce._rules.dtypes import core_dtype
-from gpureduce.bench import environment
+from gpureduce.bench import environment, products
+from gpureduce.bench.asked import Progress, dtype_name, positive, sequence
 from gpureduce.bench.environment import ROTATION_BYTES
 from gpureduce.bench.result import BenchResult
 
@@ -104,33 +103,6 @@ def read_bandwidth(device: Device, repeats: int) -> float:
     return source.nbytes / environment.spread(times)["median"] / 1e3
 
 
-def _sequence(value: Any, name: str) -> list:
-    """Return one value, or several, as a list that is not empty."""
-    values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
-    if not values:
-        raise ValueError(f"{name}: nothing to measure")
-    return values
-
-
-def _positive(value: Any, name: str) -> int:
-    if isinstance(value, bool):
-        raise TypeError(f"{name}: expected int, got bool")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected int, got {type(value).__name__}") from None
-    if number < 1:
-        raise ValueError(f"{name}: expected 1 or more, got {number}")
-    return number
-
-
-def _dtype_name(dtype: Any) -> str:
-    try:
-        return np.dtype(dtype).name
-    except TypeError:
-        raise TypeError(f"dtypes: {dtype!r} is no dtype") from None
-
-
 def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
     """Whether it can be measured there. The default is measured beside others, for what they take."""
     if variant == AUTO:
@@ -141,19 +113,27 @@ def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
     return (op, dtype) in record.coverage and record.runs_on(where)
 
 
+def _reduction(name: str) -> str:
+    if find(name, AUTO).ladder != "reduction":
+        raise ValueError(
+            f"variants: {name} makes products of matrices: ops='matmul', and no reductions beside"
+        )
+    return name
+
+
 def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[Case]:
     """Return what is to be measured; variants that are not named need not take every operator and dtype."""
     chosen = [record.name for record in variants("reduction")] + [AUTO]
     if names is not None:
-        chosen = [AUTO if name == AUTO else find(name, AUTO).name for name in _sequence(names, "variants")]
+        chosen = [AUTO if name == AUTO else _reduction(name) for name in sequence(names, "variants")]
         if AUTO in chosen and where.kind == "sim":
             raise ValueError(
                 "variants: 'auto' is measured on a CUDA device; it has no counts on the simulator"
             )
-    lengths = [_positive(n, "n") for n in _sequence(sizes, "n")]
+    lengths = [positive(n, "n") for n in sequence(sizes, "n")]
     found: list[Case] = []
-    for op in _sequence(ops, "ops"):
-        for dtype in (_dtype_name(each) for each in _sequence(dtypes, "dtypes")):
+    for op in sequence(ops, "ops"):
+        for dtype in (dtype_name(each) for each in sequence(dtypes, "dtypes")):
             fitting = [name for name in chosen if _can_run(name, op, dtype, where)]
             missing = [name for name in chosen if name not in fitting]
             if not fitting or (names is not None and missing):
@@ -201,39 +181,6 @@ def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
     }
 
 
-def _in_notebook() -> bool:
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return getattr(shell, "kernel", None) is not None
-
-
-class Progress:
-    """A bar for those who look on: in a notebook, or on standard error if that is a terminal."""
-
-    def __init__(self, wanted: bool, steps: int) -> None:
-        self.steps = steps
-        self.output = None
-        self.shown = wanted and sys.stderr.isatty()
-        if wanted and _in_notebook():
-            from IPython.display import display
-
-            self.output = display({"text/plain": ""}, raw=True, display_id=True)
-
-    def _show(self, text: str) -> None:
-        if self.output is not None:
-            self.output.update({"text/plain": text}, raw=True)
-        elif self.shown:
-            print(f"\r{text:<90}\r", end="", file=sys.stderr, flush=True)
-
-    def step(self, done: int, name: str) -> None:
-        """Say what comes now, after so many steps."""
-        full = 30 * done // self.steps
-        self._show(f"[{'#' * full}{'.' * (30 - full)}] {done}/{self.steps} {name}")
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._show("")
-
-
 def _measured(wanted: list[Case], measure: Any, progress: Progress) -> Iterator[dict]:
     """Yield a row for each case; what is reduced is drawn once for the variants that share it."""
     drawn: tuple | None = None
@@ -250,9 +197,9 @@ def _measured(wanted: list[Case], measure: Any, progress: Progress) -> Iterator[
 
 
 def bench(
-    n: int | Sequence[int] = 2**25,
+    n: int | Sequence[int] | Sequence[tuple[int, int, int]] | None = None,
     variants: str | Sequence[str] | None = None,
-    ops: str | Sequence[str] = "sum",
+    ops: str | Sequence[str] | None = None,
     dtypes: Any = "float32",
     device: str | Device | None = None,
     repeats: int = 20,
@@ -264,13 +211,15 @@ def bench(
 
     Parameters
     ----------
-    n : int or sequence of int
-        How many elements, of random numbers.
+    n : int or sequence of int, optional
+        How many elements, of random numbers; 2**25 if None. Of products of matrices the sizes ``(m, n, k)``,
+        one size for all three, or a list of such; if None (2048, 2048, 1024), simulated (256, 256, 64).
     variants : str or sequence of str, optional
         Names, as in `gpureduce.variants`, and ``"auto"``, the default, which has no counts on the simulator;
         None takes all that can be measured for the operator and dtype on the device.
-    ops : str or sequence of str
-        Operators.
+    ops : str or sequence of str, optional
+        Operators, or ``"matmul"`` by itself: products of matrices. None takes that for variants of its
+        ladder, else ``"sum"``.
     dtypes : dtype_like or sequence of dtype_like
         Dtypes of the elements.
     device : str or Device, optional
@@ -292,12 +241,15 @@ def bench(
         For arguments that do not fit; the message names the argument.
     DeviceError
         When the device is not there or fails.
+    ImportError
+        For times of products of matrices without PyTorch.
 
     Notes
     -----
     On a CUDA device the times are those of events around replays of a graph, over copies of the input that
-    together are larger than the L2 cache, so that no launch finds its input cached. On the simulator the
-    columns are counts, and nothing is said of time.
+    together are larger than the L2 cache, so that no launch finds its input cached. Products of matrices are
+    timed beside PyTorch's, and need PyTorch for that: `gpureduce.bench.matmul`. On the simulator the columns
+    are counts, and nothing is said of time.
 
     Examples
     --------
@@ -306,9 +258,13 @@ def bench(
     kind, index = resolve(device)
     backend = "sim" if kind == _core.SIM else "cuda"
     where = environment.find_device("sim" if backend == "sim" else f"cuda:{index}")
-    wanted = cases(variants, ops, dtypes, n, where)
-    repeats = _positive(repeats, "repeats")
+    repeats = positive(repeats, "repeats")
     head = {**environment.header(where), "kind": backend}
+    if products.meant(ops, variants):
+        if block_size is not None:
+            raise ValueError("block_size: products of matrices choose their own; leave it None")
+        return products.bench(n, variants, dtypes, where, repeats, progress, head)
+    wanted = cases(variants, "sum" if ops is None else ops, dtypes, 2**25 if n is None else n, where)
     shown = Progress(progress, len(wanted))
     if backend == "sim":
         head["method"] = SIM_METHOD
