@@ -1,4 +1,4 @@
-"""Falls into every trap of mutants.py, one at a time in a copy of the tree, and shows which test fails.
+"""Falls into every known trap, one at a time in a copy of the tree, and shows which test fails.
 
 python tests/mutation/run.py             all mutants
 python tests/mutation/run.py v8 tail     those whose trap contains one of the words
@@ -18,7 +18,8 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from mutants import MUTANTS
+from mutants import MUTANTS as REDUCTIONS
+from products import MUTANTS as PRODUCTS
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build_support"))
@@ -84,10 +85,10 @@ class Tree:
             return kept
         if not changed.startswith("cuda_kernels/"):
             return {}
-        name = Path(changed).name
+        name, folder = Path(changed).name, Path("cuda_kernels")
         sources = [
             source
-            for source in sorted(Path("cuda_kernels/reduce").glob("*.cu"))
+            for source in sorted([*folder.glob("*/*.cu"), *folder.glob("matmul/auto/*.cu")])
             if any(path.name == name for path in kernels._with_includes(source))
         ]
         kept = {}
@@ -161,7 +162,9 @@ def main():
     parser.add_argument("words", nargs="*", help="only mutants whose trap contains one of these")
     parser.add_argument("--device", default="sim", help='"cuda" for the mutants that only a GPU shows')
     args = parser.parse_args()
-    chosen = [m for m in MUTANTS if not args.words or any(word in m.trap for word in args.words)]
+    chosen = [
+        m for m in (*REDUCTIONS, *PRODUCTS) if not args.words or any(word in m.trap for word in args.words)
+    ]
     on_gpu = args.device != "sim"
     if on_gpu:
         chosen = [m for m in chosen if m.gpu_only]
