@@ -95,6 +95,37 @@ static inline uint32_t gr_extent(uint32_t given) {
 }
 #define GR_EXTENTS(size) (size)[0], gr_extent((size)[1]), gr_extent((size)[2])
 
+/* A tensor in a device's memory, and the box of it that kernels of compute capability 9.0 copy at once by a
+   tensor map. The numbers are the CUDA driver's. */
+typedef enum gr_tensor_type {
+    GR_TENSOR_U8 = 0,
+    GR_TENSOR_F16 = 6,
+    GR_TENSOR_F32 = 7,
+    GR_TENSOR_F64 = 8,
+    GR_TENSOR_BF16 = 9,
+    GR_TENSOR_TF32 = 11, /* float32 in memory, rounded to 10 bits of fraction on the way */
+} gr_tensor_type;
+
+/* In shared memory 16-byte pieces change places within 32, 64 or 128 bytes, as `wgmma` wants them. */
+typedef enum gr_swizzle { GR_SWIZZLE_NONE, GR_SWIZZLE_32, GR_SWIZZLE_64, GR_SWIZZLE_128 } gr_swizzle;
+
+enum { GR_TENSOR_DIMENSIONS = 5 };
+
+typedef struct gr_tensor {
+    gr_tensor_type type;
+    gr_swizzle swizzle;
+    uint32_t rank;
+    gr_devptr address;                          /* a multiple of 16 */
+    uint64_t sizes[GR_TENSOR_DIMENSIONS];       /* elements, of the dimension that lies together first */
+    uint64_t strides[GR_TENSOR_DIMENSIONS - 1]; /* bytes, multiples of 16, of the second dimension first */
+    uint32_t box[GR_TENSOR_DIMENSIONS];         /* elements, up to 256; what lies outside the tensor is 0 */
+} gr_tensor;
+
+/* A parameter of kernels, `const __grid_constant__ CUtensorMap`. */
+typedef struct gr_tensor_map {
+    _Alignas(64) unsigned char bytes[128];
+} gr_tensor_map;
+
 /* Asked from time to time during long work, on the calling thread; true stops it. */
 typedef struct gr_interrupt {
     bool (*pending)(void *arg);
@@ -161,6 +192,8 @@ struct gr_backend {
                       gr_error *error);
     gr_status (*launch)(gr_backend *self, const gr_launch *launch, const gr_interrupt *interrupt,
                         gr_error *error);
+    /* Puts a tensor into the form that this backend's kernels take. */
+    gr_status (*map_tensor)(gr_backend *self, const gr_tensor *tensor, gr_tensor_map *out, gr_error *error);
     /* Returns when all work of the device is done, of other libraries and in all streams, too. No capture is
        spoilt by it. */
     gr_status (*sync)(gr_backend *self, gr_error *error);

@@ -63,6 +63,13 @@ typedef struct fake_cuda_controls {
     int (*current)(int *depth);      /* its device, -1 if none; the depth of this thread's context stack */
 } fake_cuda_controls;
 
+/* What the fake puts into the 128 bytes of a tensor map: no more than it was given. */
+typedef struct fake_tensor_map {
+    uint64_t address, sizes[5], strides[4];
+    uint8_t type, rank, swizzle, promotion;
+    uint16_t box[5];
+} fake_tensor_map;
+
 const fake_cuda_controls *fake_cuda(void);
 
 /* The time that the fake gives a kernel, and adds to the k-th launch of a graph (0 for the first). */

@@ -328,3 +328,31 @@ gr_cu_result cuMemsetD8Async(gr_cu_deviceptr to, unsigned char value, size_t byt
     const work item = {.action = FILL, .device = to, .value = value, .bytes = bytes};
     return in_stream(S_cuMemsetD8Async, item, stream);
 }
+
+/* Its checks are some of the driver's. */
+gr_cu_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,
+                                    const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                                    int interleave, int swizzle, int promotion, int fill) {
+    gr_cu_result result = begin(S_cuTensorMapEncodeTiled, CONTEXT);
+    fake_tensor_map made = {.address = (uintptr_t)address};
+    bool good = rank >= 1 && rank <= 5 && made.address % 16 == 0 && (uintptr_t)map % 64 == 0 && type >= 0 &&
+                type <= 12 && swizzle >= 0 && swizzle <= 3 && promotion >= 0 && promotion <= 3 &&
+                interleave == 0 && fill == 0;
+    for (uint32_t i = 0; i < rank && good; i++) {
+        made.sizes[i] = sizes[i];
+        made.box[i] = (uint16_t)box[i];
+        good = sizes[i] > 0 && box[i] >= 1 && box[i] <= 256 && steps[i] == 1;
+        if (i > 0)
+            made.strides[i - 1] = strides[i - 1];
+        good = good && (i == 0 || strides[i - 1] % 16 == 0);
+    }
+    if (result == GR_CU_SUCCESS && !good)
+        result = INVALID_VALUE;
+    made.type = (uint8_t)type;
+    made.rank = (uint8_t)rank;
+    made.swizzle = (uint8_t)swizzle;
+    made.promotion = (uint8_t)promotion;
+    if (result == GR_CU_SUCCESS)
+        memcpy(map, &made, sizeof made);
+    return end(result);
+}

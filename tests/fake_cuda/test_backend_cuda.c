@@ -171,6 +171,11 @@ static gr_status run_session(session *s, const int32_t *data, gr_error *error) {
         status = b->find(b, s->module, "v0_sum_i64", &s->second, error);
     if (status == GR_OK)
         status = run_streams(s, data, error);
+    const gr_tensor tensor = {
+        .type = GR_TENSOR_F32, .rank = 1, .address = s->in & ~15ull, .sizes = {N}, .box = {32}};
+    gr_tensor_map map;
+    if (status == GR_OK)
+        status = b->map_tensor(b, &tensor, &map, error);
     gr_launch launches[] = {LAUNCH(s->first, GRID, 256, 1024, s->in, s->partials, N),
                             LAUNCH(s->second, 1, 256, 64 * 1024, s->partials, s->out, GRID)};
     for (int i = 0; i < 2 && status == GR_OK; i++)
@@ -700,6 +705,30 @@ static const char *describe_library(int code) {
     return "fortyTwo: no good";
 }
 
+static void test_tensor_map(void) {
+    gr_backend *backend;
+    CHECK_OK(gr_backend_cuda_open(0, &backend, error));
+    gr_tensor tensor = {.type = GR_TENSOR_BF16,
+                        .swizzle = GR_SWIZZLE_128,
+                        .rank = 2,
+                        .address = 0x7000,
+                        .sizes = {1000, 500},
+                        .strides = {2048},
+                        .box = {64, 128}};
+    gr_tensor_map map;
+    fake_tensor_map got;
+    CHECK_OK(backend->map_tensor(backend, &tensor, &map, error));
+    memcpy(&got, map.bytes, sizeof got);
+    CHECK(got.type == 9 && got.rank == 2 && got.swizzle == 3 && got.address == 0x7000);
+    CHECK(got.sizes[0] == 1000 && got.sizes[1] == 500 && got.strides[0] == 2048);
+    CHECK(got.box[0] == 64 && got.box[1] == 128);
+    tensor.strides[0] = 2040;
+    CHECK_FAILS(GR_ERR_DEVICE, "making a tensor map of 2 dimensions: CUDA_ERROR_INVALID_VALUE",
+                backend->map_tensor(backend, &tensor, &map, error));
+    backend->close(backend);
+    check_nothing_left();
+}
+
 static void test_library_call(void) {
     fake->set_current(0);
     gr_backend *b = open_device(0);
@@ -962,6 +991,7 @@ static const struct {
     {"no_clusters", test_no_clusters},
     {"three_extents", test_three_extents},
     {"sticky_error", test_sticky_error},
+    {"tensor_map", test_tensor_map},
     {"library_call", test_library_call},
     {"fork", test_fork},
     {"fork_before_use", test_fork_before_use},

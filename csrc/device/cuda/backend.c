@@ -224,6 +224,18 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
 }
 
+static gr_status cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out,
+                                 gr_error *error) {
+    static const uint32_t steps[GR_TENSOR_DIMENSIONS] = {1, 1, 1, 1, 1};
+    cuda_backend *self = as_cuda(base);
+    return GR_CUDA_CALL(self, error,
+                        self->driver->tensor_map(
+                            out->bytes, tensor->type, tensor->rank, (void *)(uintptr_t)tensor->address,
+                            tensor->sizes, tensor->strides, tensor->box, steps, GR_CU_TENSOR_NOT_INTERLEAVED,
+                            tensor->swizzle, GR_CU_TENSOR_L2_128_BYTES, GR_CU_TENSOR_FILL_ZERO),
+                        "making a tensor map of %u dimensions", tensor->rank);
+}
+
 /* Kernels of a reduction are short and cannot be recalled once launched, so nothing here asks `interrupt`. */
 static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
                              gr_error *error) {
@@ -477,6 +489,7 @@ static const gr_backend cuda_operations = {
     .unload = cuda_unload,
     .find = cuda_find,
     .launch = cuda_launch,
+    .map_tensor = cuda_map_tensor,
     .sync = cuda_sync,
     .enter = cuda_enter,
     .leave = cuda_leave,

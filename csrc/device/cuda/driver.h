@@ -59,6 +59,7 @@ enum { GR_CU_MEMORY_HOST = 1, GR_CU_HOST_PORTABLE = 1, GR_CU_HOST_MAPPED = 2 };
 enum { GR_CU_EVENT_NO_TIMING = 2 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
 enum { GR_CU_STREAM_NON_BLOCKING = 1 };
+enum { GR_CU_TENSOR_NOT_INTERLEAVED = 0, GR_CU_TENSOR_L2_128_BYTES = 2, GR_CU_TENSOR_FILL_ZERO = 0 };
 /* Whose calls a capture keeps from what may be unsafe: those of all threads, of its own, of none. */
 enum { GR_CU_CAPTURE_GLOBAL = 0, GR_CU_CAPTURE_THREAD_LOCAL = 1, GR_CU_CAPTURE_RELAXED = 2 };
 enum { GR_CU_CAPTURE_NONE = 0, GR_CU_CAPTURE_ACTIVE = 1, GR_CU_CAPTURE_INVALIDATED = 2 };

@@ -122,6 +122,21 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
     return gr_sim_check(ptx_launch(kernel, memory_of(base), &config, NULL, &failed), &failed, error);
 }
 
+static gr_status sim_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out,
+                                gr_error *error) {
+    (void)base;
+    ptx_error failed;
+    ptx_tensor described = {.type = tensor->type,
+                            .swizzle = tensor->swizzle,
+                            .rank = tensor->rank,
+                            .address = tensor->address,
+                            .steps = {1, 1, 1, 1, 1}};
+    memcpy(described.sizes, tensor->sizes, sizeof described.sizes);
+    memcpy(described.strides, tensor->strides, sizeof described.strides);
+    memcpy(described.box, tensor->box, sizeof described.box);
+    return gr_sim_check(ptx_tensor_map_encode(&described, out->bytes, &failed), &failed, error);
+}
+
 void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch) {
     ((sim_backend *)backend)->watch = *watch;
 }
@@ -248,6 +263,7 @@ static const gr_backend sim_operations = {
     .unload = sim_unload,
     .find = sim_find,
     .launch = sim_launch,
+    .map_tensor = sim_map_tensor,
     .sync = sim_sync,
     .hold = sim_hold,
     .wait = sim_wait,
