@@ -308,6 +308,30 @@ static void test_subnormal_sums(void) {
     CHECK_EQUAL(out[1], 160);
 }
 
+/* setmaxnreg changes nothing, but the four warps of a warpgroup execute it, with one number. */
+static void test_registers(void) {
+    static const char roles[] =
+        "setp.lt.u32 %p1, %r31, 128; @%p1 bra c; setmaxnreg.dec.sync.aligned.u32 40; bra e;\n"
+        "c: setmaxnreg.inc.sync.aligned.u32 232;\ne: st.global.u32 [%rd28], %r31;";
+    launch(roles, 1, 256, NULL, NULL);
+    CHECK_EQUAL(out[127] + out[128], 255);
+    refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra e; setmaxnreg.dec.sync.aligned.u32 40; e: ret;", 128,
+           "the warps of a warpgroup do not all execute this");
+    refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra c; setmaxnreg.dec.sync.aligned.u32 40; ret; c: "
+           "setmaxnreg.dec.sync.aligned.u32 48;",
+           128, "not with one number");
+    refuse("setp.lt.u32 %p1, %r31, 7; @%p1 setmaxnreg.dec.sync.aligned.u32 40;", 128,
+           "lanes 0x0000007f are here, lanes 0xffffff80 of the warp are elsewhere");
+    static const char *const numbers[] = {"16", "42", "264"};
+    for (unsigned i = 0; i < 3; i++) {
+        char text[100];
+        ptx_error error;
+        snprintf(text, sizeof text, "setmaxnreg.inc.sync.aligned.u32 %s;", numbers[i]);
+        CHECK_EQUAL_AS(launch(text, 1, 128, &error, NULL), PTX_ERR_ARGUMENT, text);
+        CHECK_CONTAINS(error.message, "a multiple of 8 from 24 to 256");
+    }
+}
+
 int main(void) {
     test_shuffles();
     test_shuffle_details();
@@ -315,6 +339,7 @@ int main(void) {
     test_redux();
     test_members();
     test_barriers();
+    test_registers();
     test_bad_barriers();
     test_spin();
     test_atomics();

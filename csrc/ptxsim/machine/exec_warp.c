@@ -269,3 +269,31 @@ REDUX(xor, u32, x ^ y)
 
 MATCH(32)
 MATCH(64)
+
+/* ---- registers ---- */
+
+/* Nobody runs short of registers here. That all warps of a warpgroup ask for the same is seen when they end.
+ */
+static ptx_status ask_registers(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool more) {
+    enum { LEAST = 24, MOST = 256, UNIT = 8 };
+    if (mask != w->live)
+        return w->alone ? ptx_fault(w, in, -1, PTX_ERR_BARRIER,
+                                    "lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere", mask,
+                                    w->live & ~mask)
+                        : PTX_APART;
+    if (in->imm < LEAST || in->imm > MOST || in->imm % UNIT)
+        return ptx_fault(w, in, -1, PTX_ERR_ARGUMENT,
+                         "setmaxnreg with %lld registers; a multiple of %d from %d to %d", (long long)in->imm,
+                         UNIT, LEAST, MOST);
+    w->registers_asked = (w->registers_asked + (u64)in->imm * 2 + more) * 0x9e3779b97f4a7c15u;
+    w->registers_in = in;
+    return PTX_OK;
+}
+
+PTX_HANDLER(setmaxnreg_inc) {
+    return ask_registers(w, in, mask, true);
+}
+
+PTX_HANDLER(setmaxnreg_dec) {
+    return ask_registers(w, in, mask, false);
+}

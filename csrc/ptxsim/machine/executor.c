@@ -172,6 +172,21 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     return PTX_OK;
 }
 
+/* The warps of a warpgroup, once all have ended: they must have asked for registers together. */
+static ptx_status check_registers(const ptx_warp *ended) {
+    enum { WARPGROUP = 4 };
+    ptx_warp *first = &ended->block->warps[ended->index / WARPGROUP * WARPGROUP];
+    for (ptx_warp *one = first; one < first + WARPGROUP && one->index < ended->worker->warp_count; one++)
+        if (one->state != PTX_WARP_DONE)
+            return PTX_OK;
+    for (ptx_warp *one = first; one < first + WARPGROUP && one->index < ended->worker->warp_count; one++)
+        if (one->registers_asked != first->registers_asked)
+            return ptx_fault(one, one->registers_in ? one->registers_in : first->registers_in, -1,
+                             PTX_ERR_BARRIER,
+                             "the warps of a warpgroup do not all execute this, or not with one number");
+    return PTX_OK;
+}
+
 /* A warp that is done no longer counts, which may complete a barrier that waits for all. */
 static ptx_status finish(ptx_warp *warp) {
     ptx_block *block = warp->block;
@@ -180,6 +195,8 @@ static ptx_status finish(ptx_warp *warp) {
         return ptx_fault(warp, warp->outgoing->in, (int)warp->outgoing->lane, PTX_ERR_BARRIER,
                          "the warp ends while this copy out of shared memory is under way: nobody waited for "
                          "its group");
+    if (check_registers(warp) != PTX_OK)
+        return PTX_ERR_BARRIER;
     if (--block->live_warps == 0) {
         block->cluster->live_blocks--;
         if (block->observer_count)

@@ -160,6 +160,8 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->state = PTX_WARP_READY;
     warp->arrived = warp->passing = 0;
     warp->alone = false;
+    warp->registers_asked = 0;
+    warp->registers_in = NULL;
     warp->clock = 0;
     warp->late_count = warp->outgoing_count = 0;
     memset(warp->groups, 0, sizeof warp->groups);

@@ -108,6 +108,8 @@ typedef struct ptx_warp {
     size_t outgoing_count, outgoing_capacity;
     uint32_t bulk_groups[PTX_LANES]; /* of outgoing copies, likewise */
     bool alone;                      /* lanes that an instruction misses will not come */
+    uint64_t registers_asked;        /* a digest of what setmaxnreg has been told, and the last one */
+    const ptx_instr *registers_in;
     uint32_t depth;
     ptx_stack_entry stack[PTX_STACK];
 } ptx_warp;
