@@ -7,7 +7,7 @@
 #include "program/program.h"
 #include "rungs/rung.h"
 
-typedef enum gr_matmul_set { GR_MATMUL_FOUR, GR_MATMUL_SETS } gr_matmul_set;
+typedef enum gr_matmul_set { GR_MATMUL_FOUR, GR_MATMUL_F32, GR_MATMUL_SETS } gr_matmul_set;
 
 typedef struct gr_matmul_variant {
     gr_rung rung;

@@ -88,9 +88,13 @@ static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
 
 /* The best rung for it, or NULL: the kernel for all other dtypes. */
 static const gr_matmul_variant *choose(const gr_matmul *self, gr_dtype dtype) {
-    const gr_matmul_variant *best = &gr_matmul_variants[gr_matmul_variant_count - 1];
     (void)self;
-    return gr_matmul_covers(best, dtype) ? best : NULL;
+    for (size_t i = gr_matmul_variant_count; i-- > 0;) {
+        const gr_matmul_variant *variant = &gr_matmul_variants[i];
+        if (variant->rung.capability == 75 && gr_matmul_covers(variant, dtype))
+            return variant;
+    }
+    return NULL;
 }
 
 /* Integers without a sign wrap as those with one. */

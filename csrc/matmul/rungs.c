@@ -39,6 +39,7 @@ bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
     static const bool sets[GR_MATMUL_SETS][GR_DTYPE_COUNT] = {
         [GR_MATMUL_FOUR] =
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_i32] = true, [GR_DTYPE_i64] = true},
+        [GR_MATMUL_F32] = {[GR_DTYPE_f32] = true},
     };
     return sets[variant->dtypes][dtype];
 }

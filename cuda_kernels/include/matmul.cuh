@@ -55,3 +55,15 @@ __device__ int64_t stack_offset(const Params &p, const int64_t *step, uint64_t i
     }
     return offset;
 }
+
+// The pair of matrices of number `pair`.
+template <class T> __device__ Matrices<T> matrices_of(const gr_matmul_params &p, uint64_t pair) {
+    return {reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),
+            reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),
+            reinterpret_cast<T *>(p.c) + pair * p.m * p.n,
+            p.m,
+            p.n,
+            p.k,
+            p.a_row,
+            p.b_row};
+}

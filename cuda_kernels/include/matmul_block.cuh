@@ -37,6 +37,7 @@ template <class T, int ROWS, int WIDTH, int NEIGHBOURS, int THREADS> struct Shar
                     *reinterpret_cast<const Vector<T> *>(corner + int64_t(row(i)) * pitch + column(i));
             return;
         }
+        asm volatile("" : "+l"(pitch)); // what follows from it is computed here, and keeps no registers
 #pragma unroll
         for (int i = 0; i < EACH; ++i)
 #pragma unroll
@@ -66,11 +67,21 @@ template <class T, int ROWS, int DEEP, int THREADS> using ShareOfA = Share<T, RO
 template <class T, int DEEP, int COLUMNS, int THREADS>
 using ShareOfB = Share<T, DEEP, COLUMNS, COLUMNS / Vector<T>::LENGTH, THREADS>;
 
-// Two runs of four elements, APART elements from one to the next.
-template <int APART, class T> __device__ void load_fragment(const T *from, T (&to)[8]) {
+// Where a lane's results lie among its warp's, eight lanes down and four across. A load of 16 bytes from
+// shared memory takes half the wavefronts where each two neighbours, or each two lanes next but one, want the
+// same: the former is so down the warp's tile, the latter across.
+inline __device__ unsigned lane_down() {
+    return threadIdx.x / 2 % 8;
+}
+inline __device__ unsigned lane_across() {
+    return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
+}
+
+// Runs of four elements, APART elements from one to the next.
+template <int APART, class T, int N> __device__ void load_fragment(const T *from, T (&to)[N]) {
     constexpr int LENGTH = Vector<T>::LENGTH;
 #pragma unroll
-    for (int i = 0; i < 8; i += LENGTH) {
+    for (int i = 0; i < N; i += LENGTH) {
         const auto v = *reinterpret_cast<const Vector<T> *>(from + i / 4 * APART + i % 4);
 #pragma unroll
         for (int j = 0; j < LENGTH; ++j)
@@ -87,23 +98,24 @@ template <class T> __device__ void add_products(const T (&down)[8], const T (&ac
             sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
 }
 
-// The results of a thread: two runs of four rows, DOWN from one to the next, by two of four columns, ACROSS.
-template <int DOWN, int ACROSS, class T>
+// The results of a thread: runs of four rows, DOWN from one to the next, by runs of four columns, ACROSS.
+template <int DOWN, int ACROSS, class T, int R, int S>
 __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t first_column,
-                              const T (&sums)[8][8]) {
+                              const T (&sums)[R][S]) {
     constexpr int LENGTH = Vector<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
 #pragma unroll
-    for (int r = 0; r < 8; ++r) {
+    for (int r = 0; r < R; ++r) {
         const uint64_t row = first_row + r / 4 * DOWN + r % 4;
+        if (row >= p.m)
+            return; // so are those after it
 #pragma unroll
-        for (int s = 0; s < 8; s += LENGTH) {
+        for (int s = 0; s < S; s += LENGTH) {
             Vector<T> v;
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];
-            if (row < p.m)
-                store_vector(p.c + row * p.n, first_column + s / 4 * ACROSS + s % 4, p.n, aligned, v);
+            store_vector(p.c + row * p.n, first_column + s / 4 * ACROSS + s % 4, p.n, aligned, v);
         }
     }
 }

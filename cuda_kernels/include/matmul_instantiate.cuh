@@ -7,16 +7,8 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
     if (pair >= p.pairs)
         return;
-    const Matrices<T> matrices = {reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),
-                                  reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),
-                                  reinterpret_cast<T *>(p.c) + pair * p.m * p.n,
-                                  p.m,
-                                  p.n,
-                                  p.k,
-                                  p.a_row,
-                                  p.b_row};
     const unsigned across = unsigned(p.across);
-    matmul(matrices, Block{blockIdx.x % across, blockIdx.x / across});
+    matmul(matrices_of<T>(p, pair), Block{blockIdx.x % across, blockIdx.x / across});
 }
 
 #define GR_JOIN(a, b) a##b
@@ -28,6 +20,8 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
     }
 
 GR_MATMUL(_f32, float)
+#ifndef GR_MATMUL_F32
 GR_MATMUL(_f64, double)
 GR_MATMUL(_i32, int32_t)
 GR_MATMUL(_i64, int64_t)
+#endif

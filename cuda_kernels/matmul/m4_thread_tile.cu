@@ -10,6 +10,8 @@
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
 enum { ACROSS = COLUMNS / EACH }; // threads of a row of threads, and from one column of a thread to its next
+enum { BRINGS = ROWS * DEEP / THREADS }; // elements of each tile that a thread brings
+static_assert(ROWS == COLUMNS, "as many of A as of B");
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ T tile_a[ROWS][DEEP], tile_b[DEEP][COLUMNS];
@@ -18,21 +20,25 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const unsigned y = t / ACROSS * EACH, x = t % ACROSS;
     // The elements that it brings lie below one another: every 32nd of a column of A, every second of B.
     const unsigned a_row = t / DEEP, a_column = t % DEEP, b_row = t / COLUMNS, b_column = t % COLUMNS;
-    const T *a[ROWS * DEEP / THREADS], *b = p.row_of_b(b_row) + min(first_column + b_column, p.n - 1);
+    const T *a[BRINGS], *b = p.row_of_b(b_row) + min(first_column + b_column, p.n - 1);
 #pragma unroll
-    for (int i = 0; i < ROWS * DEEP / THREADS; ++i)
+    for (int i = 0; i < BRINGS; ++i)
         a[i] = p.row_of_a(min(first_row + a_row + i * (THREADS / DEEP), p.m - 1)) + a_column;
 
     T sums[EACH][EACH] = {};
     for (uint64_t step = 0; step < p.k; step += DEEP) {
+        T new_a[BRINGS], new_b[BRINGS];
 #pragma unroll
-        for (int i = 0; i < ROWS * DEEP / THREADS; ++i) {
-            tile_a[a_row + i * (THREADS / DEEP)][a_column] = a_column < p.k - step ? *a[i] : T(0);
+        for (int i = 0; i < BRINGS; ++i, b += THREADS / COLUMNS * p.b_row) {
+            new_a[i] = a_column < p.k - step ? *a[i] : T(0);
+            new_b[i] = b_row + i * (THREADS / COLUMNS) < p.k - step ? *b : T(0);
             a[i] += DEEP;
         }
 #pragma unroll
-        for (int i = b_row; i < DEEP; i += THREADS / COLUMNS, b += THREADS / COLUMNS * p.b_row)
-            tile_b[i][b_column] = i < p.k - step ? *b : T(0);
+        for (int i = 0; i < BRINGS; ++i) {
+            tile_a[a_row + i * (THREADS / DEEP)][a_column] = new_a[i];
+            tile_b[b_row + i * (THREADS / COLUMNS)][b_column] = new_b[i];
+        }
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {

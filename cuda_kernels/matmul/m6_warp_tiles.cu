@@ -15,9 +15,9 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ alignas(16) T tile_a[DEEP][ROWS + PADDING], tile_b[DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane / 4 * 4;
-    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane % 4 * 4;
+    const unsigned warp = threadIdx.x / 32;
+    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane_down() * 4;
+    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
 
     T sums[8][8] = {};
     for (uint64_t step = 0; step < p.k; step += DEEP) {

@@ -1,0 +1,120 @@
+// How tiles come to shared memory from m8 on: by copies that go on while the thread that began them computes
+// (compute capability 8.0). A tile has a row for each of its DEEP elements along k, of WIDE elements along m
+// or n.
+#pragma once
+
+#include "matmul_block.cuh"
+
+// Begins to copy BYTES bytes to shared memory, of which the first `there` are read and the others become
+// zeros.
+template <int BYTES> __device__ void copy_async(void *to, const void *from, unsigned there = BYTES) {
+    const unsigned at = unsigned(__cvta_generic_to_shared(to));
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
+                     "r"(there)
+                     : "memory");
+}
+
+// What was begun since the last call becomes a group.
+inline __device__ void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most LATER groups of this thread, the last ones, are under way.
+template <int LATER> __device__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
+
+// One thread's part of the copies of tiles of one matrix. ALONG_K: its elements lie side by side along k, as
+// those of A do; they are copied one by one, which transposes them. Else 16 bytes at once, if the rows allow
+// that.
+template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies {
+    typedef T Tile[DEEP]
+                  [WIDE + 16 / sizeof(T)]; // longer than WIDE, so that neighbours along k lie in other banks
+    // Elements along k that neighbouring lanes take before they go on to the next row of A.
+    static constexpr unsigned SECTOR = 32 / sizeof(T);
+    static_assert(DEEP % SECTOR == 0, "a row of A is copied in whole sectors");
+    const T *from; // the first element of the block's part of the matrix
+    int64_t pitch;
+    unsigned wide; // elements of a row of the tile that lie inside the matrix
+    bool aligned;
+
+    __device__ Copies(const T *matrix, int64_t pitch, uint64_t first, uint64_t end)
+        : from(matrix + int64_t(first) * (ALONG_K ? pitch : 1)), pitch(pitch),
+          wide(unsigned(min(end - first, uint64_t(WIDE)))), aligned(!ALONG_K && rows_aligned(matrix, pitch)) {
+    }
+
+    // The tile from `step` on along k, which ends at `end`.
+    __device__ void begin(Tile &tile, uint64_t step, uint64_t end) const {
+        constexpr int LENGTH = ALONG_K ? 1 : Vector<T>::LENGTH;
+        const unsigned deep = unsigned(min(end - step, uint64_t(DEEP)));
+        const bool whole = wide == WIDE && deep == DEEP;
+        if (whole && (ALONG_K || aligned))
+            copy<LENGTH, true>(tile, step, deep);
+        else if (!ALONG_K && aligned)
+            copy<LENGTH, false>(tile, step, deep);
+        else
+            copy<1, false>(tile, step, deep);
+    }
+
+  private:
+    template <int LENGTH, bool WHOLE> __device__ void copy(Tile &tile, uint64_t step, unsigned deep) const {
+        constexpr int PIECES = DEEP * WIDE / LENGTH, BYTES = LENGTH * sizeof(T);
+        const T *corner = from + int64_t(step) * (ALONG_K ? 1 : pitch);
+#pragma unroll
+        for (int i = 0; i < (PIECES + THREADS - 1) / THREADS; ++i) {
+            const unsigned piece = threadIdx.x + i * THREADS;
+            const unsigned row =
+                ALONG_K ? piece % SECTOR + piece / (SECTOR * WIDE) * SECTOR : piece / (WIDE / LENGTH);
+            const unsigned column = ALONG_K ? piece / SECTOR % WIDE : piece % (WIDE / LENGTH) * LENGTH;
+            if (PIECES % THREADS != 0 && piece >= PIECES)
+                return;
+            const T *source =
+                corner + (ALONG_K ? int64_t(column) * pitch + row : int64_t(row) * pitch + column);
+            unsigned there = BYTES;
+            if (!WHOLE)
+                there = row < deep && column < wide ? min(wide - column, LENGTH) * sizeof(T) : 0;
+            copy_async<BYTES>(&tile[row][column], source, there);
+        }
+    }
+};
+
+// The products of elements of a column of A and of a row of B, forth along a row and back along the next.
+template <class T, int R, int S>
+__device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int j = 0; j < S; ++j) {
+            const int s = r % 2 ? S - 1 - j : j;
+            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+        }
+}
+
+template <class T, int R, int S> __device__ void scale(T (&sums)[R][S], T factor) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; ++s)
+            sums[r][s] *= factor;
+}
+
+// A thread's results to a tile in shared memory, whose rows are PITCH elements long.
+template <int PITCH, int DOWN, int ACROSS, class T, int R, int S>
+__device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; s += LENGTH) {
+            Vector<T> v;
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                v.element[j] = sums[r][s + j];
+            *reinterpret_cast<Vector<T> *>(tile + (r / 4 * DOWN + r % 4) * PITCH + s / 4 * ACROSS + s % 4) =
+                v;
+        }
+}

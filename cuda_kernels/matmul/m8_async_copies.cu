@@ -1,0 +1,61 @@
+// m8: asynchronous copies, a ring of stages.
+//
+// What m7 still cost: the tiles passed through registers, and the instructions that store them came between
+// the multiply-adds.
+// The change: cp.async copies from memory to shared memory by itself, 16 bytes of B at once and an element of
+// A, which transposes it on the way. Tiles of several steps are under way in a ring of stages; a group of
+// copies belongs to each, and is waited for when its turn comes. What limits it now: the order of the
+// multiply-adds asks for the same banks of the register file at once. Where it shows: no stores to shared
+// memory; registers.
+#include "matmul.cuh"
+#include "matmul_ring.cuh"
+
+enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, STAGES = 2, BLOCKS = 2 };
+
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
+    constexpr int DEEP = 64 / sizeof(T);
+    typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;
+    typedef Copies<T, DEEP, COLUMNS, THREADS, false> OfB;
+    __shared__ alignas(16) typename OfA::Tile tile_a[STAGES];
+    __shared__ alignas(16) typename OfB::Tile tile_b[STAGES];
+    const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
+    const OfA of_a(p.a, p.a_row, first_row, p.m);
+    const OfB of_b(p.b, p.b_row, first_column, p.n);
+    const unsigned warp = threadIdx.x / 32;
+    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane_down() * 4;
+    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
+
+    // A group of copies for each step, empty behind the last.
+    const auto begin = [&](uint64_t step, unsigned stage) {
+        if (step < p.k) {
+            of_a.begin(tile_a[stage], step, p.k);
+            of_b.begin(tile_b[stage], step, p.k);
+        }
+        commit_copies();
+    };
+#pragma unroll
+    for (int stage = 0; stage < STAGES - 1; ++stage)
+        begin(stage * DEEP, stage);
+
+    T sums[8][8] = {};
+    unsigned now = 0, next = STAGES - 1;
+    for (uint64_t step = 0; step < p.k; step += DEEP) {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads(); // all threads' copies are there, and nobody reads the stage of the last step any
+                         // more
+        begin(step + (STAGES - 1) * DEEP, next);
+#pragma unroll
+        for (int i = 0; i < DEEP; ++i) {
+            T down[8], across[8];
+            load_fragment<WARP_ROWS / 2>(&tile_a[now][i][y], down);
+            load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], across);
+            add_products(down, across, sums);
+        }
+        next = now;
+        now = now + 1 == STAGES ? 0 : now + 1;
+    }
+    store_results<WARP_ROWS / 2, WARP_COLUMNS / 2>(p, first_row + y, first_column + x, sums);
+}
+
+#define GR_RUNG m8
+#include "matmul_instantiate.cuh"
