@@ -82,6 +82,7 @@ def variants() -> list[
         bool,
         tuple[int, int],
         str,
+        str,
     ]
 ]: ...
 def all_finite(array: np.ndarray, /) -> bool: ...
@@ -122,6 +123,7 @@ def matmul(
     a: np.ndarray | DeviceView,
     b: np.ndarray | DeviceView,
     variant: str | None,
+    precision: str | None,
     out: DeviceView | None,
     device_kind: int,
     device_index: int,

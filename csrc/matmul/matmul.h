@@ -7,13 +7,29 @@
 #include "program/program.h"
 #include "rungs/rung.h"
 
-typedef enum gr_matmul_set { GR_MATMUL_FOUR, GR_MATMUL_F32, GR_MATMUL_SETS } gr_matmul_set;
+typedef enum gr_matmul_set { GR_MATMUL_FOUR, GR_MATMUL_F32, GR_MATMUL_HALVES, GR_MATMUL_SETS } gr_matmul_set;
+typedef enum gr_matmul_blocks { GR_MATMUL_TILES, GR_MATMUL_PERSISTENT } gr_matmul_blocks;
+
+/* How products of float32 are made; the first is the default. */
+typedef enum gr_precision {
+    GR_PRECISION_IEEE,
+    GR_PRECISION_TF32,
+    GR_PRECISION_TF32X3,
+    GR_PRECISIONS
+} gr_precision;
+
+extern const char *const gr_precisions[GR_PRECISIONS]; /* as `precision=` takes them */
+bool gr_precision_find(const char *name, gr_precision *out);
 
 typedef struct gr_matmul_variant {
     gr_rung rung;
     gr_matmul_set dtypes;
+    gr_precision precision;
     uint32_t rows, columns; /* of the tile of C that a block makes */
     uint32_t threads;       /* of a block */
+    uint32_t shared;        /* bytes of dynamic shared memory */
+    gr_matmul_blocks blocks;
+    uint32_t a_box, b_box, c_box; /* rows of the boxes of tensor maps, 0 for none */
 } gr_matmul_variant;
 
 extern const gr_matmul_variant gr_matmul_variants[];
@@ -28,16 +44,19 @@ bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype);
 typedef struct gr_matmul_side {
     int64_t row, column;             /* from a row to the next, from an element of a row to the next */
     int64_t stack[GR_MATMUL_STACKS]; /* from a matrix to the next, 0 where it is taken again */
+    bool aligned;                    /* the first element lies on a boundary of 16 bytes */
 } gr_matmul_side;
 
 /* C = A B: A, of m rows and k columns, is input 0, B, of k rows and n columns, input 1. C lies in C order. */
 typedef struct gr_matmul {
-    const gr_matmul_variant *variant; /* NULL: the best one */
+    const gr_matmul_variant *variant; /* NULL: the best one for this precision */
+    gr_precision precision;
     gr_dtype dtype;
     uint64_t m, n, k;
     uint64_t stack[GR_MATMUL_STACKS]; /* lengths, the fastest first; 1 where there is none */
     gr_matmul_side a, b;
-    bool aside; /* C is put together elsewhere and copied, as it overlaps with A or B */
+    bool out_aligned; /* C begins on a boundary of 16 bytes */
+    bool aside;       /* C is put together elsewhere and copied, as it overlaps with A or B */
 } gr_matmul;
 
 /* How many elements C has. */
@@ -45,7 +64,8 @@ uint64_t gr_matmul_results(const gr_matmul *self);
 
 /* The program of a product that has results: a pure function of its arguments. Sides that the rung does not
    take as they lie are copied first. */
-gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error);
+gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
+                         gr_error *error);
 
 /* Nothing is done where there are no results. */
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,

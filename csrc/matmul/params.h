@@ -20,6 +20,24 @@ typedef struct gr_matmul_params {
     int64_t b_stack[GR_MATMUL_STACKS];
 } gr_matmul_params;
 
+/* A tensor map, as the driver or the simulator has made it. */
+typedef struct gr_matmul_map {
+#ifdef __CUDACC__
+    alignas(64)
+#else
+    _Alignas(64)
+#endif
+        uint64_t words[16];
+} gr_matmul_map;
+
+/* The same for kernels whose tiles the copy engine brings: maps of three dimensions (columns, rows,
+   matrices). a_stack and b_stack count matrices of the maps; that of C is there where map_of_c says so. */
+typedef struct gr_matmul_maps {
+    gr_matmul_map a, b, c;
+    gr_matmul_params product;
+    uint64_t map_of_c;
+} gr_matmul_maps;
+
 /* The product of a matrix and a vector, a pair in each of grid.y by grid.z. Of the matrix either the products
    of a result lie side by side, or the results do; `step` goes from a result to the next, or from a product.
  */
@@ -42,11 +60,13 @@ enum {
     GR_MATMUL_THREADS = 256,   /* of a block of either */
 };
 
-/* A copy of a stack of matrices, a matrix in each of grid.y by grid.z: their elements go side by side. */
+/* A copy of a stack of matrices, a matrix in each of grid.y by grid.z: the elements of a row go side by side.
+ */
 typedef struct gr_matmul_pack_params {
     uint64_t from, to;
     uint64_t rows, columns;
     int64_t row, column; /* elements from one to the next, down a column and along a row */
+    uint64_t to_row;     /* elements from one row of the copy to the next */
     uint64_t across;     /* tiles of a row */
     uint64_t matrices;
     uint64_t stack[GR_MATMUL_STACKS];

@@ -52,11 +52,14 @@ static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t
                             params->matrices, GR_MATMUL_THREADS, error);
 }
 
-gr_status gr_matmul_pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, const uint64_t *stack,
+gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
                          size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error) {
-    gr_matmul_pack_params params = {
-        .rows = rows, .columns = columns, .row = side->row, .column = side->column};
-    int64_t next = (int64_t)(rows * columns);
+    gr_matmul_pack_params params = {.rows = shape->rows,
+                                    .columns = shape->columns,
+                                    .row = side->row,
+                                    .column = side->column,
+                                    .to_row = shape->pitch};
+    int64_t next = (int64_t)(shape->rows * shape->pitch);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         const bool again = side->stack[d] == 0;
         params.stack[d] = again ? 1 : stack[d];
@@ -64,8 +67,9 @@ gr_status gr_matmul_pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, 
         side->stack[d] = again ? 0 : next;
         next *= (int64_t)params.stack[d];
     }
-    side->row = (int64_t)columns;
+    side->row = (int64_t)shape->pitch;
     side->column = 1;
+    side->aligned = true;
     const uint32_t from = *buffer;
     *buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)next * item_bytes);
     return copy(&params, item_bytes, from, *buffer, program, error);
@@ -74,8 +78,11 @@ gr_status gr_matmul_pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, 
 /* Has the result, which lies in memory of the program, copied to the output. */
 static gr_status put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
                      gr_program *program, gr_error *error) {
-    gr_matmul_pack_params params = {
-        .rows = gr_matmul_results(self) / self->n, .columns = self->n, .row = (int64_t)self->n, .column = 1};
+    gr_matmul_pack_params params = {.rows = gr_matmul_results(self) / self->n,
+                                    .columns = self->n,
+                                    .row = (int64_t)self->n,
+                                    .column = 1,
+                                    .to_row = self->n};
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
         params.stack[d] = 1;
     return copy(&params, item_bytes, from, out, program, error);
@@ -86,15 +93,29 @@ static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
     return side->column == 1 || columns <= 1;
 }
 
-/* The best rung for it, or NULL: the kernel for all other dtypes. */
-static const gr_matmul_variant *choose(const gr_matmul *self, gr_dtype dtype) {
-    (void)self;
-    for (size_t i = gr_matmul_variant_count; i-- > 0;) {
-        const gr_matmul_variant *variant = &gr_matmul_variants[i];
-        if (variant->rung.capability == 75 && gr_matmul_covers(variant, dtype))
-            return variant;
-    }
-    return NULL;
+/* Whether the device runs a rung, for this precision and dtype. */
+static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dtype dtype,
+                 const gr_device_info *info) {
+    gr_error ignored;
+    const bool has_products = variant->a_box == 0 || self->k > 0; /* a map has no room for nothing */
+    return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && has_products &&
+           gr_matmul_covers(variant, dtype) && variant->shared <= info->can.shared_per_block &&
+           gr_rung_check(&variant->rung, info, &ignored) == GR_OK;
+}
+
+/* The best rung, or NULL: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
+static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
+                        const gr_matmul_variant **out, gr_error *error) {
+    for (size_t i = gr_matmul_variant_count; i-- > 0;)
+        if (fits(&gr_matmul_variants[i], self, dtype, info)) {
+            *out = &gr_matmul_variants[i];
+            return GR_OK;
+        }
+    *out = NULL;
+    return self->precision == GR_PRECISION_IEEE
+               ? GR_OK
+               : gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
+                         gr_precisions[self->precision], gr_dtypes[dtype].numpy_name, info->name);
 }
 
 /* Integers without a sign wrap as those with one. */
@@ -102,7 +123,7 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-static void name_kernel(const gr_matmul_variant *variant, gr_dtype dtype, gr_kernel_id *out) {
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, gr_kernel_id *out) {
     out->owner = variant != NULL ? variant->rung.name : "matmul";
     GR_KERNEL_NAME(out->file, variant != NULL ? variant->rung.file : "matmul_other");
     GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name);
@@ -132,26 +153,46 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
     gr_program_place(program, offsetof(gr_matmul_params, a), ends->a);
     gr_program_place(program, offsetof(gr_matmul_params, b), ends->b);
     gr_program_place(program, offsetof(gr_matmul_params, c), ends->c);
-    name_kernel(variant, dtype, &step->kernel);
+    step->shared_bytes = variant != NULL ? variant->shared : 0;
+    gr_matmul_name(variant, dtype, &step->kernel);
     return gr_matmul_spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
                             variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
 }
 
-/* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
-static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, gr_matmul_ends ends, gr_program *program,
-                            gr_error *error) {
-    const gr_matmul_variant *variant = self->variant != NULL ? self->variant : choose(self, dtype);
-    const size_t item_bytes = gr_dtypes[dtype].item_bytes;
-    gr_matmul_side a = self->a, b = self->b;
-    gr_status status = GR_OK;
-    if (!is_packed(&a, self->k) && self->k > 0)
-        status = gr_matmul_pack(&a, self->m, self->k, self->stack, item_bytes, &ends.a, program, error);
-    if (status == GR_OK && !is_packed(&b, self->n) && self->k > 0)
-        status = gr_matmul_pack(&b, self->k, self->n, self->stack, item_bytes, &ends.b, program, error);
-    return status == GR_OK ? multiply(self, &a, &b, variant, dtype, &ends, program, error) : status;
+/* Has a side copied unless the kernel takes it as it lies. */
+static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
+                        bool by_map, uint32_t *buffer, gr_program *program, gr_error *error) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    const gr_matmul_shape shape = {rows, columns,
+                                   by_map ? gr_matmul_maps_pitch(columns, item_bytes) : columns};
+    if (by_map && rows == 1)
+        side->row = (int64_t)shape.pitch; /* it is never taken */
+    const bool as_it_lies =
+        by_map ? gr_matmul_maps_take(side, columns, item_bytes) : is_packed(side, columns) || self->k == 0;
+    return as_it_lies ? GR_OK : gr_matmul_pack(side, &shape, self->stack, item_bytes, buffer, program, error);
 }
 
-gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *error) {
+/* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
+static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
+                            gr_matmul_ends ends, gr_program *program, gr_error *error) {
+    const gr_matmul_variant *variant = self->variant;
+    gr_matmul_side a = self->a, b = self->b;
+    gr_status status = GR_OK;
+    if (variant == NULL || (variant->a_box > 0 && self->k == 0))
+        status = choose(self, dtype, info, &variant, error);
+    const bool by_map = variant != NULL && variant->a_box > 0;
+    if (status == GR_OK)
+        status = settle(&a, self->m, self->k, self, by_map, &ends.a, program, error);
+    if (status == GR_OK)
+        status = settle(&b, self->k, self->n, self, by_map, &ends.b, program, error);
+    if (status != GR_OK)
+        return status;
+    return by_map ? gr_matmul_maps_multiply(self, &a, &b, variant, &ends, program, error)
+                  : multiply(self, &a, &b, variant, dtype, &ends, program, error);
+}
+
+gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
+                         gr_error *error) {
     const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
     const size_t item_bytes = gr_dtypes[dtype].item_bytes;
     gr_program_begin(program);
@@ -163,7 +204,7 @@ gr_status gr_matmul_plan(const gr_matmul *self, gr_program *program, gr_error *e
         .c = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
     const gr_status status = gr_matmul_is_vector(self) ? gr_matmul_vector(self, dtype, &ends, program, error)
-                                                       : plan_tiles(self, dtype, ends, program, error);
+                                                       : plan_tiles(self, dtype, info, ends, program, error);
     return status == GR_OK && self->aside ? put(self, item_bytes, ends.c, out, program, error) : status;
 }
 
@@ -176,6 +217,6 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
     if (self->variant != NULL)
         status = gr_rung_check(&self->variant->rung, &device->backend->info, error);
     if (status == GR_OK)
-        status = gr_matmul_plan(self, &program, error);
+        status = gr_matmul_plan(self, &device->backend->info, &program, error);
     return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
 }

@@ -16,10 +16,25 @@ uint64_t gr_matmul_count(const uint64_t *stack);
 gr_status gr_matmul_spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads,
                            gr_error *error);
 
-/* Has a side copied to memory of the program in C order, which takes the place of *buffer; what is taken
-   again is copied once. */
-gr_status gr_matmul_pack(gr_matmul_side *side, uint64_t rows, uint64_t columns, const uint64_t *stack,
+/* Has a side copied to memory of the program, which takes the place of *buffer, `pitch` elements from one row
+   to the next; what is taken again is copied once. */
+typedef struct gr_matmul_shape {
+    uint64_t rows, columns, pitch;
+} gr_matmul_shape;
+
+gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
                          size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
+
+/* The entry of a rung; NULL: the kernel of the dtypes that have none. */
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, gr_kernel_id *out);
+
+/* Whether tensor maps can describe a side as it lies, how far apart the rows of a copy must be for that, and
+   the product of sides that they can. */
+bool gr_matmul_maps_take(const gr_matmul_side *side, uint64_t columns, size_t item_bytes);
+uint64_t gr_matmul_maps_pitch(uint64_t columns, size_t item_bytes);
+gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
+                                  const gr_matmul_variant *variant, const gr_matmul_ends *ends,
+                                  gr_program *program, gr_error *error);
 
 /* Whether the best kernel is the one for a matrix and a vector, and the step of that. */
 bool gr_matmul_is_vector(const gr_matmul *self);

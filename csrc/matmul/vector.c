@@ -72,8 +72,9 @@ gr_status gr_matmul_vector(const gr_matmul *self, gr_dtype dtype, const gr_matmu
     lines matrix = look(self);
     uint32_t of_matrix = self->n == 1 ? ends->a : ends->b, of_vector = self->n == 1 ? ends->b : ends->a;
     if (matrix.side.column != 1 && matrix.length > 1) {
-        const gr_status status = gr_matmul_pack(&matrix.side, matrix.count, matrix.length, self->stack,
-                                                item_bytes, &of_matrix, program, error);
+        const gr_matmul_shape shape = {matrix.count, matrix.length, matrix.length};
+        const gr_status status =
+            gr_matmul_pack(&matrix.side, &shape, self->stack, item_bytes, &of_matrix, program, error);
         if (status != GR_OK)
             return status;
     }

@@ -9,7 +9,8 @@ static size_t round_up(size_t bytes, size_t to) {
 }
 
 void gr_program_begin(gr_program *program) {
-    program->buffer_count = program->step_count = program->place_count = program->param_bytes = 0;
+    program->buffer_count = program->step_count = program->place_count = 0;
+    program->map_count = program->param_bytes = 0;
     program->full = false;
 }
 
@@ -38,7 +39,7 @@ gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *par
     gr_step *step = &program->steps[program->step_count++];
     *step = (gr_step){.kind = kind, .params = program->param_bytes, .param_bytes = bytes};
     memcpy(program->params + step->params, params, bytes);
-    program->param_bytes = round_up(step->params + bytes, 16);
+    program->param_bytes = round_up(step->params + bytes, 64); /* as tensor maps want it */
     return step;
 }
 
@@ -49,6 +50,16 @@ void gr_program_place(gr_program *program, size_t offset, uint32_t buffer) {
     }
     const gr_step *last = &program->steps[program->step_count - 1];
     program->places[program->place_count++] = (gr_place){.offset = last->params + offset, .buffer = buffer};
+}
+
+void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor) {
+    if (program->map_count == GR_MOST_MAPS) {
+        program->full = true;
+        return;
+    }
+    const gr_step *last = &program->steps[program->step_count - 1];
+    program->maps[program->map_count++] =
+        (gr_map){.offset = last->params + offset, .buffer = buffer, .tensor = *tensor};
 }
 
 size_t gr_program_pack(const gr_program *program, gr_buffer_kind kind, gr_devptr base, gr_devptr *addresses) {

@@ -11,6 +11,7 @@ enum {
     GR_MOST_BUFFERS = 16,
     GR_MOST_STEPS = 12,
     GR_MOST_PLACES = 48,
+    GR_MOST_MAPS = 4,
     GR_PARAM_ROOM = 4096, /* bytes, for the parameters of all steps */
 };
 
@@ -50,22 +51,31 @@ typedef struct gr_place {
     uint32_t buffer;
 } gr_place;
 
+/* Where in the parameters a tensor map goes. The tensor's address counts from the start of a buffer. */
+typedef struct gr_map {
+    size_t offset;
+    uint32_t buffer;
+    gr_tensor tensor;
+} gr_map;
+
 typedef struct gr_program {
-    size_t buffer_count, step_count, place_count, param_bytes;
+    size_t buffer_count, step_count, place_count, map_count, param_bytes;
     bool full; /* something did not fit: running it fails */
     gr_buffer buffers[GR_MOST_BUFFERS];
     gr_step steps[GR_MOST_STEPS];
     gr_place places[GR_MOST_PLACES];
-    _Alignas(16) char params[GR_PARAM_ROOM];
+    gr_map maps[GR_MOST_MAPS];
+    _Alignas(64) char params[GR_PARAM_ROOM];
 } gr_program;
 
-/* Making one. Steps are appended; a place belongs to the step appended last, `offset` counts in its
+/* Making one. Steps are appended; a place or a map belongs to the step appended last, `offset` counts in its
  * parameters. */
 void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
 void gr_program_place(gr_program *program, size_t offset, uint32_t buffer);
+void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
 
 /* Gives the buffers of one kind addresses one behind the other, from `base` on; returns the bytes they take.
  */

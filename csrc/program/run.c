@@ -11,6 +11,16 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
         const gr_place *place = &program->places[i];
         memcpy(params + place->offset, &addresses[place->buffer], sizeof addresses[0]);
     }
+    for (size_t i = 0; i < program->map_count; ++i) {
+        const gr_map *map = &program->maps[i];
+        gr_tensor tensor = map->tensor;
+        gr_tensor_map encoded;
+        tensor.address += addresses[map->buffer];
+        const gr_status status = device->backend->map_tensor(device->backend, &tensor, &encoded, error);
+        if (status != GR_OK)
+            return status;
+        memcpy(params + map->offset, &encoded, sizeof encoded);
+    }
     for (size_t i = 0; i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];
         const void *own = params + step->params;
@@ -40,7 +50,7 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
                              gr_stream stream, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
     gr_launch launches[GR_MOST_STEPS];
-    _Alignas(16) char params[GR_PARAM_ROOM];
+    _Alignas(64) char params[GR_PARAM_ROOM];
     gr_status status = gr_program_lay_out(device, program, addresses, stream, launches, params, error);
     for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];

@@ -143,9 +143,10 @@ PyObject *py_ladder_records(void) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
         const gr_variant *variant = &gr_variants[i];
-        py_append(&list, py_rung_record(&variant->rung, coverage(variant), block_sizes(variant),
-                                        gr_variant_default_block(variant),
-                                        variant->output == GR_OUTPUT_ATOMIC, gr_variant_takes_grid(variant)));
+        py_append(&list,
+                  py_rung_record(&variant->rung, coverage(variant), block_sizes(variant),
+                                 gr_variant_default_block(variant), variant->output == GR_OUTPUT_ATOMIC,
+                                 gr_variant_takes_grid(variant), ""));
     }
     return list;
 }

@@ -21,6 +21,7 @@ static void begin(product *self, py_state *state) {
     py_job_begin(&self->job, state);
     self->job.input_count = 2;
     self->matmul.variant = NULL;
+    self->matmul.precision = GR_PRECISION_IEEE;
     self->matmul.aside = false;
 }
 
@@ -150,6 +151,15 @@ static bool overlaps(const py_job *job) {
     return found;
 }
 
+/* What the plan has to know of addresses. */
+static void note_places(product *self) {
+    const py_job *job = &self->job;
+    self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;
+    self->matmul.b.aligned = job->inputs[RIGHT].source.origin % 16 == 0;
+    self->matmul.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
+    self->matmul.aside = overlaps(job);
+}
+
 /* ---- the run ---- */
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -159,29 +169,37 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 /* ---- the public function ---- */
 
-static bool is_plain(const py_arguments given) {
-    PyObject *const precision = given[PY_NAME_precision];
-    return py_is_none(given[PY_NAME_dtype]) &&
-           (py_is_none(precision) ||
-            (PyUnicode_CheckExact(precision) && PyUnicode_CompareWithASCIIString(precision, "ieee") == 0));
+/* Whether `name` is a precision that products of this dtype have. */
+static bool take_precision(PyObject *name, product *self) {
+    if (py_is_none(name))
+        return true;
+    const char *text = PyUnicode_CheckExact(name) ? PyUnicode_AsUTF8(name) : NULL;
+    PyErr_Clear();
+    return text != NULL && gr_precision_find(text, &self->matmul.precision) &&
+           (self->matmul.precision == GR_PRECISION_IEEE || self->matmul.dtype == GR_DTYPE_f32);
 }
 
-/* Whether `name` is auto, or a rung for this dtype. */
-static bool take_variant(PyObject *name, product *self) {
+/* Whether `name` is auto, or a rung for this dtype and precision; where that is not given, it is the rung's.
+ */
+static bool take_variant(PyObject *name, bool precise, product *self) {
     gr_error ignored;
     const char *text = name == NULL ? "auto" : PyUnicode_CheckExact(name) ? PyUnicode_AsUTF8(name) : NULL;
     PyErr_Clear();
     if (text == NULL || strcmp(text, "auto") == 0)
         return text != NULL;
-    return gr_matmul_find(text, &self->matmul.variant, &ignored) == GR_OK &&
-           gr_matmul_covers(self->matmul.variant, self->matmul.dtype);
+    if (gr_matmul_find(text, &self->matmul.variant, &ignored) != GR_OK ||
+        !gr_matmul_covers(self->matmul.variant, self->matmul.dtype))
+        return false;
+    const gr_precision given = self->matmul.precision;
+    self->matmul.precision = self->matmul.variant->precision;
+    return !precise || given == self->matmul.precision;
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
 static int take(const py_arguments given, product *self) {
     static const py_name names[] = {PY_NAME_a, PY_NAME_b};
     py_job *job = &self->job;
-    if (!is_plain(given) || given[PY_NAME_b] == NULL)
+    if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_b] == NULL)
         return 0;
     for (int side = LEFT; side <= RIGHT; ++side) {
         const int taken = py_operand_take(job->state, given[names[side]], PY_LOOK, GR_SCOPE_GENERAL,
@@ -189,7 +207,8 @@ static int take(const py_arguments given, product *self) {
         if (taken <= 0 || settle(&job->inputs[side]) < 0)
             return taken < 1 ? taken : -1;
     }
-    if (describe(self) != NULL || !stride_result(job) || !take_variant(given[PY_NAME_variant], self))
+    if (describe(self) != NULL || !stride_result(job) || !take_precision(given[PY_NAME_precision], self) ||
+        !take_variant(given[PY_NAME_variant], !py_is_none(given[PY_NAME_precision]), self))
         return 0;
     job->rounded = is_rounded(job->dtype);
     int taken = py_job_take_device(job, given[PY_NAME_device]);
@@ -198,8 +217,10 @@ static int take(const py_arguments given, product *self) {
         return 0;
     if (taken > 0)
         taken = py_job_take_out(job, given[PY_NAME_out], given[PY_NAME_as_device], a->placed);
-    self->matmul.aside = taken > 0 && overlaps(job);
-    return taken > 0 ? py_job_take_stream(job, given[PY_NAME_stream]) : taken;
+    if (taken <= 0)
+        return taken;
+    note_places(self);
+    return py_job_take_stream(job, given[PY_NAME_stream]);
 }
 
 /* Tells NumPy's floating-point state of a result, whose reference it takes. */
@@ -277,6 +298,20 @@ static int take_product(py_state *state, PyObject *const *args, product *self) {
                            gr_dtypes[self->matmul.dtype].numpy_name);
 }
 
+/* The precision of the default; None is that of the rung, or the first. */
+static int take_named_precision(PyObject *name, product *self) {
+    if (self->matmul.variant != NULL)
+        self->matmul.precision = self->matmul.variant->precision;
+    if (name == Py_None)
+        return 0;
+    const char *text = py_text_argument(name, "precision");
+    if (text == NULL)
+        return -1;
+    return gr_precision_find(text, &self->matmul.precision)
+               ? 0
+               : PY_REFUSE(PyExc_ValueError, "precision: unknown precision '%.32s'", text);
+}
+
 static int take_place(py_state *state, PyObject *out, product *self) {
     py_job *job = &self->job;
     if (out == Py_None)
@@ -289,21 +324,23 @@ static int take_place(py_state *state, PyObject *out, product *self) {
         return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
     job->out = out;
     job->on_device = true;
-    self->matmul.aside = overlaps(job);
     return 0;
 }
 
 PyObject *py_matmul(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given[3], *out, *kind, *index, *stream = NULL, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO|O", &given[0], &given[1], &given[2], &out, &kind, &index, &stream))
+    PyObject *given[3], *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOOO|O", &given[0], &given[1], &given[2], &precision, &out, &kind, &index,
+                          &stream))
         return NULL;
     product self;
     begin(&self, state);
     if (take_product(state, given, &self) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
-        take_place(state, out, &self) == 0 &&
-        (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0))
+        take_place(state, out, &self) == 0 && take_named_precision(precision, &self) == 0 &&
+        (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
+        note_places(&self);
         result = py_job_run(&self.job, work, &self);
+    }
     py_job_release(&self.job);
     return result;
 }
@@ -322,7 +359,8 @@ PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
     if (take_product(state, given, &self) < 0)
         goto cleanup;
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-    if (status == GR_OK) {
+    if (status == GR_OK && take_named_precision(Py_None, &self) == 0) {
+        note_places(&self);
         self.job.device = profile.device;
         result = py_job_run(&self.job, work, &self);
         status = self.job.work.error.status;
@@ -347,7 +385,7 @@ PyObject *py_matmul_records(void) {
                 py_append(&coverage, Py_BuildValue("(ss)", "matmul", gr_dtypes[dtype].numpy_name));
         py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
                                         Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads,
-                                        false, false));
+                                        false, false, gr_precisions[variant->precision]));
     }
     return list;
 }

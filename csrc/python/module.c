@@ -113,7 +113,7 @@ static PyMethodDef methods[] = {
      "Python "
      "has to see to the arguments first"},
     {"matmul", py_matmul, METH_VARARGS,
-     "matmul(a, b, variant, out, device_kind, device_index[, stream]) -> array, or out"},
+     "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
     {"profile_matmul", py_profile_matmul, METH_VARARGS,
      "profile_matmul(a, b, variant, races, timeline_block), as profile"},
     {"default_device", py_default_device, METH_VARARGS,

@@ -45,6 +45,8 @@ class Variant:
         The least compute capability of CUDA devices that run it, major and minor.
     after : str or None
         The name of the rung whose last cost it lowers, or beside which it stands; None for the first.
+    precision : str or None
+        Of products of matrices: how those of floats are made, as ``precision=`` of `matmul` takes it.
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
@@ -65,6 +67,7 @@ class Variant:
     fixed_grid: bool
     capability: tuple[int, int]
     after: str | None = None
+    precision: str | None = None
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -102,7 +105,7 @@ class Variant:
 
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
 # those that it does not have.
-_ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:-1], row[-1] or None) for row in _core.variants())
+_ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:-2], row[-2] or None, row[-1] or None) for row in _core.variants())
 _BY_NAME = {record.name: record for record in _ALL}
 _LADDERS = {
     ladder: tuple(record for record in _ALL if record.ladder == ladder)

@@ -13,6 +13,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import Device, text
+from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-PRECISIONS = ("ieee",)
+PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul")))
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
@@ -116,8 +117,7 @@ def matmul(
     array([3., 3.], dtype=float32)
     """
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="matmul")
-    if precision is not None and precision not in PRECISIONS:
-        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    _check_precision(precision, options)
     left = intake(a, device)
     right = intake(b, text(left.kind, left.index), name="b")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
@@ -135,12 +135,28 @@ def matmul(
         raise TypeError(
             f"variant: {name} takes {', '.join(options.record.dtypes)}, not {own}; 'auto' takes all"
         )
-    result = _core.matmul(left.handle, right.handle, name, place, left.kind, left.index, target.stream)
+    if precision not in (None, "ieee") and dtypes.name_of(own) != "float32":
+        raise TypeError(f"precision: {precision} is for float32, not for {own}")
+    result = _core.matmul(
+        left.handle, right.handle, name, precision, place, left.kind, left.index, target.stream
+    )
     if place is not None:
         return target.store(None)
     if not (target.on_device or _core.all_finite(result)):
         floating.look(result, left, right)
     return target.store(result)
+
+
+def _check_precision(precision: str | None, options: Options) -> None:
+    if precision is None:
+        return
+    if not isinstance(precision, str):
+        raise TypeError(f"precision: expected str or None, got {type(precision).__name__}")
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    record = options.record
+    if record is not None and record.precision != precision:
+        raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
 
 
 def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

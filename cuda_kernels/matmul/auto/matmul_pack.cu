@@ -12,7 +12,7 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
     uint64_t matrix = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
     if (matrix >= p.matrices)
         return;
-    T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.columns;
+    T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_row;
     const T *from = reinterpret_cast<const T *>(p.from);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         from += int64_t(matrix % p.stack[d]) * p.from_stack[d];
@@ -30,7 +30,7 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
     for (unsigned i = threadIdx.x; i < TILE * TILE; i += THREADS) {
         const uint64_t row = first_row + i / TILE, column = first_column + i % TILE;
         if (row < p.rows && column < p.columns)
-            to[row * p.columns + column] = tile[i / TILE][i % TILE];
+            to[row * p.to_row + column] = tile[i / TILE][i % TILE];
     }
 }
 
