@@ -373,6 +373,24 @@ static void test_stages(void) {
            PTX_HAZARD_WRITE_WRITE, PTX_HAZARD_WRITE_WRITE);
 }
 
+/* One warp writes and arrives, the other one waits and reads; the second barrier says that it has read. */
+#define HANDED(told, full, empty)                                                                            \
+    SLOTS                                                                                                    \
+    "setp.lt.u32 %p1, %r31, 32; and.b32 %r4, %r31, 31; shl.b32 %r4, %r4, 2; add.u32 %r4, %r4, %r2;\n"        \
+    "@!%p1 bra read;\n" told "st.shared.u32 [%r4], %r31;\n" full empty                                       \
+    "st.shared.u32 [%r4], %r1; ret;\nread: bar.sync 1, 64; ld.shared.u32 %r5, [%r4]; bar.arrive 2, 64;"
+
+static void test_arrivals(void) {
+    expect_clean(HANDED("", "bar.arrive 1, 64;\n", "bar.sync 2, 64;\n"), 64);
+    /* written again before the other warp has said that it has read, and told before it is written */
+    EXPECT(HANDED("", "bar.arrive 1, 64; bar.arrive 2, 64;\n", ""), 64, PTX_HAZARD_WRITE_READ);
+    EXPECT(HANDED("bar.arrive 1, 64;\n", "", "bar.sync 2, 64;\n"), 64, PTX_HAZARD_WRITE_READ);
+    /* who only arrives learns nothing from who waits */
+    EXPECT(SLOTS "setp.ge.u32 %p1, %r31, 32; @%p1 bra a; st.shared.u32 [%r3], %r31; bar.sync 1, 64; ret;\n"
+                 "a: bar.arrive 1, 64; ld.shared.u32 %r5, [%r3+-128];",
+           64, PTX_HAZARD_WRITE_READ);
+}
+
 /* A bulk copy out of shared memory by thread 0, of the words of 16 threads: until it has waited for it nobody
    may write there. */
 #define OUTGOING(before, then)                                                                               \
@@ -413,5 +431,6 @@ int main(void) {
     test_copies();
     test_stages();
     test_outgoing_copies();
+    test_arrivals();
     return finish_checks("test_racecheck");
 }

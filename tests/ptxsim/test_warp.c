@@ -308,6 +308,33 @@ static void test_subnormal_sums(void) {
     CHECK_EQUAL(out[1], 160);
 }
 
+/* Two warps hand a slot to and fro by two barriers: each arrives at one and waits at the other. */
+static void test_arrivals(void) {
+    launch(
+        ".shared .b32 s[32]; mov.u32 %r1, 0; mov.u32 %r9, 0; and.b32 %r2, %r31, 31; shl.b32 %r2, %r2, 2; "
+        "mov.u32 "
+        "%r3, s;\n"
+        "add.u32 %r2, %r2, %r3; setp.lt.u32 %p1, %r31, 32; @!%p1 bra read;\n"
+        "write: bar.sync 2, 64; mad.lo.u32 %r4, %r1, %r31, 7; st.shared.u32 [%r2], %r4; bar.arrive 1, 64;\n"
+        "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 10; @%p2 bra write; bar.sync 2, 64; ret;\n"
+        "read: barrier.cta.arrive.aligned 2, 64;\n"
+        "next: barrier.sync 1, 64; ld.shared.u32 %r4, [%r2]; mad.lo.u32 %r9, %r9, 3, %r4; bar.cta.arrive 2, "
+        "64;\n"
+        "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 10; @%p2 bra next; st.global.u32 [%rd28], %r9;",
+        1, 64, NULL, NULL);
+    for (unsigned t = 0; t < 32; t++) {
+        uint32_t want = 0;
+        for (uint32_t i = 0; i < 10; i++)
+            want = want * 3 + i * t + 7;
+        CHECK_EQUAL(out[32 + t], want);
+    }
+    refuse("bar.arrive 1, 0;", 64, "says for how many threads it is");
+    refuse("bar.arrive 1, 48;", 64, "no multiple of 32");
+    refuse("bar.arrive 1, 96; bar.arrive 1, 96;", 64, "the warp arrived at barrier 1 before");
+    refuse("setp.lt.u32 %p1, %r31, 32; @%p1 bra e; bar.sync 1, 96; ret; e: bar.arrive 1, 96;", 64,
+           "deadlock");
+}
+
 /* setmaxnreg changes nothing, but the four warps of a warpgroup execute it, with one number. */
 static void test_registers(void) {
     static const char roles[] =
@@ -339,6 +366,7 @@ int main(void) {
     test_redux();
     test_members();
     test_barriers();
+    test_arrivals();
     test_registers();
     test_bad_barriers();
     test_spin();

@@ -136,14 +136,31 @@ static void release(ptx_block *block, uint32_t barrier) {
     }
     block->waiting[barrier] = 0;
     block->votes[barrier] = (ptx_votes){0};
-    if (block->observer_count)
+    if (block->observer_count && released)
         ptx_hooks_barrier(block, released);
+    block->passed[barrier] = 0;
 }
 
 static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t expected) {
     unsigned needed = expected ? expected : block->live_warps;
     if (block->waiting[barrier] >= needed)
         release(block, barrier);
+}
+
+/* Arrives at a barrier, for as many threads as given, and goes on. */
+static ptx_status pass(ptx_warp *warp, const ptx_instr *in, uint32_t barrier, uint32_t threads) {
+    ptx_block *block = warp->block;
+    if (threads == 0)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "who arrives at a barrier without waiting says for how many threads it is");
+    if (block->passed[barrier] >> warp->index & 1)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "the warp arrived at barrier %u before, and the barrier is not complete", barrier);
+    block->passed[barrier] |= 1u << warp->index;
+    if (block->observer_count)
+        ptx_hooks_barrier_arrive(warp, barrier);
+    release_if_complete(block, barrier, threads / PTX_LANES);
+    return PTX_OK;
 }
 
 static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
@@ -158,10 +175,12 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     if (threads % PTX_LANES)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "the thread count %u of the barrier is no multiple of %d", threads, PTX_LANES);
+    warp->block->waiting[barrier]++;
+    if (in->opcode == PTX_OP_barrier_arrive)
+        return pass(warp, in, barrier, threads);
     warp->state = PTX_WARP_WAITING;
     warp->barrier = barrier;
     warp->expected = threads / PTX_LANES;
-    warp->block->waiting[barrier]++;
     if (votes) {
         const uint32_t said =
             *ptx_predicate(warp, in, in->operand_count - 1) ^ (in->flip ? PTX_ALL_LANES : 0);

@@ -49,6 +49,10 @@ void ptx_hooks_barrier(const ptx_block *block, uint32_t mask) {
     TELL(block, barrier, block, mask);
 }
 
+void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier) {
+    TELL(warp->block, barrier_arrive, warp, barrier);
+}
+
 void ptx_hooks_cluster_barrier(const ptx_block *block) {
     TELL(block, cluster_barrier, block);
 }

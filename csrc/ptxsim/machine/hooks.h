@@ -59,6 +59,8 @@ typedef struct ptx_hooks {
     void (*warp_sync)(void *state, const ptx_warp *warp, uint32_t members);
     /* A barrier of the block lets the warps of `mask` go on. */
     void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
+    /* A warp has arrived at a barrier and goes on. */
+    void (*barrier_arrive)(void *state, const ptx_warp *warp, uint32_t barrier);
     /* All threads of the block's cluster have arrived at the barrier of the cluster. */
     void (*cluster_barrier)(void *state, const ptx_block *block);
     void (*async)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
@@ -81,6 +83,7 @@ void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 /* An access that is not told of by its instruction's being issued. */
 void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
+void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
 void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
 void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival);

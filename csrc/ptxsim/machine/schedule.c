@@ -184,6 +184,7 @@ static void start_block(ptx_worker *worker, ptx_block *block) {
     block->live_warps = worker->warp_count;
     memset(block->waiting, 0, sizeof block->waiting);
     memset(block->votes, 0, sizeof block->votes);
+    memset(block->passed, 0, sizeof block->passed);
     memset(block->shared.host, PTX_POISON, block->shared.bytes);
     if (block->local.bytes)
         memset(block->local.host, PTX_POISON, block->local.bytes);

@@ -142,6 +142,7 @@ struct ptx_block {
     ptx_window shared, local; /* `local`: of all threads, one behind the other */
     unsigned live_warps;
     unsigned waiting[PTX_BARRIERS];
+    uint32_t passed[PTX_BARRIERS]; /* warps that have arrived there and gone on */
     ptx_votes votes[PTX_BARRIERS];
     uint8_t *registers;
     uint32_t *predicates;

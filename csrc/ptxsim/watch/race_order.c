@@ -49,6 +49,7 @@ void ptx_order_reset(ptx_checking *c) {
     size_t bytes = (size_t)(c->threads / PTX_LANES) * row_length(c) * sizeof *c->learnt;
     c->own.now = 0;
     memset(c->warp_knows, 0, sizeof c->warp_knows);
+    memset(c->passed_know, 0, sizeof c->passed_know);
     memset(c->lane_knows, 0, sizeof c->lane_knows);
     memset(c->part_time, 0, sizeof c->part_time);
     if (c->learnt) {
@@ -174,6 +175,31 @@ static bool orders_all(const ptx_block *block, uint32_t mask) {
     return warps == (counts ? block->worker->warp_count : block->live_warps);
 }
 
+/* What the warp has done until now, and knows of the others'. */
+void ptx_order_barrier_arrive(ptx_checking *c, const ptx_warp *warp, uint32_t barrier) {
+    uint32_t *known = c->passed_know[barrier];
+    const uint32_t now = ++c->cluster->now, w = warp->index;
+    if (warp->block->passed[barrier] == 1u << w) /* the first one since the barrier was complete */
+        memset(known, 0, sizeof c->passed_know[barrier]);
+    for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
+        uint32_t time = c->warp_knows[w][i] > c->block_time ? c->warp_knows[w][i] : c->block_time;
+        known[i] = time > known[i] ? time : known[i];
+    }
+    known[w] = now;
+}
+
+/* Those who wait learn what those knew who have only arrived; not the other way round. */
+static void learn_from_passed(ptx_checking *c, const ptx_block *block, uint32_t mask) {
+    const uint32_t barrier = block->warps[__builtin_ctz(mask)].barrier;
+    const uint32_t *known = c->passed_know[barrier];
+    for (uint32_t left = mask; left && block->passed[barrier]; left &= left - 1)
+        take_later(c->warp_knows[__builtin_ctz(left)], known, PTX_MAX_WARPS);
+    for (uint32_t from = c->learnt ? block->passed[barrier] : 0; from; from &= from - 1)
+        for (uint32_t left = mask; left; left &= left - 1)
+            take_later(row_of(c, c->learnt, (unsigned)__builtin_ctz(left)),
+                       row_of(c, c->learnt, (unsigned)__builtin_ctz(from)), row_length(c));
+}
+
 void ptx_order_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
     uint32_t now = ++c->cluster->now;
     for (uint32_t left = mask; left; left &= left - 1)
@@ -183,6 +209,7 @@ void ptx_order_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
     else
         share(c->warp_knows, mask, now);
     share_learnt(c, mask);
+    learn_from_passed(c, block, mask);
 }
 
 /* What any thread did before it arrived comes before what any does after it waited. */

@@ -65,6 +65,8 @@ struct ptx_checking {
     uint32_t lanes_apart[PTX_MAX_WARPS];
     ptx_meeting *meetings;
     size_t meeting_count, meeting_capacity;
+    /* What warps that have arrived at a barrier and gone on knew then, for those who wait there. */
+    uint32_t passed_know[PTX_BARRIERS][PTX_MAX_WARPS];
     bool failed; /* memory ran out: mbarriers are taken to order everything */
     uint64_t block;
     ptx_race_table table;
@@ -87,6 +89,7 @@ static inline bool ptx_lanes_ordered(const ptx_checking *c, unsigned warp, unsig
 
 void ptx_order_warp_sync(ptx_checking *c, const ptx_warp *warp, uint32_t members);
 void ptx_order_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask);
+void ptx_order_barrier_arrive(ptx_checking *c, const ptx_warp *warp, uint32_t barrier);
 void ptx_order_cluster_barrier(ptx_checking *c, const ptx_block *block);
 void ptx_order_arrive(ptx_checking *c, const ptx_warp *warp, const ptx_arrival *arrival);
 void ptx_order_wait(ptx_checking *c, const ptx_warp *warp, ptx_place at, uint32_t mask);

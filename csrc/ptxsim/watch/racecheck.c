@@ -392,6 +392,10 @@ static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
     ptx_order_barrier(state, block, mask);
 }
 
+static void on_barrier_arrive(void *state, const ptx_warp *warp, uint32_t barrier) {
+    ptx_order_barrier_arrive(state, warp, barrier);
+}
+
 static void on_cluster_barrier(void *state, const ptx_block *block) {
     ptx_order_cluster_barrier(state, block);
 }
@@ -542,6 +546,7 @@ static const ptx_hooks hooks = {.attach = attach,
                                 .access = on_access,
                                 .warp_sync = on_warp_sync,
                                 .barrier = on_barrier,
+                                .barrier_arrive = on_barrier_arrive,
                                 .cluster_barrier = on_cluster_barrier,
                                 .async = on_async,
                                 .mbarrier = on_mbarrier,
