@@ -308,6 +308,39 @@ static void test_subnormal_sums(void) {
     CHECK_EQUAL(out[1], 160);
 }
 
+/* Element (r, c) of matrix k is 100 k + 10 r + c, and is held as PTX says; memory gets the rows, or the
+ * columns. */
+static void test_matrix_stores(void) {
+    for (unsigned matrices = 1; matrices <= 4; matrices *= 2)
+        for (unsigned trans = 0; trans < 2; trans++) {
+            static const char *const held[] = {"", "{%r4}", "{%r4, %r5}", "", "{%r4, %r5, %r6, %r7}"};
+            char text[1200];
+            snprintf(
+                text, sizeof text,
+                ".shared .align 16 .b16 s[256]; mov.u32 %%r20, s; shr.u32 %%r1, %%r31, 2; and.b32 %%r2, "
+                "%%r31, 3;\n"
+                "mul.lo.u32 %%r1, %%r1, 10; mad.lo.u32 %%r1, %%r2, 2, %%r1; mul.lo.u32 %%r4, %%r1, 65537;\n"
+                "add.u32 %%r4, %%r4, 65536; add.u32 %%r5, %%r4, 6553700; add.u32 %%r6, %%r5, 6553700;\n"
+                "add.u32 %%r7, %%r6, 6553700; mad.lo.u32 %%r3, %%r31, 16, %%r20;\n"
+                "stmatrix.sync.aligned.m8n8.x%u%s.shared.b16 [%%r3], %s;\n"
+                "mov.u32 %%r1, 0; mov.u32 %%r9, 0; n: mad.lo.u32 %%r2, %%r1, 64, %%r20; mad.lo.u32 %%r2, "
+                "%%r31, 2, "
+                "%%r2;\nld.shared.u16 %%h1, [%%r2]; cvt.u32.u16 %%r8, %%h1; mad.wide.u32 %%rd1, %%r1, 128, "
+                "%%rd28;\n"
+                "st.global.u32 [%%rd1], %%r8; add.u32 %%r1, %%r1, 1; setp.lt.u32 %%p1, %%r1, %u; @%%p1 bra "
+                "n;",
+                matrices, trans ? ".trans" : "", held[matrices], 2 * matrices);
+            launch(text, 1, 32, NULL, NULL);
+            for (unsigned i = 0; i < 64 * matrices; i++) {
+                const unsigned row = i / 8 % 8, column = i % 8, k = i / 64;
+                CHECK_EQUAL(out[i], (100 * k + (trans ? 10 * column + row : 10 * row + column)) & 0xffff);
+            }
+        }
+    refuse(".shared .align 16 .b16 s[256]; mov.u32 %r3, s; setp.lt.u32 %p1, %r31, 16;\n"
+           "@%p1 stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [%r3], {%r4};",
+           32, "the whole warp stores together");
+}
+
 /* Two warps hand a slot to and fro by two barriers: each arrives at one and waits at the other. */
 static void test_arrivals(void) {
     launch(
@@ -366,6 +399,7 @@ int main(void) {
     test_redux();
     test_members();
     test_barriers();
+    test_matrix_stores();
     test_arrivals();
     test_registers();
     test_bad_barriers();
