@@ -220,10 +220,6 @@ static void note_write(const ptx_checking *c, const touch *t, writer *by, bool j
 
 static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
     ptx_effect effect = t->effect;
-    if (t->access && t->access->landed) { /* it was looked at when it began */
-        note_write(c, t, &at->write, false);
-        return;
-    }
     if (effect != PTX_EFFECT_STORE && at->write.time < c->begin && at->atomic.time < c->begin)
         report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(c, t));
     check_writer(c, t, &at->write);
@@ -263,10 +259,17 @@ static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t by
     ptx_checking *owner = t->owner;
     if (!can_touch(owner, address, bytes))
         return; /* the executor will say so */
-    if (owner->lent_count && t->effect != PTX_EFFECT_LOAD && !(t->access && t->access->landed))
+    if (t->effect != PTX_EFFECT_LOAD && owner->lent_count)
         check_lent(c, t, address, bytes);
     for (t->address = address; t->address < address + bytes; t->address += owner->unit)
         touch_cell(c, t, &owner->cells[t->address / owner->unit]);
+}
+
+/* The end of a copy, which was looked at when it began. */
+static void note_landed(const ptx_checking *c, const touch *t, uint64_t address, uint64_t bytes) {
+    if (can_touch(c, address, bytes))
+        for (uint64_t at = address; at < address + bytes; at += c->unit)
+            note_write(c, t, &c->cells[at / c->unit].write, false);
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
@@ -286,6 +289,10 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
         t.lane = (unsigned)__builtin_ctz(left);
         t.writer = thread_of(c, &t);
         uint64_t address = access->address[t.lane];
+        if (access->landed) {
+            note_landed(c, &t, address, access->bytes);
+            continue;
+        }
         if (remote) {
             uint64_t rank = address / PTX_SHARED_PART - 1;
             if (rank >= warp->worker->run->cluster_blocks)
