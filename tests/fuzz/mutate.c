@@ -176,7 +176,8 @@ static bool quote(text *t, char first, char *to, size_t room) {
 }
 
 /* One operand by its letter in the signature. Registers are named as nvcc names them; the corpus declares
-   that many of each. %rd15 holds the address of an array there, %r15 one in shared memory. */
+   that many of each. %rd15 holds the address of an array there, %r15 one in shared memory, and %rd3 that of a
+   tensor map where there is one. */
 static void make_operand(text *t, char letter, char *to, size_t room) {
     unsigned k = below(t, 16);
     bool small = (letter >= 'a' && letter <= 'z') && below(t, 6) == 0;
@@ -204,6 +205,8 @@ static void make_operand(text *t, char letter, char *to, size_t room) {
         snprintf(to, room, "%s", any_number(t));
     else if (letter == 'b' && !quote(t, '$', to, room))
         snprintf(to, room, "$L__BB0_%u", k);
+    else if (letter == 'c')
+        snprintf(to, room, "[%%rd3, {%%r%u, %%r%u}]", k, below(t, 16));
     else if (strchr("ma", letter) && (below(t, 2) || !quote(t, '[', to, room)))
         snprintf(to, room, below(t, 2) ? "[%%rd15+%u]" : "[%%r15+%u]", 16 * below(t, 8));
 }

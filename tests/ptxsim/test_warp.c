@@ -375,6 +375,7 @@ static void test_registers(void) {
         "c: setmaxnreg.inc.sync.aligned.u32 232;\ne: st.global.u32 [%rd28], %r31;";
     launch(roles, 1, 256, NULL, NULL);
     CHECK_EQUAL(out[127] + out[128], 255);
+    launch("setmaxnreg.dec.sync.aligned.u32 40;", 1, 160, NULL, NULL); /* the last warpgroup has one warp */
     refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra e; setmaxnreg.dec.sync.aligned.u32 40; e: ret;", 128,
            "the warps of a warpgroup do not all execute this");
     refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra c; setmaxnreg.dec.sync.aligned.u32 40; ret; c: "

@@ -194,15 +194,17 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
 /* The warps of a warpgroup, once all have ended: they must have asked for registers together. */
 static ptx_status check_registers(const ptx_warp *ended) {
     enum { WARPGROUP = 4 };
-    ptx_warp *first = &ended->block->warps[ended->index / WARPGROUP * WARPGROUP];
-    for (ptx_warp *one = first; one < first + WARPGROUP && one->index < ended->worker->warp_count; one++)
-        if (one->state != PTX_WARP_DONE)
+    ptx_warp *warps = ended->block->warps;
+    const unsigned first = ended->index / WARPGROUP * WARPGROUP, count = ended->worker->warp_count;
+    const unsigned end = first + WARPGROUP < count ? first + WARPGROUP : count;
+    for (unsigned i = first; i < end; i++)
+        if (warps[i].state != PTX_WARP_DONE)
             return PTX_OK;
-    for (ptx_warp *one = first; one < first + WARPGROUP && one->index < ended->worker->warp_count; one++)
-        if (one->registers_asked != first->registers_asked)
-            return ptx_fault(one, one->registers_in ? one->registers_in : first->registers_in, -1,
-                             PTX_ERR_BARRIER,
-                             "the warps of a warpgroup do not all execute this, or not with one number");
+    for (unsigned i = first; i < end; i++)
+        if (warps[i].registers_asked != warps[first].registers_asked)
+            return ptx_fault(
+                &warps[i], warps[i].registers_in ? warps[i].registers_in : warps[first].registers_in, -1,
+                PTX_ERR_BARRIER, "the warps of a warpgroup do not all execute this, or not with one number");
     return PTX_OK;
 }
 
