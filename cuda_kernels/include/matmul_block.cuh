@@ -15,12 +15,13 @@ template <class T, int ROWS, int WIDTH, int NEIGHBOURS, int THREADS> struct Shar
     static_assert(ROWS * WIDTH % (LENGTH * THREADS) == 0, "every thread brings the same number of vectors");
     Vector<T> vectors[EACH];
 
+    // Turn by turn THREADS of them: where in its first turn, and how far from there.
+    static_assert(NEIGHBOURS * ROWS % THREADS == 0, "a row ends with a turn");
     static __device__ unsigned row(int i) {
-        return (threadIdx.x + i * THREADS) / NEIGHBOURS % ROWS;
+        return threadIdx.x / NEIGHBOURS + i * THREADS / NEIGHBOURS % ROWS;
     }
     static __device__ unsigned column(int i) {
-        const unsigned index = threadIdx.x + i * THREADS;
-        return (index % NEIGHBOURS + index / (NEIGHBOURS * ROWS) * NEIGHBOURS) * LENGTH;
+        return (threadIdx.x % NEIGHBOURS + i * THREADS / (NEIGHBOURS * ROWS) * NEIGHBOURS) * LENGTH;
     }
 
     // From a matrix of `rows` rows of `width` elements, `pitch` from one row to the next; zeros beyond it,

@@ -28,6 +28,25 @@ template <int LATER> __device__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
+// Which pieces of a tile a thread copies: THREADS neighbours take neighbouring ones, WIDTH to a row, so that
+// a thread's place in its first turn and the way from turn to turn, known when this is compiled, add up.
+template <int WIDTH, int THREADS> struct Turns {
+    static_assert(WIDTH % THREADS == 0 || THREADS % WIDTH == 0,
+                  "a turn ends with a row, or a row with a turn");
+    static __device__ unsigned row() {
+        return THREADS > WIDTH ? threadIdx.x / WIDTH : 0;
+    }
+    static __device__ unsigned column() {
+        return THREADS > WIDTH ? threadIdx.x % WIDTH : threadIdx.x;
+    }
+    static constexpr __device__ unsigned later_row(int turn) {
+        return turn * THREADS / WIDTH;
+    }
+    static constexpr __device__ unsigned later_column(int turn) {
+        return turn * THREADS % WIDTH;
+    }
+};
+
 // One thread's part of the copies of tiles of one matrix. ALONG_K: its elements lie side by side along k, as
 // those of A do; they are copied one by one, which transposes them. Else 16 bytes at once, if the rows allow
 // that.
@@ -35,7 +54,7 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     typedef T Tile[DEEP]
                   [WIDE + 16 / sizeof(T)]; // longer than WIDE, so that neighbours along k lie in other banks
     // Elements along k that neighbouring lanes take before they go on to the next row of A.
-    static constexpr unsigned SECTOR = 32 / sizeof(T);
+    static constexpr int SECTOR = 32 / sizeof(T);
     static_assert(DEEP % SECTOR == 0, "a row of A is copied in whole sectors");
     const T *from; // the first element of the block's part of the matrix
     int64_t pitch;
@@ -63,21 +82,27 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
   private:
     template <int LENGTH, bool WHOLE> __device__ void copy(Tile &tile, uint64_t step, unsigned deep) const {
         constexpr int PIECES = DEEP * WIDE / LENGTH, BYTES = LENGTH * sizeof(T);
-        const T *corner = from + int64_t(step) * (ALONG_K ? 1 : pitch);
+        // ALONG_K a turn's row is one of A, of which it takes a sector; the next sectors follow after all
+        // rows.
+        typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
+        const unsigned row = ALONG_K ? At::column() : At::row();
+        const unsigned column = ALONG_K ? At::row() : At::column() * LENGTH;
+        const T *source = from + (ALONG_K ? int64_t(column) * pitch + int64_t(step + row)
+                                          : int64_t(step + row) * pitch + column);
+        T *to = &tile[row][column];
 #pragma unroll
         for (int i = 0; i < (PIECES + THREADS - 1) / THREADS; ++i) {
-            const unsigned piece = threadIdx.x + i * THREADS;
-            const unsigned row =
-                ALONG_K ? piece % SECTOR + piece / (SECTOR * WIDE) * SECTOR : piece / (WIDE / LENGTH);
-            const unsigned column = ALONG_K ? piece / SECTOR % WIDE : piece % (WIDE / LENGTH) * LENGTH;
-            if (PIECES % THREADS != 0 && piece >= PIECES)
+            const unsigned down = ALONG_K ? At::later_row(i) / WIDE * SECTOR : At::later_row(i);
+            const unsigned across = ALONG_K ? At::later_row(i) % WIDE : At::later_column(i) * LENGTH;
+            if (PIECES % THREADS != 0 && threadIdx.x + i * THREADS >= PIECES)
                 return;
-            const T *source =
-                corner + (ALONG_K ? int64_t(column) * pitch + row : int64_t(row) * pitch + column);
             unsigned there = BYTES;
             if (!WHOLE)
-                there = row < deep && column < wide ? min(wide - column, LENGTH) * sizeof(T) : 0;
-            copy_async<BYTES>(&tile[row][column], source, there);
+                there = row + down < deep && column + across < wide
+                            ? min(wide - column - across, LENGTH) * unsigned(sizeof(T))
+                            : 0;
+            copy_async<BYTES>(to + down * (WIDE + 16 / sizeof(T)) + across,
+                              source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
         }
     }
 };

@@ -11,7 +11,7 @@
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    constexpr int DEEP = 64 / sizeof(T);
+    constexpr int DEEP = 32 / sizeof(T);
     __shared__ alignas(16) T tile_a[2][DEEP][ROWS + PADDING], tile_b[2][DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);

@@ -11,12 +11,7 @@
 #include "matmul_ring.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 128, STAGES = 2, BLOCKS = 2 };
-enum {
-    DOWN = 8,
-    ACROSS = 16,
-    WARP_ROWS = 8 * DOWN,
-    WARP_COLUMNS = 4 * ACROSS
-}; // results of a thread, of a warp
+enum { DOWN = 8, ACROSS = 16, WARP_ROWS = 8 * DOWN, WARP_COLUMNS = 4 * ACROSS }; // of a thread, of a warp
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;
