@@ -107,7 +107,43 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     }
 };
 
-// The products of elements of a column of A and of a row of B, forth along a row and back along the next.
+// The ring that m8 teaches, for the rungs after it: the tiles of STAGES steps along k, in shared memory.
+template <class T, int ROWS, int COLUMNS, int DEEP, int STAGES, int THREADS> struct Ring {
+    typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;
+    typedef Copies<T, DEEP, COLUMNS, THREADS, false> OfB;
+    typename OfA::Tile a[STAGES];
+    typename OfB::Tile b[STAGES];
+
+    // Has `multiply` take the tiles of A and of B of each step from `first` to `end`, of the block's rows and
+    // columns.
+    template <class F>
+    __device__ void each_step(const Matrices<T> &p, uint64_t first_row, uint64_t first_column, uint64_t first,
+                              uint64_t end, F multiply) {
+        const OfA of_a(p.a, p.a_row, first_row, p.m);
+        const OfB of_b(p.b, p.b_row, first_column, p.n);
+        const auto begin = [&](uint64_t step, unsigned stage) {
+            if (step < end) {
+                of_a.begin(a[stage], step, end);
+                of_b.begin(b[stage], step, end);
+            }
+            commit_copies();
+        };
+#pragma unroll
+        for (int stage = 0; stage < STAGES - 1; ++stage)
+            begin(first + stage * DEEP, stage);
+        unsigned now = 0, next = STAGES - 1;
+        for (uint64_t step = first; step < end; step += DEEP) {
+            wait_for_copies<STAGES - 2>();
+            __syncthreads();
+            begin(step + (STAGES - 1) * DEEP, next);
+            multiply(a[now], b[now]);
+            next = now;
+            now = now + 1 == STAGES ? 0 : now + 1;
+        }
+    }
+};
+
+// The products that m9 teaches: forth along a row and back along the next.
 template <class T, int R, int S>
 __device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {
 #pragma unroll
@@ -119,12 +155,15 @@ __device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S]
         }
 }
 
-template <class T, int R, int S> __device__ void scale(T (&sums)[R][S], T factor) {
+// Multiplies a thread's results by one, which the compiler does not know, so that they may lie in other
+// registers than those in which they are stored.
+template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
+    const T one = T(blockDim.z);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
         for (int s = 0; s < S; ++s)
-            sums[r][s] *= factor;
+            sums[r][s] *= one;
 }
 
 // A thread's results to a tile in shared memory, whose rows are PITCH elements long.

@@ -14,39 +14,19 @@ enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 128, STAGES = 2, BLOCKS =
 enum { DOWN = 8, ACROSS = 16, WARP_ROWS = 8 * DOWN, WARP_COLUMNS = 4 * ACROSS }; // of a thread, of a warp
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;
-    typedef Copies<T, DEEP, COLUMNS, THREADS, false> OfB;
-    __shared__ alignas(16) typename OfA::Tile tile_a[STAGES];
-    __shared__ alignas(16) typename OfB::Tile tile_b[STAGES];
+    __shared__ alignas(16) Ring<T, ROWS, COLUMNS, DEEP, STAGES, THREADS> ring;
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
-    const OfA of_a(p.a, p.a_row, first_row, p.m);
-    const OfB of_b(p.b, p.b_row, first_column, p.n);
     const unsigned warp = threadIdx.x / 32;
     const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane_down() * 4;
     const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
 
-    const auto begin = [&](uint64_t step, unsigned stage) {
-        if (step < p.k) {
-            of_a.begin(tile_a[stage], step, p.k);
-            of_b.begin(tile_b[stage], step, p.k);
-        }
-        commit_copies();
-    };
-#pragma unroll
-    for (int stage = 0; stage < STAGES - 1; ++stage)
-        begin(stage * DEEP, stage);
-
     T sums[DOWN][ACROSS] = {};
-    unsigned now = 0, next = STAGES - 1;
-    for (uint64_t step = 0; step < p.k; step += DEEP) {
-        wait_for_copies<STAGES - 2>();
-        __syncthreads();
-        begin(step + (STAGES - 1) * DEEP, next);
+    ring.each_step(p, first_row, first_column, 0, p.k, [&](const auto &tile_a, const auto &tile_b) {
 #pragma unroll 2
         for (int i = 0; i < DEEP; ++i) {
             T down[DOWN], across[ACROSS];
-            load_fragment<WARP_ROWS / DOWN * 4>(&tile_a[now][i][y], down);
-            load_fragment<WARP_COLUMNS / ACROSS * 4>(&tile_b[now][i][x], across);
+            load_fragment<32>(&tile_a[i][y], down);
+            load_fragment<16>(&tile_b[i][x], across);
 #pragma unroll
             for (int r = 0; r < DOWN; ++r)
 #pragma unroll
@@ -55,11 +35,9 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
                     sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
                 }
         }
-        next = now;
-        now = now + 1 == STAGES ? 0 : now + 1;
-    }
-    scale(sums, T(blockDim.z)); // one, which the compiler does not know
-    store_results<WARP_ROWS / DOWN * 4, WARP_COLUMNS / ACROSS * 4>(p, first_row + y, first_column + x, sums);
+    });
+    free_of_store(sums);
+    store_results<32, 16>(p, first_row + y, first_column + x, sums);
 }
 
 #define GR_RUNG m9

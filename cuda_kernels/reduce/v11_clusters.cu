@@ -8,33 +8,11 @@
 // blocks 258, with clusters of two (grid_size=1054) 241, and in v10 240. So this rung wins up to some ten
 // thousand elements, and loses behind them (rung_constants_h200.json).
 // Where it shows: atomic operations and stores to memory, one a cluster; barriers of clusters.
-#include <cstdint>
-
+#include "cluster.cuh"
 #include "last_block.cuh"
 #include "many_loads.cuh"
 
 constexpr unsigned LOADS = 4, MOST_BLOCKS = 8;
-
-inline __device__ unsigned cluster_size() {
-    unsigned x;
-    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(x));
-    return x;
-}
-
-// All threads of the cluster meet; what they wrote before, all of them see.
-inline __device__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-inline __device__ void cluster_wait() {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// The same variable in the shared memory of another block of the cluster.
-template <class T> __device__ T *in_block(T *variable, unsigned rank) {
-    uint64_t address;
-    asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(variable), "r"(rank));
-    return reinterpret_cast<T *>(address);
-}
 
 template <class Op, class In, class Acc>
 __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
