@@ -155,7 +155,8 @@ def custom_run(
     /,
 ) -> None: ...
 
-# A launch: name, grid, block, shared bytes, instructions, counters, rounds, timeline, races, races dropped.
+# A launch: name, grid, block, shared bytes, instructions, counters, rounds, timeline, races, races dropped,
+# accesses of one block and how many more there were.
 Observed: TypeAlias = tuple[
     str,
     tuple[int, int, int],
@@ -167,6 +168,7 @@ Observed: TypeAlias = tuple[
     tuple[int, int, bytes] | None,
     list[tuple[str, int, int, int, int, int, int, int, int, int]] | None,
     int,
+    tuple[bytes, int] | None,
 ]
 
 def profile(
@@ -179,10 +181,11 @@ def profile(
     device_index: int,
     races: int,
     timeline_block: int,
+    visits: int,
     /,
 ) -> tuple[np.generic | None, list[Observed], str | None]: ...
 def profile_matmul(
-    a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, /
+    a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, visits: bool, /
 ) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def simulate(
     ptx: str,

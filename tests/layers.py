@@ -40,7 +40,14 @@ BESIDE = {("conv", "matmul")}
 
 # The headers by which other rooms enter one; of a room that is not here, any.
 DOORS = {
-    "ptxsim": ["ptxsim.h", "diagnostic.h", "watch/counters.h", "watch/predication.h", "watch/racecheck.h"],
+    "ptxsim": [
+        "ptxsim.h",
+        "diagnostic.h",
+        "watch/counters.h",
+        "watch/predication.h",
+        "watch/racecheck.h",
+        "watch/visits.h",
+    ],
     "device": ["device.h", "backend.h", "process.h", "sim/backend.h"],
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],

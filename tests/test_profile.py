@@ -250,6 +250,64 @@ def test_timeline_plot():
 # Refused
 
 
+@pytest.mark.parametrize(("variant", "along"), [("m0", 0), ("m1", 1)])
+def test_accesses_of_a_naive_product(variant, along):
+    """Thread t of a block makes the element (t % 32, t // 32), or the other way round; of the right block."""
+    m, n, k = 32, 64, 5
+    found = gpureduce.profile((m, n, k), variant, races=False).accesses(block=1)
+    row = found["thread"] % 32 if along == 0 else found["thread"] // 32
+    column = 32 + (found["thread"] // 32 if along == 0 else found["thread"] % 32)
+    of_a, of_b, of_c = (found["memory"] == i for i in range(3))
+    assert (found["bytes"] == 4).all() and (found["round"] == 0).all()
+    assert (found["writes"] == of_c).all() and sorted(found["thread"][of_c]) == list(range(1024))
+    assert (found["offset"][of_c] == 4 * (row * n + column)[of_c]).all()
+    i = found["offset"] // 4 - row * k
+    assert (np.sort(i[of_a].reshape(-1, 32 * k), axis=0) >= 0).all() and set(i[of_a]) == set(range(k))
+    assert of_a.sum() == of_b.sum() == 1024 * k
+    assert (found["offset"][of_b] // 4 % n == column[of_b]).all()
+
+
+def test_accesses_of_tiles_come_in_rounds():
+    profile = gpureduce.profile((64, 64, 64), "m2", races=False)
+    found = profile.accesses(3)
+    for round_, step in ((0, 0), (2, 32)):  # the second step's loads come after two barriers
+        loads = found[(found["round"] == round_) & ~found["writes"]]
+        of_a, of_b = (loads[loads["memory"] == i] for i in (0, 1))
+        rows, columns = np.divmod(of_a["offset"] // 4, 64)
+        assert len(of_a) == len(of_b) == 1024
+        assert (rows == 32 + of_a["thread"] // 32).all() and (columns == step + of_a["thread"] % 32).all()
+        rows, columns = np.divmod(of_b["offset"] // 4, 64)
+        assert (rows == step + of_b["thread"] // 32).all() and (columns == 32 + of_b["thread"] % 32).all()
+    text = profile.kernels[0].instructions[found["instruction"][0]].text
+    assert "ld.global" in text
+    vectors = gpureduce.profile((128, 128, 8), "m5", races=False).accesses()
+    loads = vectors[~vectors["writes"]]
+    assert set(loads["bytes"]) == {16} and len(loads) == 128 * (8 + 8) // 4
+    assert vectors["bytes"][vectors["writes"]].sum() == 4 * 128 * 128
+
+
+def test_accesses_of_a_reduction():
+    found = gpureduce.profile(1000, "v0", block_size=128).accesses(block=7)
+    loads, stores = found[~found["writes"]], found[found["writes"]]
+    assert (loads["offset"] == 4 * (7 * 128 + loads["thread"])).all() and len(loads) == 1000 - 7 * 128
+    assert len(stores) == 1 and stores["offset"][0] == 4 * 7 and stores["memory"][0] == 1
+
+
+def test_accesses_that_are_not_there():
+    profile = gpureduce.profile((32, 32, 8), "m1")
+    with pytest.raises(ValueError, match="block: expected 0 to 0"):
+        profile.accesses(block=1)
+    with pytest.raises(ValueError, match="kernel: expected 0 to 0"):
+        profile.accesses(kernel=-1)
+    with pytest.raises(MemoryError, match="too many to keep"):
+        gpureduce.profile((32, 32, 2100), "m1", races=False).accesses()
+    with pytest.raises(ValueError, match="only those of variants"):
+        gpureduce.simulate(EMPTY, "k", grid=1, block=1).accesses()
+
+
+EMPTY = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{ ret; }\n"
+
+
 def test_bad_arguments():
     for call, error, text in [
         (lambda: gpureduce.profile(100, "v99"), ValueError, "variant: unknown variant 'v99'"),

@@ -6,6 +6,7 @@
 static void observed_free(gr_observed *observed) {
     ptx_counters_free(observed->counters);
     ptx_racecheck_free(observed->races);
+    ptx_visits_free(observed->visits);
     free(observed);
 }
 
@@ -16,6 +17,8 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
     ptx_status status = ptx_counters_create(kernel, profile->timeline_block, &observed->counters, &failed);
     if (status == PTX_OK && profile->look_for_races)
         status = ptx_racecheck_create(kernel, &observed->races, &failed);
+    if (status == PTX_OK && profile->list_visits)
+        status = ptx_visits_create(profile->timeline_block, &observed->visits, &failed);
     return gr_sim_check(status, &failed, error);
 }
 
@@ -36,11 +39,14 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
     memcpy(observed->grid, config->grid, sizeof observed->grid);
     memcpy(observed->block, config->block, sizeof observed->block);
     observed->dynamic_shared_bytes = config->dynamic_shared_bytes;
-    observed->observers[0] = ptx_counters_observer(observed->counters);
+    size_t count = 0;
+    observed->observers[count++] = ptx_counters_observer(observed->counters);
     if (observed->races != NULL)
-        observed->observers[1] = ptx_racecheck_observer(observed->races);
+        observed->observers[count++] = ptx_racecheck_observer(observed->races);
+    if (observed->visits != NULL)
+        observed->observers[count++] = ptx_visits_observer(observed->visits);
     config->observers = observed->observers;
-    config->observer_count = observed->races != NULL ? 2 : 1;
+    config->observer_count = count;
     return GR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "device/sim/backend.h"
 #include "ptxsim/watch/counters.h"
 #include "ptxsim/watch/racecheck.h"
+#include "ptxsim/watch/visits.h"
 
 /* One launch and what was seen of it. */
 typedef struct gr_observed {
@@ -15,13 +16,14 @@ typedef struct gr_observed {
     size_t dynamic_shared_bytes;
     ptx_counters *counters;
     ptx_racecheck *races; /* NULL when races are not looked for */
-    ptx_observer *observers[2];
+    ptx_visits *visits;   /* NULL when they are not written down */
+    ptx_observer *observers[3];
 } gr_observed;
 
-/* Zeroed but for its first two fields, and released by gr_profile_release. */
+/* Zeroed but for its first fields, and released by gr_profile_release. */
 typedef struct gr_profile {
-    bool look_for_races;
-    uint64_t timeline_block; /* UINT64_MAX for none */
+    bool look_for_races, list_visits;
+    uint64_t timeline_block; /* UINT64_MAX for none; visits are those of this block */
     gr_observed *launches;   /* in their order */
     gr_device *device;       /* holds the kernels */
 } gr_profile;

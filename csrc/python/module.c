@@ -115,7 +115,7 @@ static PyMethodDef methods[] = {
     {"matmul", py_matmul, METH_VARARGS,
      "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
     {"profile_matmul", py_profile_matmul, METH_VARARGS,
-     "profile_matmul(a, b, variant, races, timeline_block), as profile"},
+     "profile_matmul(a, b, variant, races, timeline_block, visits), as profile"},
     {"default_device", py_default_device, METH_VARARGS,
      "default_device(device_kind, device_index): where calls without device= go that name no other place"},
     {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
@@ -137,7 +137,8 @@ static PyMethodDef methods[] = {
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
      "custom_run(kernels, inputs, by_position, packed, axes, out[, stream])"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
-     "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block)"
+     "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
+     " visits)"
      " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
     {"simulate", py_simulate, METH_VARARGS,
      "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "

@@ -11,6 +11,7 @@
 /* Python reads both as rows of 64-bit numbers. */
 enum { COUNTER_FIELDS = 39, ROUND_FIELDS = 7 };
 _Static_assert(sizeof(ptx_counter) == COUNTER_FIELDS * sizeof(uint64_t), "fields of a counter");
+_Static_assert(sizeof(ptx_visit) == 32, "fields of an access, which Python reads");
 _Static_assert(sizeof(ptx_round) == ROUND_FIELDS * sizeof(uint64_t), "fields of a round");
 
 static const char *file_name(const ptx_module *module, uint32_t index) {
@@ -93,6 +94,17 @@ static PyObject *timeline_tuple(const ptx_counters *counters) {
     return Py_BuildValue("(nnN)", (Py_ssize_t)timeline.rounds, (Py_ssize_t)timeline.threads, bytes);
 }
 
+/* (bytes, how many more there were), or None. */
+static PyObject *visits_tuple(const ptx_visits *visits) {
+    if (visits == NULL)
+        return Py_NewRef(Py_None);
+    size_t count = 0;
+    uint64_t lost = 0;
+    const ptx_visit *list = ptx_visits_list(visits, &count, &lost);
+    return Py_BuildValue("(y#K)", count > 0 ? (const char *)list : "", (Py_ssize_t)(count * sizeof *list),
+                         (unsigned long long)lost);
+}
+
 static PyObject *observed_tuple(const gr_observed *observed) {
     const ptx_kernel *kernel = observed->kernel;
     const uint32_t *grid = observed->grid, *block = observed->block;
@@ -100,12 +112,12 @@ static PyObject *observed_tuple(const gr_observed *observed) {
     const ptx_round *round = ptx_counters_rounds(observed->counters, &rounds);
     const uint64_t dropped = observed->races != NULL ? ptx_racecheck_dropped(observed->races) : 0;
     return Py_BuildValue(
-        "(s(III)(III)nNy#y#NNK)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
+        "(s(III)(III)nNy#y#NNKN)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
         block[2], (Py_ssize_t)(ptx_kernel_shared_bytes(kernel) + observed->dynamic_shared_bytes),
         instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
         (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
         (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
-        (unsigned long long)dropped);
+        (unsigned long long)dropped, visits_tuple(observed->visits));
 }
 
 PyObject *py_observed_list(const gr_profile *profile) {

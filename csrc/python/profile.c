@@ -10,7 +10,7 @@
 #include "python/observed.h"
 
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { RACES, TIMELINE, EXTRA };
+    enum { RACES, TIMELINE, VISITS, EXTRA };
     py_state *state = PyModule_GetState(module);
     py_rung_call call;
     size_t extra[EXTRA];
@@ -19,7 +19,9 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
         goto cleanup;
     gr_scalar scalar = {.bytes = {0}};
     py_work work;
-    gr_profile profile = {.look_for_races = extra[RACES] != 0, .timeline_block = extra[TIMELINE]};
+    gr_profile profile = {.look_for_races = extra[RACES] != 0,
+                          .list_visits = extra[VISITS] != 0,
+                          .timeline_block = extra[TIMELINE]};
     py_begin(&work);
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);
     if (status == GR_OK)

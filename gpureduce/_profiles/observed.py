@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._profiles import accesses
 from gpureduce._profiles.counts import COUNTER_FIELDS, from_row
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Access, Instruction, KernelProfile, Race, Round
@@ -27,7 +28,7 @@ def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], fil
 
 
 def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
-    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped = record
+    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits = record
     rows = np.frombuffer(counters, dtype=np.uint64).reshape(-1, COUNTER_FIELDS)
     branches = {branch for *_, branch in static}
     instructions = tuple(
@@ -51,7 +52,8 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
     if drawn is not None:
         states = np.frombuffer(drawn[2], dtype=np.uint8).reshape(drawn[0], drawn[1])
         timeline = Timeline(name, block, states)
-    return KernelProfile(name, grid, shape, shared, instructions, stretches, found, timeline)
+    seen = None if visits is None else accesses.of_bytes(*visits)
+    return KernelProfile(name, grid, shape, shared, instructions, stretches, found, timeline, seen)
 
 
 def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:

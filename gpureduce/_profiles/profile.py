@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from gpureduce._device.kernels import source_lines
 from gpureduce._device.variants import find
 from gpureduce._profiles import text
@@ -40,7 +42,7 @@ class Profile:
     variant: str = ""
     n: int = 0
     result: Any = None
-    _rerun: Callable[[int], Profile] | None = field(repr=False, compare=False, default=None)
+    _rerun: Callable[[int, bool], Profile] | None = field(repr=False, compare=False, default=None)
 
     @property
     def counted(self) -> str:
@@ -192,18 +194,56 @@ class Profile:
         ValueError
             For a block or launch that there is not.
         """
+        found = self._launch(block, kernel).timeline
+        if found is None or found.block != block:
+            if self._rerun is None:
+                raise ValueError(f"block: only the timeline of block {found.block if found else 0} was kept")
+            found = self._rerun(block, False).kernels[kernel].timeline
+        return found
+
+    def accesses(self, block: int = 0, kernel: int = 0) -> np.ndarray:
+        """Return which thread of one block accessed which bytes of global memory, lane by lane.
+
+        The block is simulated once more for it. Bulk copies are not among the accesses.
+
+        Parameters
+        ----------
+        block : int
+            Linear number of the block.
+        kernel : int
+            Which launch, of `kernels`.
+
+        Returns
+        -------
+        numpy.ndarray
+            In the order of the simulator, with the fields ``memory``, the number of the array, of those that
+            the block accesses in the order in which they were allocated (of a product A, B, C); ``offset``,
+            in it, and ``bytes``; ``writes``; ``thread``, of the block; ``round``, how many barriers of the
+            block came before; ``instruction``, of ``kernels[kernel].instructions``.
+
+        Raises
+        ------
+        ValueError
+            For a block or launch that there is not, and for a user's PTX.
+        MemoryError
+            When there are millions.
+        """
+        self._launch(block, kernel)
+        if self._rerun is None:
+            raise ValueError("accesses: only those of variants are kept")
+        found = self._rerun(block, True).kernels[kernel].accesses
+        assert found is not None
+        return found
+
+    def _launch(self, block: int, kernel: int) -> KernelProfile:
+        """Return a launch; ValueError where there is none, or no such block in it."""
         if not 0 <= kernel < len(self.kernels):
             raise ValueError(f"kernel: expected 0 to {len(self.kernels) - 1}, got {kernel}")
         launched = self.kernels[kernel]
         blocks = launched.grid[0] * launched.grid[1] * launched.grid[2]
         if not 0 <= block < blocks:
             raise ValueError(f"block: expected 0 to {blocks - 1}, got {block}")
-        found = launched.timeline
-        if found is None or found.block != block:
-            if self._rerun is None:
-                raise ValueError(f"block: only the timeline of block {found.block if found else 0} was kept")
-            found = self._rerun(block).kernels[kernel].timeline
-        return found
+        return launched
 
     def __str__(self) -> str:
         return text.summary(self)

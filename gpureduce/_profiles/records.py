@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gpureduce._profiles.counts import Counts, total
 from gpureduce._profiles.timeline import Timeline
 
@@ -220,6 +222,7 @@ class KernelProfile:
     rounds: tuple[Round, ...] = field(repr=False)
     races: tuple[Race, ...] = field(repr=False)
     timeline: Timeline | None = field(repr=False, default=None)
+    accesses: np.ndarray | None = field(repr=False, compare=False, default=None)
 
     @property
     def totals(self) -> Counts:

@@ -46,15 +46,17 @@ def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     return a, b
 
 
-def _run_product(a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int) -> Profile:
-    result, launches, problem = _core.profile_matmul(a, b, record.name, races, drawn)
+def _run_product(
+    a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int = 0, visits: bool = False
+) -> Profile:
+    result, launches, problem = _core.profile_matmul(a, b, record.name, races, drawn, visits)
     file = f"cuda_kernels/matmul/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
     title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads a block"
 
-    def rerun(block: int) -> Profile:
-        return _run_product(a, b, record, False, block)
+    def rerun(block: int, visits: bool) -> Profile:
+        return _run_product(a, b, record, False, block, visits)
 
     products = a.size * (b.shape[-1] if b.ndim > 1 else 1)
     profile = Profile(title, kernels, file, record.name, products, result, rerun)
@@ -64,18 +66,25 @@ def _run_product(a: np.ndarray, b: np.ndarray, record: Variant, races: bool, dra
 
 
 def _run(
-    data: np.ndarray, record: Variant, op: str, block_size: Any, grid_size: Any, races: bool, drawn: int
+    data: np.ndarray,
+    record: Variant,
+    op: str,
+    block_size: Any,
+    grid_size: Any,
+    races: bool,
+    drawn: int = 0,
+    visits: bool = False,
 ) -> Profile:
     result, launches, problem = _core.profile(
-        data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn
+        data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn, int(visits)
     )
     file = f"cuda_kernels/reduce/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     threads = kernels[0].block[0] if kernels else 0
     title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads a block"
 
-    def rerun(block: int) -> Profile:
-        return _run(data, record, op, block_size, grid_size, False, block)
+    def rerun(block: int, visits: bool) -> Profile:
+        return _run(data, record, op, block_size, grid_size, False, block, visits)
 
     profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
     if problem is not None:
@@ -144,5 +153,5 @@ def profile(
         for name, size in (("block_size", block_size), ("grid_size", grid_size)):
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
-        return _run_product(*_matrices(arr_or_n, dtype), record, races, 0)
-    return _run(_data(arr_or_n, dtype), record, op, block_size, grid_size, races, 0)
+        return _run_product(*_matrices(arr_or_n, dtype), record, races)
+    return _run(_data(arr_or_n, dtype), record, op, block_size, grid_size, races)
