@@ -135,7 +135,9 @@ def _add_plot(add: Callable) -> None:
         "results", nargs="?", help="what bench wrote (default: the results that come with the package)"
     )
     parser.add_argument("-o", "--out", metavar="FILE", default="ladder.svg", help=".svg or .png (ladder.svg)")
-    parser.add_argument("--kind", choices=["speedup", "bandwidth", "counts"], help="(default: what fits)")
+    parser.add_argument(
+        "--kind", choices=["speedup", "bandwidth", "speed", "counts"], help="(default: what fits)"
+    )
     parser.add_argument("--dark", action="store_true", help="for a dark background")
 
 

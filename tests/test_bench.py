@@ -13,7 +13,7 @@ import pytest
 from selection import runs_on
 
 import gpureduce
-from gpureduce.bench import chart, environment, runner, tables
+from gpureduce.bench import chart, environment, matmul_pictures, roofline, runner, tables, tiles
 
 SIZE = 3001
 COUNTERS = {"launches", "warp_instructions", "lanes", "shared_wavefronts", "bank_conflicts", "barriers"}
@@ -349,6 +349,113 @@ def test_trees_of_additions():
         additions_of("auto", 64)
     with pytest.raises(ValueError, match="n: expected 2"):
         additions_of("v0", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "tile", "warp", "thread", "step"),
+    [
+        ("m0", (32, 32), (32, 1), [(13, 2)], 32),
+        ("m1", (32, 32), (1, 32), [(2, 13)], 32),
+        ("m2", (32, 32), (1, 32), [(2, 13)], 32),
+        ("m3", (64, 64), (8, 32), [(8 + i, 13) for i in range(8)], 8),
+        ("m4", (128, 128), (16, 128), [(32 + i, 13 + 16 * j) for i in range(8) for j in range(8)], 8),
+        (
+            "m6",
+            (128, 128),
+            (64, 32),
+            [(r + i, 68 + c + j) for r in (12, 44) for c in (0, 16) for i in range(4) for j in range(4)],
+            16,
+        ),
+    ],
+)
+def test_tiles_as_the_sources_say(name, tile, warp, thread, step):
+    """Of block 0; warp 2 and its lane 13, that is thread 77."""
+    found = tiles.tiles_of(name)
+    of_block = np.argwhere(found.makes >= 0)
+    assert len(of_block) == tile[0] * tile[1] and (of_block.max(axis=0) + 1 == tile).all()
+    assert (found.rows, found.columns) == tile
+    of_warp = np.argwhere(found.makes // 32 == 2)
+    assert len(of_warp) == warp[0] * warp[1] and (np.ptp(of_warp, axis=0) + 1 == warp).all()
+    assert sorted(map(tuple, np.argwhere(found.makes == 77).tolist())) == sorted(thread)
+    a, b = found.loads(0, first=True), found.loads(1, first=True)
+    assert a[: tile[0], :step].all() and b[:step, : tile[1]].all()
+    assert a.sum() == tile[0] * step and b.sum() == step * tile[1]
+    assert found.loads(0).sum() == tile[0] * 32 and found.loads(1).sum() == 32 * tile[1]
+    if name in ("m2", "m3", "m4"):  # no two threads bring one element of a step
+        assert np.sum([found.loads(0, True, range(t, t + 1)) for t in range(32)], axis=0).max() == 1
+
+
+def test_a_tile_of_another_block():
+    left, right = tiles.tiles_of("m3"), tiles.tiles_of("m3", block=1)
+    assert (np.roll(left.makes, 64, axis=1) == right.makes).all()
+    assert (left.loads(0) == right.loads(0)).all() and not (left.loads(1) & right.loads(1)).any()
+    with pytest.raises(ValueError, match="block"):
+        tiles.tiles_of("m3", block=16)
+
+
+def test_bytes_that_flow():
+    """Of m2 by hand: an element is loaded for 32 uses; a multiply-add takes two from shared memory."""
+    m2, m4, m1 = (tiles.flow_of(gpureduce.profile((128, 128, 64), name)) for name in ("m2", "m4", "m1"))
+    assert m2.global_to_registers == m2.registers_to_shared == 2 * 4 / 32
+    assert m2.registers_to_global == 4 / 64 and m2.global_to_shared == 0
+    assert m2.shared_to_registers == 2 * 4 and m2.shared_wavefronts == 8 + 2 * 4 / 32
+    assert m4.shared_to_registers == 2 * 8 * 4 / 64 and m4.global_to_registers == 2 * 4 / 128
+    assert m1.global_to_registers == 8 and m1.shared_wavefronts == m1.shared_to_registers == 0
+    assert m1.global_sectors == 5 * 32 / 32 + 4 / 64
+    assert tiles._kind("cp.async.cg.shared.global [%r1], [%rd2], 16;", True) == ("global_to_shared", 16)
+    assert tiles._kind("@%p1 ld.shared.v2.f64 {%fd1, %fd2}, [%r3];", False) == ("shared_to_registers", 16)
+
+
+def some_products():
+    times = {"m0": 17000.0, "m1": 1400.0, "m2": 950.0, "m4": 300.0, "cublas": 173.0, "auto": 180.0}
+    rows = []
+    for name, us in times.items():
+        spread = {"median": us, "min": us, "max": us}
+        size = {"m": 2048, "n": 2048, "k": 1024, "tflop_per_s": 2**33 / us / 1e6, "of_cublas": us / 173}
+        rows.append({"variant": name, "dtype": "float32", **size, "us": spread, "error": 5e-7})
+    return {**HEAD, "ffma_tflop_per_s": 64.7, "rows": rows}
+
+
+def test_roofline():
+    found = roofline.roofline({**some_products(), "l1_gb_per_s": 30000.0}, 4600.0)
+    assert [point.variant for point in found.points] == ["m0", "m1", "m2", "m4"]
+    assert found.bandwidths == (("memory", 4.6), ("L1", 30.0)) and found.peak == 64.7
+    assert found.vendor == pytest.approx(2**33 / 173e6)
+    # Whole tiles ask for as many bytes a FLOP in a large product as in a small one.
+    large = gpureduce.profile((256, 256, 1024), "m2", races=False)
+    assert found.points[2].flop_per_byte == 1 / large.bytes_a_flop == pytest.approx(7.877, rel=1e-3)
+    assert roofline.intensity("m4", 64) == 1 / gpureduce.profile((128, 128, 64), "m4").bytes_a_flop
+
+
+def test_names_beside_points_keep_apart():
+    places = matmul_pictures._apart([1.0, 0.0, 1.01, 0.99], 0.1)
+    assert places[1] == 0 and places[3] < places[0] < places[2]
+    assert np.diff(sorted(places)).min() > 0.099
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_pictures_of_products(dark):
+    pytest.importorskip("matplotlib")
+    results = some_products()
+    drawn = matmul_pictures.plot_roofline(roofline.roofline(results, 4600.0), dark=dark)
+    said = {text.get_text() for text in drawn.texts}
+    assert {"m0", "m2  Tiles in shared memory", "memory: 4.6 TB/s", "cuBLAS: 49.7"} <= said
+    panels = matmul_pictures.plot_tiles(tiles.tiles_of("m3"), dark=dark)
+    assert len(panels.images) == 3 and "64 x 64" in panels.get_title() and "8 of them" in panels.get_title()
+    c = np.asarray(panels.images[2].get_array())
+    assert c.shape == (128, 128) and np.bincount(c.ravel()).tolist() == [3 * 4096, 0, 4096 - 256, 248, 8]
+    flow = matmul_pictures.plot_flow(tiles.flow_of(gpureduce.profile((64, 64, 32), "m2")), dark=dark)
+    assert {"0.25 B", "8 B"} <= {text.get_text() for text in flow.texts}
+    found = gpureduce.BenchResult.from_json(json.dumps(results))
+    bars = found.plot(dark=dark)
+    assert [round(patch.get_width(), 1) for patch in bars.patches] == [0.5, 6.1, 9.0, 28.6, 47.7, 49.7]
+    assert bars.get_xlabel() == "TFLOP/s"
+    counted = gpureduce.bench(64, ["m1", "m2"], device="sim", progress=False).plot(dark=dark)
+    assert "multiply-adds" in counted.get_xlabel()
+    with pytest.raises(ValueError, match="unknown kind 'bandwidth' of products"):
+        found.plot("bandwidth")
+    with pytest.raises(ValueError, match="cannot be drawn of times"):
+        found.plot("counts")
 
 
 # The committed results

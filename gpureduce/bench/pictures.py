@@ -47,7 +47,8 @@ def style(dark: bool = False) -> Iterator[Palette]:
         yield palette
 
 
-def _axes(ax: Any, width: float, height: float) -> Any:
+def axes_of(ax: Any, width: float, height: float) -> Any:
+    """Return an axes, that of a new figure if there is none."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -64,7 +65,7 @@ def save(ax: Any, path: str | os.PathLike) -> None:
     ax.figure.savefig(path, dpi=150, metadata=metadata, facecolor=ax.figure.get_facecolor())
 
 
-def _bars(
+def draw_bars(
     ax: Any, names: list[str], values: list[float], form: str, palette: Palette, colour: int = 0
 ) -> None:
     """Draw horizontal bars, the first on top, each with its figure."""
@@ -141,8 +142,8 @@ def _speedup(result: Measured, ax: Any, palette: Palette) -> Any:
     records = [row for row in _one_case(result) if row["over_first"] is not None]
     if not records:
         raise ValueError("kind: 'speedup' needs the first rung among the results")
-    ax = _axes(ax, 9, 1.4 + 0.36 * len(records))
-    _bars(ax, _names(records), [row["over_first"] for row in records], "{:.2f}x", palette)
+    ax = axes_of(ax, 9, 1.4 + 0.36 * len(records))
+    draw_bars(ax, _names(records), [row["over_first"] for row in records], "{:.2f}x", palette)
     ax.set_xlabel("speed-up over v0 (times of all passes)")
     ax.set_title(f"{_case(records[0])}\n{result.title()}", fontsize="medium", loc="left")
     return ax
@@ -150,32 +151,32 @@ def _speedup(result: Measured, ax: Any, palette: Palette) -> Any:
 
 def _counts(result: Measured, ax: Any, palette: Palette) -> Any:
     records = _one_case(result)
-    ax = _axes(ax, 9, 1.4 + 0.36 * len(records))
+    ax = axes_of(ax, 9, 1.4 + 0.36 * len(records))
     each = [row["warp_instructions"] / row["n"] for row in records]
-    _bars(ax, _names(records), each, "{:.3f}", palette, 2)
+    draw_bars(ax, _names(records), each, "{:.3f}", palette, 2)
     ax.set_xlabel("PTX warp instructions an element (counted by the simulator; not a time)")
     ax.set_title(f"{_case(records[0])}, modelled", fontsize="medium", loc="left")
     return ax
 
 
-def _rung_colours(palette: Palette) -> dict[str, Any]:
+def rung_colours(palette: Palette, ladder: str = "reduction") -> dict[str, Any]:
     """Return colours for the rungs that show their order, to colour-blind eyes as well."""
     from matplotlib import colormaps
 
-    rungs = [record.name for record in variants("reduction") if record.role == "rung"]
+    rungs = [record.name for record in variants(ladder) if record.role == "rung"]
     low, high = (0.0, 0.85) if palette is LIGHT else (0.3, 1.0)
     at = [low + (high - low) * i / max(1, len(rungs) - 1) for i in range(len(rungs))]
     return {name: colormaps["viridis"](place) for name, place in zip(rungs, at, strict=True)}
 
 
 def _bandwidth(result: Measured, ax: Any, palette: Palette) -> Any:
-    ax = _axes(ax, 9, 5.5)
+    ax = axes_of(ax, 9, 5.5)
     lines: dict[str, list[tuple[int, float]]] = {}
     first = result.rows[0]
     for row in result.records():
         if (row["op"], row["dtype"]) == (first["op"], first["dtype"]):
             lines.setdefault(row["variant"], []).append((row["n"], row["gb_per_s"]))
-    colours = {**_rung_colours(palette), AUTO: palette.series[1]}
+    colours = {**rung_colours(palette), AUTO: palette.series[1]}
     for i, (name, points) in enumerate(lines.items()):
         ax.plot(
             *zip(*sorted(points), strict=True),
@@ -221,7 +222,7 @@ def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool = False) -> 
         from matplotlib.patches import Patch
 
         rounds, threads = timeline.states.shape
-        ax = _axes(ax, 9, 1.2 + 0.25 * rounds)
+        ax = axes_of(ax, 9, 1.2 + 0.25 * rounds)
         colours = {
             "idle": palette.idle,
             "at work": palette.series[0],
@@ -255,7 +256,7 @@ def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:
     with style(dark) as palette:
         from matplotlib.collections import LineCollection
 
-        ax = _axes(ax, 9, 3.2)
+        ax = axes_of(ax, 9, 3.2)
         lines, dots = [], []
         for addition in tree.additions():
             for side in (addition.left, addition.right):
@@ -287,7 +288,7 @@ def plot_pipes(rows: list[dict], published: dict[str, float], ax: Any = None, *,
     `rows` are those of results/pipes_h200.json, `published` percentages by rung.
     """
     with style(dark) as palette:
-        ax = _axes(ax, 9, 4.5)
+        ax = axes_of(ax, 9, 4.5)
         names = [row["variant"] for row in rows]
         for (metric, name), colour, marker in zip(PIPES.items(), palette.series, "osD", strict=False):
             values = [row["percent"].get(metric) for row in rows]

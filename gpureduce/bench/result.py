@@ -335,7 +335,8 @@ class BenchResult:
             ``"speedup"``: bars of the speed-up over v0, in ladder order; ``"bandwidth"``: GB/s over n, below
             the lines of the device's peak and of its read bandwidth; ``"counts"``, the only one for the
             simulator: bars of PTX warp instructions an element. None takes ``"bandwidth"`` where there are
-            several n.
+            several n. Of products of matrices ``"speed"``: bars of TFLOP/s; ``"counts"``, for the simulator:
+            bars of multiply-adds an instruction.
         ax : matplotlib.axes.Axes, optional
             Where to draw; None makes a figure.
         dark : bool
@@ -353,9 +354,9 @@ class BenchResult:
         ValueError
             For a kind that these results do not allow.
         """
-        from gpureduce.bench import pictures
+        from gpureduce.bench import matmul_pictures, pictures
 
-        return pictures.plot_result(self, kind, ax, dark)
+        return (matmul_pictures if self.products else pictures).plot_result(self, kind, ax, dark)
 
 
 def _what(row: dict[str, Any]) -> tuple:

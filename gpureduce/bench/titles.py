@@ -5,9 +5,16 @@ from __future__ import annotations
 from gpureduce._device.variants import AUTO, variants
 
 AUTO_TITLE = "The default: by length and dtype"
+AUTO_PRODUCT_TITLE = "The default: by size and dtype"
 AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what rounding loses is carried along"
 
 
 def titles() -> dict[str, str]:
     """Return the title of each variant, and of the default, by name, in the order of tables."""
     return {**{record.name: record.title for record in variants("reduction")}, AUTO: AUTO_TITLE}
+
+
+def product_titles() -> dict[str, str]:
+    """Return the same of products of matrices, and of cuBLAS."""
+    own = {record.name: record.title for record in variants("matmul")}
+    return {**own, AUTO: AUTO_PRODUCT_TITLE, "cublas": "NVIDIA's library"}

@@ -1,0 +1,189 @@
+"""Which part of a product a block, a warp and a thread work on, and what flows between the memories.
+
+Both are read off a launch on the simulator: `Profile.accesses` says which thread stored which element of C
+and loaded which of A and B, the counters of a profile how many bytes each kind of instruction moved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpureduce._profiles.counts import SECTOR_BYTES
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.variant import profile
+
+NOBODY = -1
+WAVEFRONT_BYTES = 128
+ITEM_BYTES = 4  # of float32
+SHAPE = (256, 256, 32)  # several tiles of every rung
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """What one block does.
+
+    Attributes
+    ----------
+    variant : str
+        The rung.
+    shape : tuple of int
+        The sizes m, n, k of the product.
+    block : int
+        Linear number of the block.
+    makes : numpy.ndarray of int
+        Of the shape of C: the thread that stores an element, -1 of another block.
+    accesses : numpy.ndarray
+        All loads and stores, as `Profile.accesses` has them.
+    """
+
+    variant: str
+    shape: tuple[int, int, int]
+    block: int
+    makes: np.ndarray = field(repr=False)
+    accesses: np.ndarray = field(repr=False)
+
+    def loads(self, matrix: int, first: bool = False, threads: range | None = None) -> np.ndarray:
+        """Return which elements of A, 0, or B, 1, the block loads.
+
+        Parameters
+        ----------
+        matrix : int
+            0 for A, 1 for B.
+        first : bool
+            Only those of its first step along k: what it loads before the first barrier after a load.
+        threads : range, optional
+            Only those that these threads load.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            Of the shape of A or B.
+        """
+        m, n, k = self.shape
+        found = self.accesses[~self.accesses["writes"]]
+        if first:
+            found = found[found["round"] == found["round"].min()]
+        if threads is not None:
+            found = found[(found["thread"] >= threads.start) & (found["thread"] < threads.stop)]
+        mask = np.zeros((m, k) if matrix == 0 else (k, n), bool)
+        for _, at in _elements(found[found["memory"] == matrix]):
+            mask.reshape(-1)[at] = True
+        return mask
+
+    @property
+    def rows(self) -> int:
+        """Rows of the block's tile of C."""
+        return int(np.ptp(np.nonzero(self.makes != NOBODY)[0])) + 1
+
+    @property
+    def columns(self) -> int:
+        """Columns of the block's tile of C."""
+        return int(np.ptp(np.nonzero(self.makes != NOBODY)[1])) + 1
+
+
+def _elements(accesses: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield threads and the elements that they access: those of vectors one after the other."""
+    for bytes_ in np.unique(accesses["bytes"]):
+        of_size = accesses[accesses["bytes"] == bytes_]
+        for part in range(0, int(bytes_), ITEM_BYTES):
+            yield of_size["thread"], (of_size["offset"] + part) // ITEM_BYTES
+
+
+def tiles_of(variant: str, block: int = 0, shape: tuple[int, int, int] = SHAPE) -> Tiles:
+    """Return who does what in one block of a product of float32 matrices.
+
+    Parameters
+    ----------
+    variant : str
+        A rung of the ladder ``"matmul"``.
+    block : int
+        Linear number of the block.
+    shape : tuple of int
+        The sizes m, n, k.
+
+    Returns
+    -------
+    Tiles
+
+    Raises
+    ------
+    ValueError
+        For a variant whose loads or stores the accesses do not tell, such as bulk copies.
+    """
+    found = profile(shape, variant, races=False).accesses(block)
+    stores = found[found["writes"]]
+    if set(found["memory"][~found["writes"]]) != {0, 1} or set(stores["memory"]) != {2}:
+        raise ValueError(f"variant: what a block of {variant} loads and stores is not in its accesses")
+    makes = np.full(shape[:2], NOBODY, np.int64)
+    for threads, at in _elements(stores):
+        makes.reshape(-1)[at] = threads
+    return Tiles(variant, shape, block, makes, found)
+
+
+_ACCESS = re.compile(r"\b(ld|st|cp\.async)\.([\w.]+)")
+_TYPE = re.compile(r"(?:v(\d)\.)?[bfsu](\d+)$")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Bytes a multiply-add that go from one memory to another.
+
+    Attributes
+    ----------
+    global_to_registers, registers_to_global : float
+        What lanes asked for by loads and stores of global memory.
+    shared_to_registers, registers_to_shared : float
+        The same of shared memory.
+    global_to_shared : float
+        What asynchronous copies brought.
+    global_sectors, shared_wavefronts : float
+        What the memories moved for it: sectors of 32 bytes, and wavefronts of 128.
+    """
+
+    global_to_registers: float
+    registers_to_shared: float
+    global_to_shared: float
+    shared_to_registers: float
+    registers_to_global: float
+    global_sectors: float
+    shared_wavefronts: float
+
+
+def _kind(text: str, in_global: bool) -> tuple[str, int] | None:
+    """Return which way an instruction moves bytes, and how many a lane; None of one that moves none."""
+    found = _ACCESS.search(text)
+    if found is None:
+        return None
+    if found[1] == "cp.async":
+        size = re.search(r",\s*(4|8|16)\s*[,;]", text)
+        return ("global_to_shared", int(size[1])) if size else None
+    parts = _TYPE.search(found[2])
+    if parts is None:
+        return None
+    ways = {
+        ("ld", True): "global_to_registers",
+        ("ld", False): "shared_to_registers",
+        ("st", True): "registers_to_global",
+        ("st", False): "registers_to_shared",
+    }
+    return ways[found[1], in_global], int(parts[1] or 1) * int(parts[2]) // 8
+
+
+def flow_of(found: Profile) -> Flow:
+    """Return how many bytes flow between the memories, from the profile of a product."""
+    moved = dict.fromkeys(Flow.__dataclass_fields__, 0.0)
+    for instruction in (each for kernel in found.kernels for each in kernel.instructions):
+        counts = instruction.counts
+        if not counts.global_requests and not counts.shared_wavefronts:
+            continue
+        kind = _kind(instruction.text, counts.global_requests > 0)
+        if kind is not None:
+            moved[kind[0]] += counts.lane_instructions * kind[1]
+    totals = found.totals
+    moved["global_sectors"] = float(SECTOR_BYTES * totals.global_sectors)
+    moved["shared_wavefronts"] = float(WAVEFRONT_BYTES * totals.shared_wavefronts)
+    return Flow(**{name: bytes_ / found.multiply_adds for name, bytes_ in moved.items()})
