@@ -14,13 +14,16 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
 #define GR_JOIN(a, b) a##b
 #define GR_ENTRY(rung, suffix) GR_JOIN(rung, suffix)
 #define GR_MATMUL(suffix, T)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? BLOCKS : 1)                       \
+    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) <= 4 ? BLOCKS : 1)                       \
         GR_ENTRY(GR_RUNG, suffix)(const __grid_constant__ gr_matmul_params p) {                              \
         matmul_of<T>(p);                                                                                     \
     }
 
 GR_MATMUL(_f32, float)
-#ifndef GR_MATMUL_F32
+#if defined(GR_TENSOR_CORES)
+GR_MATMUL(_f16, gr_f16)
+GR_MATMUL(_bf16, gr_bf16)
+#elif !defined(GR_MATMUL_F32)
 GR_MATMUL(_f64, double)
 GR_MATMUL(_i32, int32_t)
 GR_MATMUL(_i64, int64_t)

@@ -1,0 +1,88 @@
+// t0: tensor cores.
+//
+// What m9 still cost: an instruction for 32 multiply-adds.
+// The change: mma.sync multiplies 16 by 8 elements of A with 8 by 8 of B in one instruction of a warp, 1,024
+// multiply-adds (2,048 of float16 and bfloat16). float32 is rounded to TF32 first, which has 10 bits of
+// fraction, as float16 has: 2.9e-4 of the result's norm, where float32 loses 6e-7; the sums are float32. A
+// warp's tile is 64 by 32; its fragments come from shared memory by ldmatrix, its tiles by cp.async.
+// What limits it now: the fragments pass through registers, for each warp anew. Where it shows: tensor-core
+// operations; multiply-adds, none.
+#include "matmul_mma.cuh"
+#include "shared_array.cuh"
+
+#ifndef WC
+#define WC 64
+#define WR 64
+#define BC 128
+#define ST 3
+#define BL 2
+#endif
+enum { ROWS = 128, COLUMNS = BC, WARP_ROWS = WR, WARP_COLUMNS = WC, STAGES = ST, BLOCKS = BL };
+enum { THREADS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS) * 32 };
+
+template <class T> struct Stage {
+    static constexpr int DEEP = 128 / sizeof(T), LENGTH = 16 / sizeof(T);
+    T a[ROWS][DEEP + LENGTH], b[DEEP][COLUMNS + 8]; // longer rows, so that neighbours lie in other banks
+};
+
+template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
+    constexpr int DEEP = Stage<T>::DEEP, STEP = 32 / sizeof(T);
+    Stage<T> *ring = shared_array<Stage<T>>();
+    const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
+    const unsigned below = unsigned(min(p.m - first_row, uint64_t(ROWS)));
+    const unsigned across = unsigned(min(p.n - first_column, uint64_t(COLUMNS)));
+    const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
+    const unsigned warp = threadIdx.x / 32;
+    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS;
+    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS;
+
+    // A group of copies for each step, empty behind the last.
+    const auto begin = [&](uint64_t step, Stage<T> &to) {
+        if (step < p.k) {
+            const unsigned deep = unsigned(min(p.k - step, uint64_t(DEEP)));
+            begin_tile<THREADS, DEEP>(to.a, p.row_of_a(first_row) + step, p.a_row, below, deep, a_aligned);
+            begin_tile<THREADS, COLUMNS>(to.b, p.row_of_b(step) + first_column, p.b_row, deep, across,
+                                         b_aligned);
+        }
+        commit_copies();
+    };
+    for (int i = 0; i < STAGES - 1; ++i)
+        begin(i * DEEP, ring[i]);
+
+    float sums[WARP_ROWS / 16][WARP_COLUMNS / 8][4] = {};
+    unsigned now = 0, next = STAGES - 1;
+    for (uint64_t step = 0; step < p.k; step += DEEP) {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads(); // all threads' copies are there, and nobody reads the stage of the last step any
+                         // more
+        begin(step + (STAGES - 1) * DEEP, ring[next]);
+        const Stage<T> &tiles = ring[now];
+#pragma unroll
+        for (int i = 0; i < DEEP; i += STEP) {
+            uint32_t a[WARP_ROWS / 16][4], b[WARP_COLUMNS / 32][4][2];
+#pragma unroll
+            for (int s = 0; s < WARP_COLUMNS / 32; ++s)
+                load_b(&tiles.b[i], x + 32 * s, b[s]);
+#pragma unroll
+            for (int r = 0; r < WARP_ROWS / 16; ++r)
+                load_a(&tiles.a[y + 16 * r], i, a[r]);
+#pragma unroll
+            for (int r = 0; r < WARP_ROWS / 16; ++r)
+#pragma unroll
+                for (int s = 0; s < WARP_COLUMNS / 8; ++s)
+                    multiply(T(), a[r], b[s / 4][s % 4][0], b[s / 4][s % 4][1], sums[r][s]);
+        }
+        next = now;
+        now = now + 1 == STAGES ? 0 : now + 1;
+    }
+    const bool aligned = p.n % 2 == 0 && reinterpret_cast<uint64_t>(p.c) % sizeof(Two<T>) == 0;
+#pragma unroll
+    for (int r = 0; r < WARP_ROWS / 16; ++r)
+#pragma unroll
+        for (int s = 0; s < WARP_COLUMNS / 8; ++s)
+            store_sums(p, first_row + y + 16 * r, first_column + x + 8 * s, aligned, sums[r][s]);
+}
+
+#define GR_RUNG t0
+#define GR_TENSOR_CORES
+#include "matmul_instantiate.cuh"

@@ -1,0 +1,61 @@
+// t1: wgmma, tensor maps, warps with roles.
+//
+// What t0 still cost: every fragment passed through registers, and the warps that multiply also copied.
+// The change: wgmma, by which four warps together multiply 64 columns of B with 256 rows of A; the rows are
+// read from shared memory by the tensor cores themselves. One thread asks the copy engine for whole tiles,
+// which tensor maps describe; the engine puts zeros where a matrix ends, rounds float32 to TF32 on the way,
+// and exchanges 16-byte pieces so that no banks are met twice. The other warps do nothing but multiply, and
+// have the registers that the first ones give away. A ring of four stages lies between them. What limits it
+// now: the power that the chip may take; its clock falls. Where it shows: no instructions for copies, next to
+// none for loads; a warp of four is idle.
+#include "matmul_stages.cuh"
+#include "matmul_wgmma.cuh"
+
+enum { ROWS = 256, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
+typedef Ring<4, A_BYTES + B_BYTES> Stages;
+
+inline __device__ void bring(const gr_matmul_maps &maps, Stages ring, Pair pair, Place place) {
+    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+        ring.wait_until_empty(A_BYTES + B_BYTES);
+        copy_tile(ring.tiles(), maps.a, step, place.row, pair.a, ring.full());
+        for (unsigned i = 0; i < COLUMNS; i += 32)
+            copy_tile(ring.tiles() + A_BYTES + i * DEEP * 4, maps.b, place.column + i, step, pair.b,
+                      ring.full());
+    }
+}
+
+inline __device__ void multiply(const gr_matmul_params &p, Stages ring, Pair pair, Place place) {
+    const Columns columns;
+    float sums[ROWS / 2] = {};
+    for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
+        uint32_t b[16];
+        ring.wait_until_full();
+        columns.load(ring.tiles() + A_BYTES, b);
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            multiply_tf32(sums, b + 4 * i, tile_descriptor(ring.tiles() + 32 * i));
+        commit_products();
+        finish_products(sums);
+        ring.release(ring.full());
+    }
+    columns.store(p, pair.number, place, sums);
+}
+
+extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
+    t1_f32(const __grid_constant__ gr_matmul_maps maps) {
+    extern __shared__ __align__(1024) unsigned char bytes[];
+    const Stages ring(shared_address(bytes));
+    const Pair pair(maps.product);
+    const Place place = place_of<ROWS, COLUMNS>(maps.product, blockIdx.x);
+    let_next_in();
+    wait_for_previous();
+    if (threadIdx.x >= 256) {
+        give_registers<40>();
+        if (threadIdx.x == 256)
+            bring(maps, ring, pair, place);
+    } else {
+        take_registers<232>();
+        multiply(maps.product, ring, pair, place);
+    }
+}

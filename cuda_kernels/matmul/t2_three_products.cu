@@ -1,0 +1,119 @@
+// t2: float32's accuracy, by three products of TF32.
+//
+// What t1 still cost: 13 bits of fraction of each number.
+// The change: each number is the sum of a big part, which the tensor cores cut off by themselves, and of a
+// small one, the rest. A B = A' B' + A' b + a B', where what is missing is a product of two small parts. The
+// parts of B are made in registers; those of A by three warps that else had nothing to do, and that write the
+// small parts beside the tile. The tensor cores cut their sums, which would add up: so they add only for 32
+// steps along k, the small products first, and the threads add these sums, to nearest. Infinity comes out as
+// NaN, since infinity times a small part of zero is none.
+// What limits it now: the tensor cores, by which float32 runs at a third of TF32's speed, and shared memory,
+// nine tenths of whose cycles they take. Where it shows: three tensor-core operations in place of one; the
+// error, 2.4e-7 of the result's norm, where plain float32 has 5.7e-7.
+#include "matmul_stages.cuh"
+#include "matmul_wgmma.cuh"
+
+enum { ROWS = 128, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
+enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes in a stage; threads
+typedef Ring<STAGES, OF_B + B_BYTES> Stages;
+
+// What the tensor cores leave of x.
+inline __device__ uint32_t big_part(uint32_t x) {
+    return x & 0xffffe000;
+}
+
+// The rest, so that it is rounded where they cut it.
+inline __device__ uint32_t small_part(uint32_t x) {
+    const float all = __uint_as_float(x);
+    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(big_part(x))) + 0x1000;
+}
+
+inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
+    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+        ring.wait_until_empty(A_BYTES + B_BYTES);
+        copy_tile(ring.tiles(), maps.a, step, place.row, pair.a, ring.full());
+        for (unsigned i = 0; i < COLUMNS; i += 32)
+            copy_tile(ring.tiles() + OF_B + i * DEEP * 4, maps.b, place.column + i, step, pair.b,
+                      ring.full());
+    }
+}
+
+// `bytes` is the ring; `parted` is the barrier of the first stage that ends when the small parts are there.
+inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint32_t parted) {
+    for (uint64_t step = 0; step < k; step += DEEP, ring.next()) {
+        ring.wait_until_full();
+        uint4 *tile = reinterpret_cast<uint4 *>(bytes + (ring.tiles() - ring.at));
+#pragma unroll 4
+        for (unsigned i = threadIdx.x % PARTING; i < A_BYTES / 16; i += PARTING) {
+            const uint4 x = tile[i];
+            tile[SMALL / 16 + i] = {small_part(x.x), small_part(x.y), small_part(x.z), small_part(x.w)};
+        }
+        show_shared();
+        arrive(parted + 8 * ring.stage);
+    }
+}
+
+inline __device__ void multiply(uint64_t k, Stages &ring, const Columns &columns, uint32_t parted,
+                                float (&sums)[ROWS / 2]) {
+    uint32_t b[16];
+    ring.wait_until_full();
+    columns.load(ring.tiles() + OF_B, b);
+    for (uint64_t step = 0; step < k; step += DEEP) {
+        uint32_t big[16], small[16];
+#pragma unroll
+        for (int i = 0; i < 16; ++i) {
+            big[i] = big_part(b[i]);
+            small[i] = small_part(b[i]);
+        }
+        wait_for(parted + 8 * ring.stage, ring.parity);
+        const uint32_t tile = ring.tiles(), full = ring.full();
+        float some[ROWS / 2];
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < 12; ++i)
+            multiply_tf32(some, (i < 4 ? small : big) + i % 4 * 4,
+                          tile_descriptor(tile + (i / 4 == 1 ? SMALL : 0) + i % 4 * 32), i == 0);
+        commit_products();
+        ring.next();
+        if (step + DEEP < k) { // meanwhile
+            ring.wait_until_full();
+            columns.load(ring.tiles() + OF_B, b);
+        }
+        finish_products(some);
+        ring.release(full);
+#pragma unroll
+        for (int i = 0; i < ROWS / 2; ++i)
+            sums[i] += some[i];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
+    t2_f32(const __grid_constant__ gr_matmul_maps maps) {
+    extern __shared__ __align__(1024) unsigned char bytes[];
+    const gr_matmul_params &p = maps.product;
+    const uint32_t parted = shared_address(bytes) + Stages::END;
+    for (unsigned i = 0; i < STAGES; ++i)
+        if (threadIdx.x == 0)
+            make_barrier(parted + 8 * i, PARTING);
+    Stages ring(shared_address(bytes));
+    const Pair pair(p);
+    const unsigned tiles = unsigned(p.across * ((p.m + ROWS - 1) / ROWS));
+    let_next_in();
+    wait_for_previous();
+    if (threadIdx.x >= 256) {
+        give_registers<56>();
+        for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+            if (threadIdx.x == 256)
+                bring(maps, ring, pair, place_of<ROWS, COLUMNS>(p, number));
+            else if (threadIdx.x >= 288)
+                part(p.k, ring, bytes, parted);
+    } else {
+        take_registers<224>();
+        const Columns columns;
+        for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
+            float sums[ROWS / 2] = {};
+            multiply(p.k, ring, columns, parted, sums);
+            columns.store(p, pair.number, place_of<ROWS, COLUMNS>(p, number), sums);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// t3: bfloat16 and float16; persistent blocks in clusters, whose results the copy engine stores.
+//
+// What t1 and t2 still cost: float32 has twice the bytes, and its B had to pass through registers; a block
+// that stores its results multiplies nothing, and neighbours ask for the same tiles.
+// The change: of 2-byte elements wgmma takes both operands from shared memory, rows of B as they lie. Two
+// blocks of a cluster make tiles one above the other, and each asks for half of their tile of B, which the
+// engine delivers to both. There are as many blocks as multiprocessors; each makes tile after tile, and its
+// copies for the next are under way while it stores: stmatrix puts the results into shared memory in the
+// order of a tensor map, and the engine brings them to C. What limits it now: the power that the chip may
+// take. Where it shows: bytes copied, a third less; no stores.
+#include "matmul_stages.cuh"
+#include "matmul_wgmma.cuh"
+
+enum { ROWS = 128, COLUMNS = 256, DEEP = 64, CLUSTER = 2, BOX = 64, ROW_BYTES = 2 * BOX };
+enum { A_BYTES = ROWS * DEEP * 2, B_BYTES = COLUMNS * DEEP * 2, C_BYTES = ROWS * COLUMNS * 2 };
+typedef Ring<3, A_BYTES + B_BYTES, CLUSTER> Stages;
+
+inline __device__ Place place_in_cluster(const gr_matmul_params &p, unsigned number) {
+    Place place = place_of<ROWS * CLUSTER, COLUMNS>(p, number);
+    place.row += cluster_rank() * ROWS;
+    return place;
+}
+
+inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
+    const unsigned half = cluster_rank() * COLUMNS / CLUSTER;
+    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+        ring.wait_until_empty(A_BYTES + B_BYTES);
+        copy_tile(ring.tiles(), maps.a, step, place.row, pair.a, ring.full());
+        for (unsigned i = half; i < half + COLUMNS / CLUSTER; i += BOX)
+            copy_tile_to((1 << CLUSTER) - 1, ring.tiles() + A_BYTES + i * DEEP * 2, maps.b, place.column + i,
+                         step, pair.b, ring.full());
+    }
+}
+
+template <class T>
+__device__ void multiply(const gr_matmul_params &p, Stages &ring, unsigned group, float (&sums)[128]) {
+    uint32_t last = 0;
+    for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
+        ring.wait_until_full();
+        const uint32_t a = ring.tiles() + group * A_BYTES / 2, b = ring.tiles() + A_BYTES;
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            multiply(T(), sums, tile_descriptor(a + 32 * i),
+                     tile_descriptor(b + 16 * ROW_BYTES * i, DEEP * ROW_BYTES));
+        commit_products();
+        wait_for_products<1>(); // those of the step before are done
+        if (last)
+            ring.release(last);
+        last = ring.full();
+    }
+    finish_products(sums);
+    if (last)
+        ring.release(last);
+}
+
+// The results of this group of four warps, 64 rows, by way of shared memory if the engine can store them.
+template <class T>
+__device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place, unsigned group,
+                      uint32_t staging, const float (&sums)[128]) {
+    const gr_matmul_params &p = maps.product;
+    const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
+    place.row += group * ROWS / 2;
+    if (p.n % 8 != 0 || p.c % 16 != 0) {
+        store_rounded(reinterpret_cast<T *>(p.c) + pair.number * p.m * p.n, p.m, p.n, place.row, place.column,
+                      sums);
+        return;
+    }
+    if (threadIdx.x % 128 == 0)
+        wait_for_stores(); // of the tile before
+    group_barrier(group);
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 16; ++i)
+        store_rounded<T>(staging + i / 4 * (ROWS / 2 * ROW_BYTES) + piece_at(row, i % 4 * 2 + right),
+                         sums + 8 * i);
+    show_shared();
+    group_barrier(group);
+    if (threadIdx.x % 128 == 0) {
+        for (unsigned i = 0; i < COLUMNS; i += BOX)
+            store_tile(maps.c, place.column + i, place.row, uint32_t(pair.number),
+                       staging + i * (ROWS / 2 * 2));
+        commit_stores();
+    }
+}
+
+template <class T> __device__ void matmul(const gr_matmul_maps &maps) {
+    extern __shared__ __align__(1024) unsigned char bytes[];
+    const gr_matmul_params &p = maps.product;
+    const Pair pair(p);
+    Stages ring(shared_address(bytes) + C_BYTES);
+    const unsigned tiles = unsigned(p.across * ((p.m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER)));
+    const unsigned first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER, group = threadIdx.x / 128;
+    let_next_in();
+    wait_for_previous();
+    if (group == 2) {
+        give_registers<40>();
+        if (threadIdx.x == 256)
+            for (unsigned number = first; number < tiles; number += step)
+                bring(maps, ring, pair, place_in_cluster(p, number));
+    } else {
+        take_registers<232>();
+        for (unsigned number = first; number < tiles; number += step) {
+            float sums[COLUMNS / 2] = {};
+            multiply<T>(p, ring, group, sums);
+            store<T>(maps, pair, place_in_cluster(p, number), group,
+                     shared_address(bytes) + group * (C_BYTES / 2), sums);
+        }
+        if (threadIdx.x % 128 == 0)
+            wait_for_stores();
+    }
+    __syncwarp();
+    cluster_barrier(); // a block's shared memory stays as long as the other may write to it
+}
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)
+    t3_bf16(const __grid_constant__ gr_matmul_maps maps) {
+    matmul<gr_bf16>(maps);
+}
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)
+    t3_f16(const __grid_constant__ gr_matmul_maps maps) {
+    matmul<gr_f16>(maps);
+}
