@@ -3,7 +3,6 @@
 #ifndef GR_MATMUL_PARAMS_H
 #define GR_MATMUL_PARAMS_H
 
-#include <stdalign.h>
 #include <stdint.h>
 
 enum { GR_MATMUL_STACKS = 4 }; /* dimensions of a stack, after neighbours that lie evenly are merged */
@@ -73,13 +72,5 @@ typedef struct gr_matmul_pack_params {
     uint64_t stack[GR_MATMUL_STACKS];
     int64_t from_stack[GR_MATMUL_STACKS];
 } gr_matmul_pack_params;
-
-/* The same for kernels whose tiles the copy engine brings: tensor maps of three dimensions (columns, rows,
-   matrices), as the driver encodes them. a_stack and b_stack count matrices of the maps. */
-typedef struct gr_matmul_maps {
-    alignas(64) uint64_t a[16];
-    uint64_t b[16], c[16];
-    gr_matmul_params product;
-} gr_matmul_maps;
 
 #endif

@@ -17,9 +17,9 @@ typedef Ring<4, A_BYTES + B_BYTES> Stages;
 inline __device__ void bring(const gr_matmul_maps &maps, Stages ring, Pair pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
-        copy_tile(ring.tiles(), maps.a, step, place.row, pair.a, ring.full());
+        copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
         for (unsigned i = 0; i < COLUMNS; i += 32)
-            copy_tile(ring.tiles() + A_BYTES + i * DEEP * 4, maps.b, place.column + i, step, pair.b,
+            copy_tile(ring.tiles() + A_BYTES + i * DEEP * 4, &maps.b, place.column + i, step, pair.b,
                       ring.full());
     }
 }

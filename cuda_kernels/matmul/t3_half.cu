@@ -25,9 +25,9 @@ inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pai
     const unsigned half = cluster_rank() * COLUMNS / CLUSTER;
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
-        copy_tile(ring.tiles(), maps.a, step, place.row, pair.a, ring.full());
+        copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
         for (unsigned i = half; i < half + COLUMNS / CLUSTER; i += BOX)
-            copy_tile_to((1 << CLUSTER) - 1, ring.tiles() + A_BYTES + i * DEEP * 2, maps.b, place.column + i,
+            copy_tile_to((1 << CLUSTER) - 1, ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b, place.column + i,
                          step, pair.b, ring.full());
     }
 }
@@ -61,7 +61,7 @@ __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place,
     const gr_matmul_params &p = maps.product;
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
-    if (p.n % 8 != 0 || p.c % 16 != 0) {
+    if (!maps.map_of_c) {
         store_rounded(reinterpret_cast<T *>(p.c) + pair.number * p.m * p.n, p.m, p.n, place.row, place.column,
                       sums);
         return;
@@ -77,7 +77,7 @@ __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place,
     group_barrier(group);
     if (threadIdx.x % 128 == 0) {
         for (unsigned i = 0; i < COLUMNS; i += BOX)
-            store_tile(maps.c, place.column + i, place.row, uint32_t(pair.number),
+            store_tile(&maps.c, place.column + i, place.row, uint32_t(pair.number),
                        staging + i * (ROWS / 2 * 2));
         commit_stores();
     }
