@@ -53,6 +53,12 @@ class Kernel(NamedTuple):
     def __str__(self) -> str:
         return f"{self.source.stem}{self.suffix}"
 
+    @property
+    def architecture(self) -> str:
+        """Its target as nvcc has it: wgmma and what belongs to it are for one compute capability alone."""
+        texts = (path.read_text("utf-8") for path in _with_includes(self.source))
+        return f"{self.target}a" if any("wgmma." in text for text in texts) else str(self.target)
+
 
 def build_kernels(destination: Path) -> None:
     """Fill the folder `destination`: <stem>.ptx, <stem>.fatbin and src/, the sources for gpureduce.source().
@@ -115,15 +121,18 @@ def _is_rung(source: Path) -> bool:
 
 
 def _ptx_flags(kernel: Kernel) -> list[str]:
-    return [*PTX_FLAGS, f"-arch=compute_{kernel.target}", *(LINES if _is_rung(kernel.source) else [])]
+    return [*PTX_FLAGS, f"-arch=compute_{kernel.architecture}", *(LINES if _is_rung(kernel.source) else [])]
 
 
 def _fatbin_flags(kernel: Kernel, numbers: list[int]) -> list[str]:
     target = kernel.target
     above = min([other for other in _builds(kernel.source).values() if other > target], default=1000)
-    codes = [f"sm_{number}" for number in numbers if target <= number < above] + [f"compute_{target}"]
+    arch = kernel.architecture
+    codes = [f"sm_{number}" for number in numbers if target <= number < above] + [f"compute_{arch}"]
+    if arch != str(target):
+        codes = [f"sm_{arch}"] * (target in numbers) + [f"compute_{arch}"]
     lines = LINES if _is_rung(kernel.source) else []
-    return [*FATBIN_FLAGS, "-gencode", f"arch=compute_{target},code=[{','.join(codes)}]", *lines]
+    return [*FATBIN_FLAGS, "-gencode", f"arch=compute_{arch},code=[{','.join(codes)}]", *lines]
 
 
 def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path]:

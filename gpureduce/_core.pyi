@@ -83,6 +83,7 @@ def variants() -> list[
         tuple[int, int],
         str,
         str,
+        bool,
     ]
 ]: ...
 def all_finite(array: np.ndarray, /) -> bool: ...

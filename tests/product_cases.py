@@ -7,12 +7,18 @@ section 3.5: each of the k products takes part in at most k roundings, in any or
 
     |computed - exact| <= gamma(k) * (|A| |B|),      gamma(k) = k u / (1 - k u).
 
+Where factors are rounded to TF32 first, each has one more relative error of 2^-11; where a factor is the sum
+of two such numbers, what is left out are products of two small parts, 2^-22 each; tensor cores cut their sums
+(u = 2^-22). Halves are exact factors, and the sum, in float32, is rounded once more.
+
 The exact product is that of long doubles, whose own error, by the same bound, is added.
 """
 
 import zlib
 
 import numpy as np
+
+from gpureduce._rules.dtypes import named
 
 # One off a tile (32, 64, 128) or a step along k (8, 16, 32), primes, long and thin, nothing.
 SHAPES = (
@@ -28,24 +34,38 @@ SHAPES = (
 THIN_SHAPES = ((1, 1, 1), (5, 3, 0), (33, 31, 32), (129, 127, 16), (130, 137, 33), (1, 257, 65), (64, 65, 63))
 
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53, "longdouble": 2.0**-64}
-EXACT_UNTIL = {"float32": 2**24, "float64": 2**53}
+CORES = 2.0**-22  # of sums in tensor cores
+FACTORS = {"ieee": 0.0, "tf32": 2 * 2.0**-11 + 2.0**-22, "tf32x3": 4 * 2.0**-22}
+LAST = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # the rounding of the result
+EXACT_UNTIL = {"float32": 2**24, "float64": 2**53, "float16": 60000, "bfloat16": 2**24}
+LARGEST = {"bfloat16": 256}  # else 1000
 
 
 def gamma(count, dtype):
-    """The relative error that `count` roundings may make."""
-    return count * UNIT_ROUNDOFF[dtype] / (1 - count * UNIT_ROUNDOFF[dtype])
+    """The relative error that `count` roundings may make, in a dtype or of a unit."""
+    unit = UNIT_ROUNDOFF[dtype] if isinstance(dtype, str) else dtype
+    return count * unit / (1 - count * unit)
+
+
+def allowed(a, b, precision):
+    """The error that a product of floats may have, relative to that of the absolute values."""
+    k, name = a.shape[-1], a.dtype.name
+    if name in LAST:
+        return gamma(k, CORES) * (1 + LAST[name])
+    unit = name if precision == "ieee" else CORES
+    return gamma(k, unit) * (1 + FACTORS[precision]) + FACTORS[precision]
 
 
 def numbers(dtype, shape, k, kind, seed):
     """An array whose products of length k are exact, wrap ("extremes") or round."""
     rng = np.random.default_rng(zlib.crc32(f"{dtype}/{shape}/{k}/{kind}/{seed}".encode()))
-    dtype = np.dtype(dtype)
+    dtype = named(dtype)
     if kind == "rounded":
         return (rng.standard_normal(shape) * 2.0 ** rng.integers(-3, 4, shape)).astype(dtype)
     if kind == "extremes":
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
-    largest = int(min((EXACT_UNTIL.get(dtype.name, 2**62) / max(k, 1)) ** 0.5, 1000))
+    largest = int(min((EXACT_UNTIL.get(dtype.name, 2**62) / max(k, 1)) ** 0.5, LARGEST.get(dtype.name, 1000)))
     values = rng.integers(1, largest, shape, endpoint=True)
     if dtype.kind != "u":
         values = np.where(rng.integers(0, 2, shape) == 1, values, -values)
@@ -54,25 +74,26 @@ def numbers(dtype, shape, k, kind, seed):
 
 def kinds(dtype):
     """The kinds of data of a dtype."""
-    return ("exact", "rounded") if np.dtype(dtype).kind == "f" else ("exact", "extremes")
+    return ("exact", "extremes") if named(dtype).kind in "iu" else ("exact", "rounded")
 
 
 def exact(a, b):
     """The product by Python's integers, modulo what the dtype holds; of whole numbers."""
-    whole = np.matmul(a.astype(object), b.astype(object))
+    wide = int if a.dtype.kind in "iu" else float  # what holds the sum of bfloat16's, too
+    whole = np.matmul(a.astype(wide).astype(object), b.astype(wide).astype(object))
     if not isinstance(whole, np.ndarray):
         whole = np.asarray(whole, object)
     if a.shape[-1] == 0:
         return np.zeros(whole.shape, a.dtype)
-    if a.dtype.kind == "f":
-        return whole.astype(a.dtype)
+    if a.dtype.kind not in "iu":
+        return whole.astype(np.float64).astype(a.dtype)
     bits = 8 * a.dtype.itemsize
     low = 0 if a.dtype.kind == "u" else -(2 ** (bits - 1))
     wrapped = [(int(value) - low) % 2**bits + low for value in whole.ravel()]
     return np.array(wrapped, a.dtype).reshape(whole.shape)
 
 
-def mismatch(a, b, got, kind):
+def mismatch(a, b, got, kind, precision="ieee"):
     """What is wrong with the product of two arrays, or None."""
     shape = np.matmul(np.empty(a.shape, np.int8), np.empty(b.shape, np.int8)).shape
     if got.shape != shape or got.dtype != a.dtype:
@@ -81,11 +102,11 @@ def mismatch(a, b, got, kind):
         wanted = exact(a, b)
         wrong = got != wanted
     else:
-        k, name = a.shape[-1], a.dtype.name
-        wide = np.matmul(a.astype(np.longdouble), b.astype(np.longdouble))
-        sizes = np.matmul(abs(a).astype(np.longdouble), abs(b).astype(np.longdouble))
-        wanted = wide
-        wrong = ~(abs(got - wide) <= (gamma(k, name) + gamma(k, "longdouble")) * sizes)
+        wide = a.astype(np.longdouble), b.astype(np.longdouble)
+        wanted, sizes = np.matmul(*wide), np.matmul(*map(abs, wide))
+        error = abs(got.astype(np.longdouble) - wanted)
+        bound = (allowed(a, b, precision) + gamma(a.shape[-1], "longdouble")) * sizes
+        wrong = ~(error <= bound + LAST.get(a.dtype.name, 0) * (abs(wanted) + bound))
     if not wrong.any():
         return None
     place = tuple(int(index) for index in np.argwhere(wrong)[0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from selection import runs_on
 
 import gpureduce
 
@@ -153,6 +154,28 @@ def test_the_floating_point_state(device):
         assert np.isinf(gpureduce.matmul(infinite, np.ones((2, 2)), device=device)).any()
 
 
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3"])
+def test_precision(precision, device):
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((70, 200), (200, 90)))
+    able = [v for v in gpureduce.variants("matmul") if v.precision == precision and runs_on(v, device)]
+    if not able:
+        with pytest.raises(ValueError, match=f"precision: {precision} of float32 is not for"):
+            gpureduce.matmul(a, b, precision=precision, device=device)
+        return
+    wide = a.astype(np.float64) @ b.astype(np.float64)
+    for c in (
+        gpureduce.matmul(a, b, precision=precision, device=device),
+        gpureduce.matmul(a, b, precision=precision, variant=able[0].name, device=device),
+    ):
+        error = np.linalg.norm(c - wide) / np.linalg.norm(wide)
+        assert {"tf32": 1e-4, "tf32x3": 1e-8}[precision] < error < {"tf32": 4e-4, "tf32x3": 6e-7}[precision]
+    with pytest.raises(TypeError, match="precision: .* is for float32"):
+        gpureduce.matmul(a.astype(float), b.astype(float), precision=precision, device=device)
+    with pytest.raises(ValueError, match="multiplies in"):
+        gpureduce.matmul(a, b, precision="ieee", variant=able[0].name, device=device)
+
+
 def test_records(device):
     records = gpureduce.variants("matmul")
     assert [record.name for record in records][:8] == [f"m{i}" for i in range(8)]
@@ -160,8 +183,9 @@ def test_records(device):
         if record.role == "rung" and before is not None:
             assert record.after is not None
         assert record.ops == ("matmul",)
-        assert f"GR_RUNG {record.name}" in gpureduce.source(record.name)
-        assert f".entry {record.name}_f32" in gpureduce.ptx(record.name)
+        assert f"// {record.name}: " in gpureduce.source(record.name)
+        short = {"float32": "f32", "float16": "f16"}[record.dtypes[0]]
+        assert f"{record.name}_{short}(" in gpureduce.ptx(record.name)
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,11 @@ gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a
     if (of_c)
         gr_program_map(program, offsetof(gr_matmul_maps, c), ends->c, &map_c);
     gr_matmul_name(variant, self->dtype, &step->kernel);
-    uint64_t tiles = gr_ceil_div(self->m, variant->rows) * across;
-    if (variant->blocks == GR_MATMUL_PERSISTENT && tiles > gr_reference_limits.multiprocessors)
-        tiles = gr_reference_limits.multiprocessors;
-    return gr_matmul_spread(step, tiles, pairs, variant->threads, error);
+    uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * across;
+    const uint64_t most = gr_reference_limits.multiprocessors / variant->cluster;
+    if (variant->blocks == GR_MATMUL_PERSISTENT && clusters > most)
+        clusters = most;
+    step->cluster[0] = variant->cluster;
+    step->overlap = true;
+    return gr_matmul_spread(step, clusters * variant->cluster, pairs, variant->threads, error);
 }

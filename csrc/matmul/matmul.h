@@ -7,7 +7,13 @@
 #include "program/program.h"
 #include "rungs/rung.h"
 
-typedef enum gr_matmul_set { GR_MATMUL_FOUR, GR_MATMUL_F32, GR_MATMUL_HALVES, GR_MATMUL_SETS } gr_matmul_set;
+typedef enum gr_matmul_set {
+    GR_MATMUL_FOUR,
+    GR_MATMUL_F32,
+    GR_MATMUL_HALVES,
+    GR_MATMUL_CORES,
+    GR_MATMUL_SETS
+} gr_matmul_set;
 typedef enum gr_matmul_blocks { GR_MATMUL_TILES, GR_MATMUL_PERSISTENT } gr_matmul_blocks;
 
 /* How products of float32 are made; the first is the default. */
@@ -29,11 +35,20 @@ typedef struct gr_matmul_variant {
     uint32_t threads;       /* of a block */
     uint32_t shared;        /* bytes of dynamic shared memory */
     gr_matmul_blocks blocks;
+    uint32_t cluster;             /* blocks of one, whose tiles lie below one another */
     uint32_t a_box, b_box, c_box; /* rows of the boxes of tensor maps, 0 for none */
 } gr_matmul_variant;
 
 extern const gr_matmul_variant gr_matmul_variants[];
 extern const size_t gr_matmul_variant_count;
+
+/* Whether its PTX is for its compute capability alone: that of wgmma is, to which tensor maps belong. */
+static inline bool gr_matmul_is_exact(const gr_matmul_variant *variant) {
+    return variant->a_box > 0;
+}
+
+/* GR_ERR_VALUE where the device cannot run it. */
+gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info *info, gr_error *error);
 
 /* GR_ERR_VALUE lists the names. */
 gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error);

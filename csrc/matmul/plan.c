@@ -93,14 +93,31 @@ static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
     return side->column == 1 || columns <= 1;
 }
 
+gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info *info, gr_error *error) {
+    const gr_rung *rung = &variant->rung;
+    const gr_status status = gr_rung_check(rung, info, error);
+    if (status != GR_OK)
+        return status;
+    if (gr_matmul_is_exact(variant) && info->kind == GR_DEVICE_CUDA &&
+        info->can.capability != rung->capability)
+        return gr_fail(error, GR_ERR_VALUE, "variant: %s is for compute capability %u.%u alone; %s has %d.%d",
+                       rung->name, (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10),
+                       info->name, info->capability_major, info->capability_minor);
+    if (variant->shared > info->can.shared_per_block)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "variant: a block of %s takes %u bytes of shared memory; one of %s may have %u",
+                       rung->name, (unsigned)variant->shared, info->name,
+                       (unsigned)info->can.shared_per_block);
+    return GR_OK;
+}
+
 /* Whether the device runs a rung, for this precision and dtype. */
 static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dtype dtype,
                  const gr_device_info *info) {
     gr_error ignored;
     const bool has_products = variant->a_box == 0 || self->k > 0; /* a map has no room for nothing */
     return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && has_products &&
-           gr_matmul_covers(variant, dtype) && variant->shared <= info->can.shared_per_block &&
-           gr_rung_check(&variant->rung, info, &ignored) == GR_OK;
+           gr_matmul_covers(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
 }
 
 /* The best rung, or NULL: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
@@ -215,7 +232,7 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
     if (gr_matmul_results(self) == 0)
         return GR_OK;
     if (self->variant != NULL)
-        status = gr_rung_check(&self->variant->rung, &device->backend->info, error);
+        status = gr_matmul_check(self->variant, &device->backend->info, error);
     if (status == GR_OK)
         status = gr_matmul_plan(self, &device->backend->info, &program, error);
     return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;

@@ -5,7 +5,7 @@
 
 const gr_matmul_variant gr_matmul_variants[] = {
 #define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, dtypes_,            \
-                precision_, rows_, columns_, threads_, shared_, blocks_, a_box_, b_box_, c_box_)             \
+                precision_, rows_, columns_, threads_, shared_, blocks_, cluster_, a_box_, b_box_, c_box_)   \
     {                                                                                                        \
         .rung = GR_RUNG_COLUMNS("matmul", name, file, after, role, backends, capability, launch, title,      \
                                 technique),                                                                  \
@@ -16,6 +16,7 @@ const gr_matmul_variant gr_matmul_variants[] = {
         .threads = threads_,                                                                                 \
         .shared = shared_,                                                                                   \
         .blocks = GR_MATMUL_##blocks_,                                                                       \
+        .cluster = cluster_,                                                                                 \
         .a_box = a_box_,                                                                                     \
         .b_box = b_box_,                                                                                     \
         .c_box = c_box_,                                                                                     \
@@ -58,6 +59,7 @@ bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
         [GR_MATMUL_FOUR] =
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_i32] = true, [GR_DTYPE_i64] = true},
         [GR_MATMUL_F32] = {[GR_DTYPE_f32] = true},
+        [GR_MATMUL_CORES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_MATMUL_HALVES] = {[GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
     };
     return sets[variant->dtypes][dtype];

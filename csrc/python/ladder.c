@@ -146,7 +146,7 @@ PyObject *py_ladder_records(void) {
         py_append(&list,
                   py_rung_record(&variant->rung, coverage(variant), block_sizes(variant),
                                  gr_variant_default_block(variant), variant->output == GR_OUTPUT_ATOMIC,
-                                 gr_variant_takes_grid(variant), ""));
+                                 gr_variant_takes_grid(variant), "", false));
     }
     return list;
 }

@@ -384,9 +384,10 @@ PyObject *py_matmul_records(void) {
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
             if (gr_matmul_covers(variant, (gr_dtype)dtype))
                 py_append(&coverage, Py_BuildValue("(ss)", "matmul", gr_dtypes[dtype].numpy_name));
-        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                        Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads,
-                                        false, false, gr_precisions[variant->precision]));
+        py_append(&list,
+                  py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                 Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads, false,
+                                 false, gr_precisions[variant->precision], gr_matmul_is_exact(variant)));
     }
     return list;
 }

@@ -22,15 +22,16 @@ PyObject *py_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
 }
 
 PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *block_sizes,
-                         int64_t default_block, bool float_atomics, bool takes_grid, const char *precision) {
+                         int64_t default_block, bool float_atomics, bool takes_grid, const char *precision,
+                         bool exact) {
     static const char *const roles[] = {"rung", "side", "study"};
     PyObject *backends = rung->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
                                                             : Py_BuildValue("(ss)", "cuda", "sim");
-    return Py_BuildValue("(sssssNNNisOO(II)ss)", rung->name, rung->title, rung->technique, rung->ladder,
+    return Py_BuildValue("(sssssNNNisOO(II)ssO)", rung->name, rung->title, rung->technique, rung->ladder,
                          roles[rung->role], coverage, backends, block_sizes, (int)default_block, rung->file,
                          float_atomics ? Py_True : Py_False, takes_grid ? Py_True : Py_False,
                          (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10), rung->after,
-                         precision);
+                         precision, exact ? Py_True : Py_False);
 }
 
 PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

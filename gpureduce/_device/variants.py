@@ -47,6 +47,8 @@ class Variant:
         The name of the rung whose last cost it lowers, or beside which it stands; None for the first.
     precision : str or None
         Of products of matrices: how those of floats are made, as ``precision=`` of `matmul` takes it.
+    exact : bool
+        Whether no later compute capability than `capability` runs it.
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
@@ -68,6 +70,7 @@ class Variant:
     capability: tuple[int, int]
     after: str | None = None
     precision: str | None = None
+    exact: bool = False
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -99,13 +102,17 @@ class Variant:
             When there is no such device.
         """
         found = devices.record(device)
-        able = found.kind == "sim" or found.compute_capability >= self.capability
+        has = found.compute_capability
+        able = found.kind == "sim" or (has == self.capability if self.exact else has >= self.capability)
         return self.installed and found.kind in self.backends and able
 
 
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
 # those that it does not have.
-_ALL = tuple(Variant(*row[:9], row[9] + ".cu", *row[10:-2], row[-2] or None, row[-1] or None) for row in _core.variants())
+_ALL = tuple(
+    Variant(*row[:9], row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
+    for row in _core.variants()
+)
 _BY_NAME = {record.name: record for record in _ALL}
 _LADDERS = {
     ladder: tuple(record for record in _ALL if record.ladder == ladder)

@@ -96,7 +96,7 @@ class Tree:
             target = package / "kernels" / f"{source.stem}.ptx"
             kept[target] = target.read_bytes()
             (capability,) = kernels._builds(source).values()
-            arch = f"-arch=compute_{capability}"
+            arch = f"-arch=compute_{kernels.Kernel(source, '', capability).architecture}"
             self._run(self.nvcc, *kernels.PTX_FLAGS, arch, str(source), "-o", str(target))
             if not self.on_gpu:
                 continue
