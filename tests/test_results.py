@@ -119,6 +119,23 @@ def test_the_tables_of_the_readme_are_current():
     assert tables.main(["--check", "--root", str(ROOT)]) == 0
 
 
+def test_tables_wait_for_the_results_of_products(tmp_path, monkeypatch):
+    """Without them the documents stay as they are; with them tables and charts appear."""
+    without = tables.tables()
+    given = tables.load("published_matmul.json")
+    row = {"dtype": "float32", "m": 2048, "n": 2048, "k": 1024, "tflop_per_s": 1.0, "of_cublas": 1.0}
+    row |= {"error": 0.0, "us": {"median": 100.0}}
+    rows = [{**row, "variant": name} for name in ("m1", "m2", "auto", "cublas")]
+    head = {"device": "Some GPU", "toolkit": "13", "driver_cuda": "13", "date": "2026", "method": "None."}
+    for found in (None, {**head, "rows": rows}):
+        monkeypatch.setattr(tables, "products", lambda found=found: found)
+        there = found is not None
+        assert ("<!-- matmul-table -->" in tables.tables()["README.md"]) == there
+        assert ("<!-- matmul-sizes -->" in tables.tables()["docs/matmul.md"]) == there
+        assert ("docs/matmul-dark.svg" in tables.charts()) == there
+    assert given["rows"][0] == {"variant": "m1", "ms": 5.2} and without
+
+
 def test_the_busiest_unit_is_not_the_dram_before_v4():
     """What notebooks/bandwidth.ipynb says of the hardware's counters."""
     rows = {row["variant"]: row for row in tables.load("pipes_h200.json")["rows"]}

@@ -44,6 +44,7 @@ def speedup_svg(
     rows: list[tuple[str, str, list[float | None]]],
     series: list[str],
     palette: Palette,
+    first: str = "v0",
 ) -> str:
     """Return horizontal bars: a row is its name, its title, and a speed-up (or None) for each series."""
     largest = max(value for _, _, values in rows for value in values if value is not None)
@@ -65,7 +66,9 @@ def speedup_svg(
         parts.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{palette.grid}"/>')
         parts.append(_text(x, bottom + 18, f"{tick}x", palette.faint, size=12, anchor="middle"))
     middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(_text(middle, bottom + 38, "speed-up over v0", palette.faint, size=12, anchor="middle"))
+    parts.append(
+        _text(middle, bottom + 38, f"speed-up over {first}", palette.faint, size=12, anchor="middle")
+    )
     for i, (name, what, values) in enumerate(rows):
         bars = [(value, colour) for value, colour in zip(values, palette.series, strict=False) if value]
         top = TOP + ROW * i + (ROW - BAR * len(bars)) / 2

@@ -12,13 +12,14 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import calls, chart
+from gpureduce.bench import calls, chart, matmul_table
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.result import BenchResult
 from gpureduce.bench.titles import AUTO_TECHNIQUE, titles
 
 END = "<!-- end -->"
+PRODUCTS = "matmul_h200.json"
 
 
 def load(name: str) -> dict:
@@ -248,9 +249,14 @@ def instrument_table(results: dict) -> str:
     return "\n".join(lines)
 
 
+def products() -> dict | None:
+    """Return the results of products of matrices; None where they are not there."""
+    return load(PRODUCTS) if (RESULTS / PRODUCTS).exists() else None
+
+
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
-    return {
+    found = {
         "README.md": {
             "<!-- ladder-table -->": ladder_table(result("ladder_h200.json"), load("published_a100.json")),
             "<!-- technique-table -->": technique_table(result("techniques_h200.json")),
@@ -264,15 +270,26 @@ def tables() -> dict[str, dict[str, str]]:
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
         },
     }
+    found["docs/matmul.md"] = {"<!-- rung-counts -->": matmul_table.counts(load("matmul_counts.json"))}
+    record = products()
+    if record is not None:
+        published = load("published_matmul.json")
+        found["README.md"]["<!-- matmul-table -->"] = matmul_table.ladder(record, published)
+        found["docs/matmul.md"]["<!-- matmul-sizes -->"] = matmul_table.shapes(record)
+    return found
 
 
 def charts() -> dict[str, str]:
     """Return the charts, by the name of the file."""
     found, published = result("ladder_h200.json"), load("published_a100.json")
-    return {
-        f"docs/ladder-{name}.svg": ladder_chart(found, published, palette)
-        for name, palette in (("light", chart.LIGHT), ("dark", chart.DARK))
-    }
+    palettes = (("light", chart.LIGHT), ("dark", chart.DARK))
+    drawn = {f"docs/ladder-{name}.svg": ladder_chart(found, published, palette) for name, palette in palettes}
+    record = products()
+    if record is not None:
+        beside = load("published_matmul.json")
+        for name, palette in palettes:
+            drawn[f"docs/matmul-{name}.svg"] = matmul_table.ladder_chart(record, beside, palette)
+    return drawn
 
 
 def documents(root: Path) -> dict[str, str]:
