@@ -58,13 +58,17 @@ inline __device__ void copy_tile(uint32_t to, const void *map, uint32_t x, uint3
                  : "memory");
 }
 
-// The same for all blocks of a cluster whose bits are set: to the same place, and telling the same barrier.
-inline __device__ void copy_tile_to(uint16_t blocks, uint32_t to, const void *map, uint32_t x, uint32_t y,
-                                    uint32_t z, uint32_t barrier) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
-                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(blocks)
-                 : "memory");
+// The same for all blocks of a cluster: to the same place in each, and telling the same barrier.
+template <int CLUSTER>
+__device__ void copy_tile_to(uint32_t to, const void *map, uint32_t x, uint32_t y, uint32_t z,
+                             uint32_t barrier) {
+    if (CLUSTER == 1)
+        copy_tile(to, map, x, y, z, barrier);
+    else
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                     ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
+                     "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(uint16_t((1 << CLUSTER) - 1))
+                     : "memory");
 }
 
 // The way back, from shared memory; what lies outside of the map is not written.
@@ -87,12 +91,6 @@ inline __device__ void wait_for_stores() {
 // Shared memory written by this thread is seen by the copy engine and the tensor cores.
 inline __device__ void show_shared() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-inline __device__ unsigned cluster_rank() {
-    unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
 }
 
 inline __device__ void cluster_barrier() {

@@ -37,42 +37,46 @@ template <int LENGTH> __device__ void finish_products(float (&sums)[LENGTH]) {
 
 #define GR_TEN(t)                                                                                            \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define GR_32_NAMES "{" GR_TEN() GR_TEN(1) GR_TEN(2) "%30, %31}, "
 #define GR_64_NAMES "{" GR_TEN() GR_TEN(1) GR_TEN(2) GR_TEN(3) GR_TEN(4) GR_TEN(5) "%60, %61, %62, %63}, "
 #define GR_128_NAMES                                                                                         \
     "{" GR_TEN() GR_TEN(1) GR_TEN(2) GR_TEN(3) GR_TEN(4) GR_TEN(5) GR_TEN(6) GR_TEN(7) GR_TEN(8) GR_TEN(9)   \
         GR_TEN(10) GR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127}, "
 #define GR_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define GR_16(d, i) GR_4(d, i), GR_4(d, i + 4), GR_4(d, i + 8), GR_4(d, i + 12)
-#define GR_64(d, i) GR_16(d, i), GR_16(d, i + 16), GR_16(d, i + 32), GR_16(d, i + 48)
+#define GR_32_SUMS(d) GR_16(d, 0), GR_16(d, 16)
+#define GR_64_SUMS(d) GR_32_SUMS(d), GR_16(d, 32), GR_16(d, 48)
+#define GR_128_SUMS(d) GR_64_SUMS(d), GR_16(d, 64), GR_16(d, 80), GR_16(d, 96), GR_16(d, 112)
 
 // sums += a b^T, a: 64 rows of 8 in registers, b: two rows of 8 for each of the sums; or = where `fresh`.
-inline __device__ void multiply_tf32(float (&sums)[128], const uint32_t *a, uint64_t b, bool fresh = false) {
-    asm volatile("{ .reg .pred p; setp.eq.u32 p, %133, 0;\n\t"
-                 "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 " GR_128_NAMES
-                 "{%128, %129, %130, %131}, %132, p, 1, 1; }"
-                 : GR_64(sums, 0), GR_64(sums, 64)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(unsigned(fresh)));
-}
-
-inline __device__ void multiply_tf32(float (&sums)[64], const uint32_t *a, uint64_t b, bool fresh = false) {
-    asm volatile("{ .reg .pred p; setp.eq.u32 p, %69, 0;\n\t"
-                 "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 " GR_64_NAMES
-                 "{%64, %65, %66, %67}, %68, p, 1, 1; }"
-                 : GR_64(sums, 0)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(unsigned(fresh)));
-}
+#define GR_MULTIPLY_TF32(COUNT, COLUMNS, A, B, FRESH)                                                        \
+    inline __device__ void multiply_tf32(float(&sums)[COUNT], const uint32_t *a, uint64_t b,                 \
+                                         bool fresh = false) {                                               \
+        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k8.f32.tf32.tf32 " GR_##COUNT##_NAMES A    \
+                     ", " B ", p, 1, 1; }"                                                                   \
+                     : GR_##COUNT##_SUMS(sums)                                                               \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(unsigned(fresh)));            \
+    }
+GR_MULTIPLY_TF32(32, "64", "{%32, %33, %34, %35}", "%36", "%37")
+GR_MULTIPLY_TF32(64, "128", "{%64, %65, %66, %67}", "%68", "%69")
+GR_MULTIPLY_TF32(128, "256", "{%128, %129, %130, %131}", "%132", "%133")
 
 // sums += a b, a: 64 rows of 16, b: 16 rows of twice as many as there are sums, both in shared memory.
-#define GR_MULTIPLY(T, TYPE)                                                                                 \
-    inline __device__ void multiply(T, float(&sums)[128], uint64_t a, uint64_t b) {                          \
+#define GR_MULTIPLY(T, TYPE, COUNT, COLUMNS, A, B)                                                           \
+    inline __device__ void multiply(T, float(&sums)[COUNT], uint64_t a, uint64_t b) {                        \
         asm volatile("{ .reg .pred p; setp.eq.u32 p, 0, 0;\n\t"                                              \
-                     "wgmma.mma_async.sync.aligned.m64n256k16.f32." TYPE "." TYPE " " GR_128_NAMES           \
-                     "%128, %129, p, 1, 1, 0, 1; }"                                                          \
-                     : GR_64(sums, 0), GR_64(sums, 64)                                                       \
+                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE                    \
+                     " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1, 0, 1; }"                                    \
+                     : GR_##COUNT##_SUMS(sums)                                                               \
                      : "l"(a), "l"(b));                                                                      \
     }
-GR_MULTIPLY(gr_bf16, "bf16")
-GR_MULTIPLY(gr_f16, "f16")
+#define GR_MULTIPLY_HALVES(COUNT, COLUMNS, A, B)                                                             \
+    GR_MULTIPLY(gr_bf16, "bf16", COUNT, COLUMNS, A, B)                                                       \
+    GR_MULTIPLY(gr_f16, "f16", COUNT, COLUMNS, A, B)
+GR_MULTIPLY_HALVES(32, "64", "%32", "%33")
+GR_MULTIPLY_HALVES(64, "128", "%64", "%65")
+GR_MULTIPLY_HALVES(128, "256", "%128", "%129")
 
 // Where a 16-byte piece of a row of 128 bytes lies in a tile, as in tile_descriptor.
 inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {

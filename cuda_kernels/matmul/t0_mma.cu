@@ -4,20 +4,13 @@
 // The change: mma.sync multiplies 16 by 8 elements of A with 8 by 8 of B in one instruction of a warp, 1,024
 // multiply-adds (2,048 of float16 and bfloat16). float32 is rounded to TF32 first, which has 10 bits of
 // fraction, as float16 has: 2.9e-4 of the result's norm, where float32 loses 6e-7; the sums are float32. A
-// warp's tile is 64 by 32; its fragments come from shared memory by ldmatrix, its tiles by cp.async.
+// warp's tile is 64 by 64; its fragments come from shared memory by ldmatrix, its tiles by cp.async.
 // What limits it now: the fragments pass through registers, for each warp anew. Where it shows: tensor-core
 // operations; multiply-adds, none.
 #include "matmul_mma.cuh"
 #include "shared_array.cuh"
 
-#ifndef WC
-#define WC 64
-#define WR 64
-#define BC 128
-#define ST 3
-#define BL 2
-#endif
-enum { ROWS = 128, COLUMNS = BC, WARP_ROWS = WR, WARP_COLUMNS = WC, STAGES = ST, BLOCKS = BL };
+enum { ROWS = 128, COLUMNS = 128, WARP_ROWS = 64, WARP_COLUMNS = 64, STAGES = 3, BLOCKS = 2 };
 enum { THREADS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS) * 32 };
 
 template <class T> struct Stage {
@@ -53,8 +46,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += DEEP) {
         wait_for_copies<STAGES - 2>();
-        __syncthreads(); // all threads' copies are there, and nobody reads the stage of the last step any
-                         // more
+        __syncthreads(); // all threads' copies are there; the stage of the last step is free
         begin(step + (STAGES - 1) * DEEP, ring[next]);
         const Stage<T> &tiles = ring[now];
 #pragma unroll

@@ -14,7 +14,7 @@
 enum { ROWS = 256, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
 typedef Ring<4, A_BYTES + B_BYTES> Stages;
 
-inline __device__ void bring(const gr_matmul_maps &maps, Stages ring, Pair pair, Place place) {
+inline __device__ void bring(const gr_matmul_maps &maps, Stages ring, const Pair &pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
         copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
@@ -24,7 +24,7 @@ inline __device__ void bring(const gr_matmul_maps &maps, Stages ring, Pair pair,
     }
 }
 
-inline __device__ void multiply(const gr_matmul_params &p, Stages ring, Pair pair, Place place) {
+inline __device__ void multiply(const gr_matmul_params &p, Stages ring, const Pair &pair, Place place) {
     const Columns columns;
     float sums[ROWS / 2] = {};
     for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
@@ -45,8 +45,10 @@ inline __device__ void multiply(const gr_matmul_params &p, Stages ring, Pair pai
 extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
     t1_f32(const __grid_constant__ gr_matmul_maps maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
-    const Stages ring(shared_address(bytes));
     const Pair pair(maps.product);
+    if (pair.number >= maps.product.pairs)
+        return;
+    const Stages ring(shared_address(bytes));
     const Place place = place_of<ROWS, COLUMNS>(maps.product, blockIdx.x);
     let_next_in();
     wait_for_previous();

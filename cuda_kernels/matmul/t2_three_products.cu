@@ -91,12 +91,14 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
     t2_f32(const __grid_constant__ gr_matmul_maps maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
+    const Pair pair(p);
+    if (pair.number >= p.pairs)
+        return;
     const uint32_t parted = shared_address(bytes) + Stages::END;
     for (unsigned i = 0; i < STAGES; ++i)
         if (threadIdx.x == 0)
             make_barrier(parted + 8 * i, PARTING);
     Stages ring(shared_address(bytes));
-    const Pair pair(p);
     const unsigned tiles = unsigned(p.across * ((p.m + ROWS - 1) / ROWS));
     let_next_in();
     wait_for_previous();

@@ -11,29 +11,30 @@
 #include "matmul_stages.cuh"
 #include "matmul_wgmma.cuh"
 
-enum { ROWS = 128, COLUMNS = 256, DEEP = 64, CLUSTER = 2, BOX = 64, ROW_BYTES = 2 * BOX };
+enum { ROWS = 128, COLUMNS = 256, DEEP = 64, STAGES = 3, CLUSTER = 2, BOX = 64, ROW_BYTES = 2 * BOX };
 enum { A_BYTES = ROWS * DEEP * 2, B_BYTES = COLUMNS * DEEP * 2, C_BYTES = ROWS * COLUMNS * 2 };
-typedef Ring<3, A_BYTES + B_BYTES, CLUSTER> Stages;
+typedef Ring<STAGES, A_BYTES + B_BYTES, CLUSTER> Stages;
 
 inline __device__ Place place_in_cluster(const gr_matmul_params &p, unsigned number) {
     Place place = place_of<ROWS * CLUSTER, COLUMNS>(p, number);
-    place.row += cluster_rank() * ROWS;
+    place.row += blockIdx.x % CLUSTER * ROWS;
     return place;
 }
 
 inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
-    const unsigned half = cluster_rank() * COLUMNS / CLUSTER;
+    const unsigned half = blockIdx.x % CLUSTER * COLUMNS / CLUSTER;
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
         copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
         for (unsigned i = half; i < half + COLUMNS / CLUSTER; i += BOX)
-            copy_tile_to((1 << CLUSTER) - 1, ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b, place.column + i,
-                         step, pair.b, ring.full());
+            copy_tile_to<CLUSTER>(ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b, place.column + i, step,
+                                  pair.b, ring.full());
     }
 }
 
 template <class T>
-__device__ void multiply(const gr_matmul_params &p, Stages &ring, unsigned group, float (&sums)[128]) {
+__device__ void multiply(const gr_matmul_params &p, Stages &ring, unsigned group,
+                         float (&sums)[COLUMNS / 2]) {
     uint32_t last = 0;
     for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
         ring.wait_until_full();
@@ -57,7 +58,7 @@ __device__ void multiply(const gr_matmul_params &p, Stages &ring, unsigned group
 // The results of this group of four warps, 64 rows, by way of shared memory if the engine can store them.
 template <class T>
 __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place, unsigned group,
-                      uint32_t staging, const float (&sums)[128]) {
+                      uint32_t staging, const float (&sums)[COLUMNS / 2]) {
     const gr_matmul_params &p = maps.product;
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
@@ -87,6 +88,8 @@ template <class T> __device__ void matmul(const gr_matmul_maps &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
     const Pair pair(p);
+    if (pair.number >= p.pairs)
+        return;
     Stages ring(shared_address(bytes) + C_BYTES);
     const unsigned tiles = unsigned(p.across * ((p.m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER)));
     const unsigned first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER, group = threadIdx.x / 128;
@@ -100,10 +103,10 @@ template <class T> __device__ void matmul(const gr_matmul_maps &maps) {
     } else {
         take_registers<232>();
         for (unsigned number = first; number < tiles; number += step) {
+            const Place place = place_in_cluster(p, number);
             float sums[COLUMNS / 2] = {};
             multiply<T>(p, ring, group, sums);
-            store<T>(maps, pair, place_in_cluster(p, number), group,
-                     shared_address(bytes) + group * (C_BYTES / 2), sums);
+            store<T>(maps, pair, place, group, shared_address(bytes) + group * (C_BYTES / 2), sums);
         }
         if (threadIdx.x % 128 == 0)
             wait_for_stores();
@@ -112,12 +115,11 @@ template <class T> __device__ void matmul(const gr_matmul_maps &maps) {
     cluster_barrier(); // a block's shared memory stays as long as the other may write to it
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)
-    t3_bf16(const __grid_constant__ gr_matmul_maps maps) {
-    matmul<gr_bf16>(maps);
-}
+#define GR_MATMUL(suffix, T)                                                                                 \
+    extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)          \
+        t3##suffix(const __grid_constant__ gr_matmul_maps maps) {                                            \
+        matmul<T>(maps);                                                                                     \
+    }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)
-    t3_f16(const __grid_constant__ gr_matmul_maps maps) {
-    matmul<gr_f16>(maps);
-}
+GR_MATMUL(_bf16, gr_bf16)
+GR_MATMUL(_f16, gr_f16)

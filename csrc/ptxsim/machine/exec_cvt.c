@@ -267,3 +267,22 @@ static u32 rounded_half(f32 value, const ptx_instr *in, ptx_type type) {
 
 PAIR(f16x2, PTX_TYPE_F16)
 PAIR(bf16x2, PTX_TYPE_BF16)
+
+/* A tf32 is an f32 whose last 13 bits are zero. To nearest, halves away from zero; of a NaN the bits that
+ * stay. */
+PTX_UNARY(cvt_tf32_away, u32, u32, (x + ((x >> 23 & 255) == 255 ? 0 : 0x1000)) & ~0x1fffu)
+
+static u32 tf32_rounded(f32 value, const ptx_instr *in) {
+    enum { NAN_TF32 = 0x7fffe000 };
+    const u32 bits = in->relu && value <= 0 ? 0 : ptx_bits_f32(value);
+    if (value != value)
+        return NAN_TF32;
+    return (in->rounding == PTX_ROUND_ZERO ? bits : bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
+}
+
+PTX_HANDLER(cvt_tf32) {
+    ptx_u32 *d = ptx_lanes(w, in, 0);
+    const ptx_f32 *a = ptx_lanes(w, in, 1);
+    PTX_STORE_EACH_LANE(u32, d, tf32_rounded(a[i], in))
+    return PTX_OK;
+}

@@ -1,6 +1,17 @@
 /* Instructions in which lanes of a warp work together. The mask of a handler is the lanes that are here. */
+#include "machine/collective.h"
 #include "machine/exec.h"
 #include "machine/fault.h"
+
+ptx_status ptx_need_whole_warp(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
+    if (mask == PTX_ALL_LANES)
+        return PTX_OK;
+    if (!w->alone && w->live & ~mask)
+        return PTX_APART;
+    return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
+                     "all lanes of the warp must execute it together: lanes 0x%08x are here, 0x%08x are not",
+                     mask, ~mask);
+}
 
 /* Each lane must be in its own membermask, and every live lane that a membermask names must be here. */
 static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {
