@@ -37,6 +37,7 @@ UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53, "longdouble": 2.0**-6
 CORES = 2.0**-22  # of sums in tensor cores
 FACTORS = {"ieee": 0.0, "tf32": 2 * 2.0**-11 + 2.0**-22, "tf32x3": 4 * 2.0**-22}
 LAST = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # the rounding of the result
+SMALLEST = {"float16": 2.0**-25}  # half of the distance of those next to 0
 EXACT_UNTIL = {"float32": 2**24, "float64": 2**53, "float16": 60000, "bfloat16": 2**24}
 LARGEST = {"bfloat16": 256}  # else 1000
 
@@ -106,7 +107,8 @@ def mismatch(a, b, got, kind, precision="ieee"):
         wanted, sizes = np.matmul(*wide), np.matmul(*map(abs, wide))
         error = abs(got.astype(np.longdouble) - wanted)
         bound = (allowed(a, b, precision) + gamma(a.shape[-1], "longdouble")) * sizes
-        wrong = ~(error <= bound + LAST.get(a.dtype.name, 0) * (abs(wanted) + bound))
+        bound += LAST.get(a.dtype.name, 0) * (abs(wanted) + bound) + SMALLEST.get(a.dtype.name, 0)
+        wrong = ~(error <= bound)
     if not wrong.any():
         return None
     place = tuple(int(index) for index in np.argwhere(wrong)[0])

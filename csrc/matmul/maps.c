@@ -100,7 +100,7 @@ gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a
     gr_program_map(program, offsetof(gr_matmul_maps, b), ends->b, &map_b);
     if (of_c)
         gr_program_map(program, offsetof(gr_matmul_maps, c), ends->c, &map_c);
-    gr_matmul_name(variant, self->dtype, &step->kernel);
+    gr_matmul_name(variant, self->dtype, NULL, &step->kernel);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * across;
     const uint64_t most = gr_reference_limits.multiprocessors / variant->cluster;
     if (variant->blocks == GR_MATMUL_PERSISTENT && clusters > most)

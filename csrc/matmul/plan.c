@@ -5,7 +5,10 @@
 #include "base/limits.h"
 #include "matmul/plan.h"
 
-enum { MOST_BLOCKS_YZ = 65535 }; /* along y, and along z */
+enum {
+    MOST_BLOCKS_YZ = 65535, /* along y, and along z */
+    LARGE = 1 << 22, /* elements of C, from which on tiles need not be small, and m9 is faster than m10 */
+};
 
 uint64_t gr_matmul_results(const gr_matmul *self) {
     uint64_t count = self->m * self->n;
@@ -123,11 +126,14 @@ static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dty
 /* The best rung, or NULL: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
 static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
                         const gr_matmul_variant **out, gr_error *error) {
-    for (size_t i = gr_matmul_variant_count; i-- > 0;)
-        if (fits(&gr_matmul_variants[i], self, dtype, info)) {
-            *out = &gr_matmul_variants[i];
-            return GR_OK;
-        }
+    const bool large = self->m * self->n * gr_matmul_count(self->stack) >= LARGE;
+    for (size_t i = gr_matmul_variant_count; i-- > 0;) {
+        const gr_matmul_variant *variant = &gr_matmul_variants[i];
+        if (!fits(variant, self, dtype, info) || (large && variant->rows == 0))
+            continue;
+        *out = variant;
+        return GR_OK;
+    }
     *out = NULL;
     return self->precision == GR_PRECISION_IEEE
                ? GR_OK
@@ -140,25 +146,37 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, gr_kernel_id *out) {
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_tiling *tiling,
+                    gr_kernel_id *out) {
+    char tile[32] = "";
+    if (tiling != NULL && variant != NULL && variant->rows == 0)
+        snprintf(tile, sizeof tile, "_%" PRIu32 "x%" PRIu32, tiling->rows, tiling->columns);
     out->owner = variant != NULL ? variant->rung.name : "matmul";
     GR_KERNEL_NAME(out->file, variant != NULL ? variant->rung.file : "matmul_other");
-    GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name);
+    GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name,
+                   tile);
+}
+
+static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
+    if (variant == NULL)
+        return (gr_matmul_tiling){GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1};
+    if (variant->rows == 0)
+        return gr_matmul_tile(self, variant->threads);
+    return (gr_matmul_tiling){variant->rows, variant->columns, variant->threads, 1};
 }
 
 /* Appends the product of sides that lie as the kernel takes them. */
 static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
                           const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_ends *ends,
                           gr_program *program, gr_error *error) {
-    const uint64_t rows = variant != NULL ? variant->rows : GR_MATMUL_OTHER_TILE;
-    const uint64_t columns = variant != NULL ? variant->columns : GR_MATMUL_OTHER_TILE;
+    const gr_matmul_tiling tiling = tiling_of(self, variant);
     gr_matmul_params params = {
         .m = self->m,
         .n = self->n,
         .k = self->k,
         .a_row = a->row,
         .b_row = b->row,
-        .across = gr_ceil_div(self->n, columns),
+        .across = gr_ceil_div(self->n, tiling.columns),
         .pairs = gr_matmul_count(self->stack),
     };
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
@@ -171,9 +189,10 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
     gr_program_place(program, offsetof(gr_matmul_params, b), ends->b);
     gr_program_place(program, offsetof(gr_matmul_params, c), ends->c);
     step->shared_bytes = variant != NULL ? variant->shared : 0;
-    gr_matmul_name(variant, dtype, &step->kernel);
-    return gr_matmul_spread(step, gr_ceil_div(self->m, rows) * params.across, params.pairs,
-                            variant != NULL ? variant->threads : GR_MATMUL_THREADS, error);
+    gr_matmul_name(variant, dtype, &tiling, &step->kernel);
+    step->cluster[0] = tiling.parts;
+    return gr_matmul_spread(step, gr_ceil_div(self->m, tiling.rows) * params.across * tiling.parts,
+                            params.pairs, tiling.threads, error);
 }
 
 /* Has a side copied unless the kernel takes it as it lies. */

@@ -9,6 +9,14 @@ typedef struct gr_matmul_ends {
     uint32_t a, b, c;
 } gr_matmul_ends;
 
+/* The tile of C that a block makes, its threads, and the blocks that share k. */
+typedef struct gr_matmul_tiling {
+    uint32_t rows, columns, threads, parts;
+} gr_matmul_tiling;
+
+/* The one of tiles.def that takes least, and how many parts. */
+gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, uint32_t threads);
+
 /* How many matrices a stack of these lengths has. */
 uint64_t gr_matmul_count(const uint64_t *stack);
 
@@ -26,7 +34,8 @@ gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, con
                          size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
 
 /* The entry of a rung; NULL: the kernel of the dtypes that have none. */
-void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, gr_kernel_id *out);
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_tiling *tiling,
+                    gr_kernel_id *out);
 
 /* Whether tensor maps can describe a side as it lies, how far apart the rows of a copy must be for that, and
    the product of sides that they can. */

@@ -4,79 +4,105 @@
 
 #include "matmul_vector.cuh"
 
-// Elements that part the rows of a transposed tile beyond its length, so that the elements of a vector, which
-// go to rows below one another, meet those of the next lane in no bank.
+// Elements by which rows of a transposed tile are longer than it, so that what goes to rows below one another
+// meets in no bank.
 enum { PADDING = 4 };
 
-// The vectors of a block's tile that one thread brings, of ROWS rows of WIDTH elements. NEIGHBOURS lanes
-// bring vectors of one row, side by side.
-template <class T, int ROWS, int WIDTH, int NEIGHBOURS, int THREADS> struct Share {
-    static constexpr int LENGTH = Vector<T>::LENGTH, EACH = ROWS * WIDTH / LENGTH / THREADS;
-    static_assert(ROWS * WIDTH % (LENGTH * THREADS) == 0, "every thread brings the same number of vectors");
-    Vector<T> vectors[EACH];
+// What one thread brings of A: COUNT rows below one another of the block's tile of ROWS rows of DEEP
+// elements, a vector each, which it turns round: COUNT elements along m for each element along k.
+template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
+    static constexpr int LENGTH = Vector<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
+    static_assert(COUNT * LENGTH * THREADS == ROWS * DEEP, "every thread brings as much");
+    struct alignas(COUNT * sizeof(T)) Turned {
+        T element[COUNT];
+    };
+    Vector<T> vectors[COUNT];
 
-    // Turn by turn THREADS of them: where in its first turn, and how far from there.
-    static_assert(NEIGHBOURS * ROWS % THREADS == 0, "a row ends with a turn");
-    static __device__ unsigned row(int i) {
-        return threadIdx.x / NEIGHBOURS + i * THREADS / NEIGHBOURS % ROWS;
+    // Two lanes side by side, then down the rows: whole sectors of memory, and different banks for what they
+    // store.
+    static __device__ unsigned row() {
+        return threadIdx.x / 2 % (ROWS / COUNT) * COUNT;
     }
-    static __device__ unsigned column(int i) {
-        return (threadIdx.x % NEIGHBOURS + i * THREADS / (NEIGHBOURS * ROWS) * NEIGHBOURS) * LENGTH;
+    static __device__ unsigned column() {
+        return (threadIdx.x % 2 + threadIdx.x / (2 * ROWS / COUNT) * 2) * LENGTH;
     }
 
-    // From a matrix of `rows` rows of `width` elements, `pitch` from one row to the next; zeros beyond it,
-    // which change no sum. A tile that is whole, and whose vectors are aligned, asks for nothing more.
-    __device__ void load(const T *matrix, int64_t pitch, uint64_t first_row, uint64_t rows, uint64_t first,
-                         uint64_t width, bool aligned) {
-        const T *corner = matrix + int64_t(first_row) * pitch + first;
-        const unsigned below = unsigned(min(rows - first_row, uint64_t(ROWS)));
-        const unsigned across = unsigned(min(width - first, uint64_t(WIDTH)));
-        if (aligned && below == ROWS && across == WIDTH) {
+    // From the rows from `first_row` on and the columns from `first` on, which end at `end`; zeros beyond
+    // them, which change no sum. A tile that is whole, and whose vectors are aligned, asks for nothing more.
+    __device__ void load(const Matrices<T> &p, uint64_t first_row, uint64_t first, uint64_t end,
+                         bool aligned) {
+        const unsigned below = unsigned(min(p.m - first_row, uint64_t(ROWS)));
+        const unsigned across = unsigned(min(end - first, uint64_t(DEEP)));
+        const T *from = p.row_of_a(first_row + row()) + first + column();
+        int64_t pitch = p.a_row;
+        if (aligned && below == ROWS && across == DEEP) {
 #pragma unroll
-            for (int i = 0; i < EACH; ++i)
-                vectors[i] =
-                    *reinterpret_cast<const Vector<T> *>(corner + int64_t(row(i)) * pitch + column(i));
+            for (int i = 0; i < COUNT; ++i)
+                vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * pitch);
             return;
         }
         asm volatile("" : "+l"(pitch)); // what follows from it is computed here, and keeps no registers
 #pragma unroll
-        for (int i = 0; i < EACH; ++i)
-#pragma unroll
-            for (int j = 0; j < LENGTH; ++j) {
-                const bool inside = row(i) < below && column(i) + j < across;
-                vectors[i].element[j] = inside ? corner[int64_t(row(i)) * pitch + column(i) + j] : T(0);
-            }
-    }
-
-    __device__ void store(T (&tile)[ROWS][WIDTH]) const {
-#pragma unroll
-        for (int i = 0; i < EACH; ++i)
-            *reinterpret_cast<Vector<T> *>(&tile[row(i)][column(i)]) = vectors[i];
-    }
-
-    template <int PITCH> __device__ void store_transposed(T (&tile)[WIDTH][PITCH]) const {
-#pragma unroll
-        for (int i = 0; i < EACH; ++i)
+        for (int i = 0; i < COUNT; ++i)
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
-                tile[column(i) + j][row(i)] = vectors[i].element[j];
+                vectors[i].element[j] =
+                    row() + i < below && column() + j < across ? from[i * pitch + j] : T(0);
+    }
+
+    template <int PITCH> __device__ void store(T (&tile)[DEEP][PITCH]) const {
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j) {
+            Turned turned;
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i)
+                turned.element[i] = vectors[i].element[j];
+            *reinterpret_cast<Turned *>(&tile[column() + j][row()]) = turned;
+        }
     }
 };
 
-// What a block brings in a step along k: DEEP columns of A, two lanes a row, and DEEP rows of B.
-template <class T, int ROWS, int DEEP, int THREADS> using ShareOfA = Share<T, ROWS, DEEP, 2, THREADS>;
-template <class T, int DEEP, int COLUMNS, int THREADS>
-using ShareOfB = Share<T, DEEP, COLUMNS, COLUMNS / Vector<T>::LENGTH, THREADS>;
+// What one thread brings of B: vectors of every few rows of the block's tile of DEEP rows of COLUMNS
+// elements.
+template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
+    static constexpr int LENGTH = Vector<T>::LENGTH, ACROSS = COLUMNS / LENGTH,
+                         COUNT = DEEP * ACROSS / THREADS;
+    static_assert(THREADS % ACROSS == 0 && COUNT * THREADS == DEEP * ACROSS, "every thread brings as much");
+    Vector<T> vectors[COUNT];
 
-// Where a lane's results lie among its warp's, eight lanes down and four across. A load of 16 bytes from
-// shared memory takes half the wavefronts where each two neighbours, or each two lanes next but one, want the
-// same: the former is so down the warp's tile, the latter across.
-inline __device__ unsigned lane_down() {
-    return threadIdx.x / 2 % 8;
-}
-inline __device__ unsigned lane_across() {
-    return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
-}
+    static __device__ unsigned row(int i) {
+        return threadIdx.x / ACROSS + i * (THREADS / ACROSS);
+    }
+    static __device__ unsigned column() {
+        return threadIdx.x % ACROSS * LENGTH;
+    }
+
+    __device__ void load(const Matrices<T> &p, uint64_t first_row, uint64_t first, bool aligned) {
+        const unsigned below = unsigned(min(p.k - first_row, uint64_t(DEEP)));
+        const unsigned across = unsigned(min(p.n - first, uint64_t(COLUMNS)));
+        const T *from = p.row_of_b(first_row + row(0)) + first + column();
+        int64_t pitch = p.b_row;
+        if (aligned && below == DEEP && across == COLUMNS) {
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i)
+                vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * (THREADS / ACROSS) * pitch);
+            return;
+        }
+        asm volatile("" : "+l"(pitch));
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                vectors[i].element[j] =
+                    row(i) < below && column() + j < across ? from[i * (THREADS / ACROSS) * pitch + j] : T(0);
+    }
+
+    __device__ void store(T (&tile)[DEEP][COLUMNS]) const {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            *reinterpret_cast<Vector<T> *>(&tile[row(i)][column()]) = vectors[i];
+    }
+};
 
 // Runs of four elements, APART elements from one to the next.
 template <int APART, class T, int N> __device__ void load_fragment(const T *from, T (&to)[N]) {

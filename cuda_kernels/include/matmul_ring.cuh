@@ -107,6 +107,16 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     }
 };
 
+// Where a lane's results lie among its warp's, eight lanes down and four across. A load of 16 bytes from
+// shared memory takes half the wavefronts where each two neighbours, or each two lanes next but one, want the
+// same: the former is so down the warp's tile, the latter across.
+inline __device__ unsigned lane_down() {
+    return threadIdx.x / 2 % 8;
+}
+inline __device__ unsigned lane_across() {
+    return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
+}
+
 // The ring that m8 teaches, for the rungs after it: the tiles of STAGES steps along k, in shared memory.
 template <class T, int ROWS, int COLUMNS, int DEEP, int STAGES, int THREADS> struct Ring {
     typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;

@@ -7,7 +7,7 @@
 // shows: sectors a request fall to 4 for B and 1 for A; bytes a multiply-add stay 8.
 #include "matmul.cuh"
 
-enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
+enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 1 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const uint64_t row = block.y * TILE + threadIdx.x / TILE;

@@ -7,7 +7,7 @@
 // shared loads a multiply-add; warp instructions fall by a third.
 #include "matmul.cuh"
 
-enum { ROWS = 64, COLUMNS = 64, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH, BLOCKS = 2 };
+enum { ROWS = 64, COLUMNS = 64, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH, BLOCKS = 3 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ T tile_a[ROWS][DEEP], tile_b[DEEP][COLUMNS];
@@ -25,7 +25,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         tile_a[a_row][a_column] = a_column < p.k - step ? *a : T(0);
         tile_b[b_row][b_column] = b_row < p.k - step ? *b : T(0);
         __syncthreads();
-#pragma unroll
+#pragma unroll 2
         for (int i = 0; i < DEEP; ++i) {
             const T shared_by_all = tile_b[i][x];
 #pragma unroll

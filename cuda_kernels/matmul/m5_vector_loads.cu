@@ -21,9 +21,9 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     for (uint64_t step = 0; step < p.k; step += DEEP) {
         ShareOfA<T, ROWS, DEEP, THREADS> of_a;
         ShareOfB<T, DEEP, COLUMNS, THREADS> of_b;
-        of_a.load(p.a, p.a_row, first_row, p.m, step, p.k, a_aligned);
-        of_b.load(p.b, p.b_row, step, p.k, first_column, p.n, b_aligned);
-        of_a.store_transposed(tile_a);
+        of_a.load(p, first_row, step, p.k, a_aligned);
+        of_b.load(p, step, first_column, b_aligned);
+        of_a.store(tile_a);
         of_b.store(tile_b);
         __syncthreads();
 #pragma unroll

@@ -15,17 +15,17 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ alignas(16) T tile_a[DEEP][ROWS + PADDING], tile_b[DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
-    const unsigned warp = threadIdx.x / 32;
-    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane_down() * 4;
-    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane / 4 * 4;
+    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane % 4 * 4;
 
     T sums[8][8] = {};
     for (uint64_t step = 0; step < p.k; step += DEEP) {
         ShareOfA<T, ROWS, DEEP, THREADS> of_a;
         ShareOfB<T, DEEP, COLUMNS, THREADS> of_b;
-        of_a.load(p.a, p.a_row, first_row, p.m, step, p.k, a_aligned);
-        of_b.load(p.b, p.b_row, step, p.k, first_column, p.n, b_aligned);
-        of_a.store_transposed(tile_a);
+        of_a.load(p, first_row, step, p.k, a_aligned);
+        of_b.load(p, step, first_column, b_aligned);
+        of_a.store(tile_a);
         of_b.store(tile_b);
         __syncthreads();
 #pragma unroll

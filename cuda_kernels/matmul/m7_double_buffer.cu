@@ -11,19 +11,19 @@
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    constexpr int DEEP = 32 / sizeof(T);
+    constexpr int DEEP = 64 / sizeof(T);
     __shared__ alignas(16) T tile_a[2][DEEP][ROWS + PADDING], tile_b[2][DEEP][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
-    const unsigned warp = threadIdx.x / 32;
-    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane_down() * 4;
-    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane / 4 * 4;
+    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane % 4 * 4;
 
     ShareOfA<T, ROWS, DEEP, THREADS> of_a;
     ShareOfB<T, DEEP, COLUMNS, THREADS> of_b;
-    of_a.load(p.a, p.a_row, first_row, p.m, 0, p.k, a_aligned);
-    of_b.load(p.b, p.b_row, 0, p.k, first_column, p.n, b_aligned);
-    of_a.store_transposed(tile_a[0]);
+    of_a.load(p, first_row, 0, p.k, a_aligned);
+    of_b.load(p, 0, first_column, b_aligned);
+    of_a.store(tile_a[0]);
     of_b.store(tile_b[0]);
     __syncthreads();
 
@@ -32,8 +32,8 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     for (uint64_t step = 0; step < p.k; step += DEEP, now ^= 1) {
         const bool more = step + DEEP < p.k;
         if (more) {
-            of_a.load(p.a, p.a_row, first_row, p.m, step + DEEP, p.k, a_aligned);
-            of_b.load(p.b, p.b_row, step + DEEP, p.k, first_column, p.n, b_aligned);
+            of_a.load(p, first_row, step + DEEP, p.k, a_aligned);
+            of_b.load(p, step + DEEP, first_column, b_aligned);
         }
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {
@@ -43,7 +43,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
             add_products(down, across, sums);
         }
         if (more) { // nobody reads these any more: all have passed the last barrier
-            of_a.store_transposed(tile_a[now ^ 1]);
+            of_a.store(tile_a[now ^ 1]);
             of_b.store(tile_b[now ^ 1]);
         }
         __syncthreads();

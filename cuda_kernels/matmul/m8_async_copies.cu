@@ -4,9 +4,9 @@
 // the multiply-adds.
 // The change: cp.async copies from memory to shared memory by itself, 16 bytes of B at once and an element of
 // A, which transposes it on the way. Tiles of several steps are under way in a ring of stages; a group of
-// copies belongs to each, and is waited for when its turn comes. What limits it now: the order of the
-// multiply-adds asks for the same banks of the register file at once. Where it shows: no stores to shared
-// memory; registers.
+// copies belongs to each, and is waited for when its turn comes. The lanes lie in the warp's tile so that a
+// load from shared memory takes half the wavefronts. What limits it now: the order of the multiply-adds asks
+// for the same banks of the register file at once. Where it shows: no stores to shared memory; registers.
 #include "matmul.cuh"
 #include "matmul_ring.cuh"
 
