@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -237,6 +238,13 @@ def test_wrong_arguments_of_products(options, error, message):
     given = {"n": 8, "device": "sim", "progress": False, **options}
     with pytest.raises(error, match=message):
         gpureduce.bench(**{"ops": None if "variants" in options else "matmul", **given})
+
+
+def test_programs_are_imported_once():
+    """Else Python warns of the module of `python -m`, which would be there twice."""
+    for name in ("matmul", "tables", "drawings"):
+        command = [sys.executable, "-W", "error", "-m", f"gpureduce.bench.{name}", "--help"]
+        assert subprocess.run(command, capture_output=True, text=True, timeout=120).stderr == ""
 
 
 def test_times_of_products_need_torch(device, on_gpu, monkeypatch):

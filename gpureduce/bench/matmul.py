@@ -16,8 +16,8 @@ import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gpureduce._device.variants import AUTO, find, variants
-from gpureduce._matmul.product import matmul
+from gpureduce._device.variants import AUTO, variants
+from gpureduce._matmul.product import PRECISIONS, matmul
 from gpureduce.bench import environment
 
 SET_BYTES = 128 << 20  # of the sets that take turns: twice the 60 MB L2 of an H200
@@ -72,11 +72,12 @@ class Sets:
         return graph
 
 
-def contenders(sets: Sets, names: list[str]) -> dict[str, Callable[[int], object]]:
+def contenders(sets: Sets, names: list[str], precision: str) -> dict[str, Callable[[int], object]]:
     """Return what multiplies one set, by name."""
 
     def ours(name: str) -> Callable[[int], object]:
-        return lambda i: matmul(sets.a[i], sets.b[i], sets.c[i], variant=name)
+        given = precision if name == AUTO else None
+        return lambda i: matmul(sets.a[i], sets.b[i], sets.c[i], variant=name, precision=given)
 
     field = {name: ours(name) for name in names}
     if sets.dtype.is_floating_point:
@@ -84,10 +85,10 @@ def contenders(sets: Sets, names: list[str]) -> dict[str, Callable[[int], object
     return field
 
 
-def measure(sets: Sets, names: list[str], repeats: int) -> Iterator[dict]:
+def measure(sets: Sets, names: list[str], precision: str, repeats: int) -> Iterator[dict]:
     """Yield a row for each contender: its time, its error, and its time over that of cuBLAS."""
     torch, (m, n, k) = sets.torch, sets.shape
-    field = contenders(sets, names)
+    field = contenders(sets, names, precision)
     errors = {name: sets.error(call) for name, call in field.items()}
     slow = m * n * k > 1 << 36
     launches = sets.count if slow else max(sets.count, 8)
@@ -103,6 +104,7 @@ def measure(sets: Sets, names: list[str], repeats: int) -> Iterator[dict]:
         yield {
             "variant": name,
             "dtype": str(sets.dtype).removeprefix("torch."),
+            "precision": precision,
             "m": m,
             "n": n,
             "k": k,
@@ -113,21 +115,30 @@ def measure(sets: Sets, names: list[str], repeats: int) -> Iterator[dict]:
         }
 
 
-def rows(shapes: list[Shape], dtypes: list[str], repeats: int) -> Iterator[dict]:
-    """Yield all rows: every rung at the published size, the default at all."""
+def rows(shapes: list[Shape], dtypes: list[str], precision: str, repeats: int) -> Iterator[dict]:
+    """Yield all rows: every rung of a precision at the published size, the default at all.
+
+    cuBLAS multiplies in TF32 beside the rungs that do, else in float32.
+    """
     import torch
 
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    able = [record for record in variants("matmul") if record.role == "rung"]
     for dtype in dtypes:
+        named = [v.name for v in able if dtype in v.dtypes and (v.precision == precision or is_half(dtype))]
         for shape in shapes:
-            named = [v.name for v in variants("matmul") if dtype in find(v.name).dtypes]
             names = [*(named if shape == PUBLISHED else []), AUTO]
             sets = Sets(torch, shape, dtype)
-            for row in measure(sets, names, repeats):
+            for row in measure(sets, names, precision, repeats):
                 print(show(row), flush=True)
                 yield row
             del sets
             torch.cuda.empty_cache()
+
+
+def is_half(dtype: str) -> bool:
+    """Return whether rungs of any precision multiply it exactly."""
+    return dtype in ("float16", "bfloat16")
 
 
 def show(row: dict) -> str:
@@ -159,11 +170,12 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--shapes", type=parse_shape, nargs="+", default=list(SHAPES), help="MxNxK")
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
+    parser.add_argument("--precision", default="ieee", choices=PRECISIONS)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--out", help="results file to write")
     options = parser.parse_args(argv)
     head = environment.header(environment.find_device("cuda"))
-    found = list(rows(options.shapes, options.dtypes, options.repeats))
+    found = list(rows(options.shapes, options.dtypes, options.precision, options.repeats))
     environment.write(options.out, {**head, "method": method(), "rows": found})
     return 0
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpureduce._device.devices import Device
 from gpureduce._device.variants import AUTO, find, variants
 from gpureduce._profiles.variant import profile
-from gpureduce.bench import matmul
 from gpureduce.bench.asked import Progress, dtype_name, positive, sequence
-from gpureduce.bench.matmul import Shape
 from gpureduce.bench.result import BenchResult
 
+if TYPE_CHECKING:
+    from gpureduce.bench.matmul import Shape
+
+# `python -m gpureduce.bench.matmul` is a program: its module is imported where it is wanted, not before.
 OP = LADDER = "matmul"
 ON_SIMULATOR = (256, 256, 64)
 SIM_METHOD = (
@@ -111,6 +113,8 @@ def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats:
             "times of products of matrices are taken beside PyTorch's, which is not installed;"
             " device='sim' counts what they do"
         ) from error
+    from gpureduce.bench import matmul
+
     torch.backends.cuda.matmul.allow_tf32 = False
     begin(", ".join(names))
     yield from matmul.measure(matmul.Sets(torch, shape, dtype), names, repeats)
@@ -133,6 +137,8 @@ def bench(
     n: Any, names: Any, dtypes: Any, where: Device, repeats: int, progress: bool, head: dict
 ) -> BenchResult:
     """Measure products, as `gpureduce.bench` says."""
+    from gpureduce.bench import matmul
+
     simulated = where.kind == "sim"
     sizes = shapes(n, ON_SIMULATOR if simulated else matmul.PUBLISHED)
     kinds = [dtype_name(each) for each in sequence(dtypes, "dtypes")]
