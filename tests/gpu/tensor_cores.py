@@ -26,7 +26,9 @@ def probe(folder):
 
 def table(found):
     """Rows of a form's name and the hashes of its first chunks of cases."""
-    lines = [f"/* Hashes of what an {found['device']} made of tensor_cases.h, by tests/gpu/tensor_cores.py. */"]
+    lines = [
+        f"/* Hashes of what an {found['device']} made of tensor_cases.h, by tests/gpu/tensor_cores.py. */"
+    ]
     for form in found["forms"]:
         kept = CHUNKS[form["form"].partition(".")[0]]
         hashes = [f"0x{one}" for one in form["hashes"][:kept]]
