@@ -160,7 +160,7 @@ def test_precision(precision, device):
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((70, 200), (200, 90)))
     able = [v for v in gpureduce.variants("matmul") if v.precision == precision and runs_on(v, device)]
     if not able:
-        with pytest.raises(ValueError, match=f"precision: {precision} of float32 is not for"):
+        with pytest.raises(ValueError, match=rf"precision: {precision} of float32 is not for"):
             gpureduce.matmul(a, b, precision=precision, device=device)
         return
     wide = a.astype(np.float64) @ b.astype(np.float64)
@@ -170,7 +170,7 @@ def test_precision(precision, device):
     ):
         error = np.linalg.norm(c - wide) / np.linalg.norm(wide)
         assert {"tf32": 1e-4, "tf32x3": 1e-8}[precision] < error < {"tf32": 4e-4, "tf32x3": 6e-7}[precision]
-    with pytest.raises(TypeError, match="precision: .* is for float32"):
+    with pytest.raises(TypeError, match=r"precision: .* is for float32"):
         gpureduce.matmul(a.astype(float), b.astype(float), precision=precision, device=device)
     with pytest.raises(ValueError, match="multiplies in"):
         gpureduce.matmul(a, b, precision="ieee", variant=able[0].name, device=device)

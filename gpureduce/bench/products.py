@@ -117,7 +117,7 @@ def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats:
 
     torch.backends.cuda.matmul.allow_tf32 = False
     begin(", ".join(names))
-    yield from matmul.measure(matmul.Sets(torch, shape, dtype), names, repeats)
+    yield from matmul.measure(matmul.Sets(torch, shape, dtype), names, "ieee", repeats)
 
 
 def _begin(bar: Progress, done: Iterator[int], what: str, name: str) -> None:
