@@ -106,6 +106,6 @@ gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a
     if (variant->blocks == GR_MATMUL_PERSISTENT && clusters > most)
         clusters = most;
     step->cluster[0] = variant->cluster;
-    step->overlap = true;
+    step->overlap = step->one_param = true;
     return gr_matmul_spread(step, clusters * variant->cluster, pairs, variant->threads, error);
 }

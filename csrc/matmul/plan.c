@@ -214,8 +214,11 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     const gr_matmul_variant *variant = self->variant;
     gr_matmul_side a = self->a, b = self->b;
     gr_status status = GR_OK;
+    gr_matmul plain = *self;
+    if (self->k == 0)
+        plain.precision = GR_PRECISION_IEEE; /* all are zeros, whatever makes them */
     if (variant == NULL || (variant->a_box > 0 && self->k == 0))
-        status = choose(self, dtype, info, &variant, error);
+        status = choose(&plain, dtype, info, &variant, error);
     const bool by_map = variant != NULL && variant->a_box > 0;
     if (status == GR_OK)
         status = settle(&a, self->m, self->k, self, by_map, &ends.a, program, error);

@@ -41,7 +41,7 @@ typedef struct gr_step {
     gr_kernel *found;    /* takes the place of `kernel` where it is no kernel of the package */
     uint32_t grid[3], block[3], cluster[3]; /* 0 is as good as 1 */
     uint32_t shared_bytes;
-    bool overlap; /* as in gr_launch */
+    bool overlap, one_param; /* as in gr_launch */
     size_t params, param_bytes;
 } gr_step;
 

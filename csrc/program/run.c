@@ -41,6 +41,7 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
             .overlap = step->overlap,
             .params = own,
             .param_bytes = step->param_bytes,
+            .one_param = step->one_param,
         };
     }
     return GR_OK;

@@ -200,9 +200,12 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     if (launch->library)
         return enqueue_library(launch->library, stream, error);
     size_t bytes = launch->param_bytes;
-    /* The driver copies the parameters now, and does not write to them. */
-    void *params[] = {GR_CU_LAUNCH_PARAM_BUFFER, (void *)(uintptr_t)launch->params, GR_CU_LAUNCH_PARAM_BYTES,
-                      &bytes, GR_CU_LAUNCH_PARAM_END};
+    /* The driver copies the parameters now, and does not write to them. In a buffer it takes them to begin at
+       a multiple of 16 bytes in the kernel's constants: one of 64, as a tensor map, would be read from
+       elsewhere (driver 580). */
+    void *one[] = {(void *)(uintptr_t)launch->params};
+    void *all[] = {GR_CU_LAUNCH_PARAM_BUFFER, one[0], GR_CU_LAUNCH_PARAM_BYTES, &bytes,
+                   GR_CU_LAUNCH_PARAM_END};
     gr_cu_launch_attribute attributes[2];
     unsigned count = 0;
     if (launch->overlap)
@@ -220,7 +223,8 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
         .attributes = attributes,
         .attribute_count = count,
     };
-    const gr_cu_result result = self->driver->launch(&config, launch->kernel->function, NULL, params);
+    const gr_cu_result result = self->driver->launch(
+        &config, launch->kernel->function, launch->one_param ? one : NULL, launch->one_param ? NULL : all);
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
 }
 
