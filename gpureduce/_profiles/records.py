@@ -15,6 +15,7 @@ _HAZARDS = {
     "read-write": "overwrites what another thread may still have to read",
     "write-write": "overwrites what another thread has written",
     "uninitialised": "reads shared memory that nobody has written",
+    "unfenced": "copies what a thread has written by ordinary stores",
     "barrier": "is not at the barrier at which other threads of the block wait",
 }
 
@@ -126,7 +127,8 @@ class Race:
     ----------
     kind : str
         ``"write-read"``, ``"read-write"`` or ``"write-write"`` (in this order, by threads that nothing
-        orders), ``"uninitialised"`` (read before anybody wrote) or ``"barrier"`` (threads that are not at the
+        orders), ``"uninitialised"`` (read before anybody wrote), ``"unfenced"`` (a bulk copy out of shared memory
+        of what was written before, without ``fence.proxy.async``) or ``"barrier"`` (threads that are not at the
         barrier where others wait).
     first, second : Access or None
         The two sides in the order in which the simulator met them; of an uninitialised read only the second.
@@ -169,6 +171,8 @@ class Race:
         """What would order the two sides."""
         if self.kind in ("uninitialised", "barrier"):
             return "a write" if self.kind == "uninitialised" else "one barrier for all"
+        if self.kind == "unfenced":
+            return "fence.proxy.async"
         if self.by_copy and self.kind != "read-write":
             if re.search(r"\bcp\.async\.c[ag]\b", self.first.ptx):
                 alone = self.same_block and self.first.thread == self.second.thread

@@ -397,19 +397,27 @@ static void test_arrivals(void) {
     SLOTS "setp.eq.u32 %p1, %r31, 0; st.shared.u32 [%r3], %r31;\n" before                                    \
           "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd31], [%r2], 64;\n"                           \
           "@%p1 cp.async.bulk.commit_group;\n" then
+#define FENCE "fence.proxy.async.shared::cta;\n"
 #define READ_WAIT "@%p1 cp.async.bulk.wait_group.read 0;\n"
 #define AGAIN "st.shared.u32 [%r3], %r1;\n"
 
 static void test_outgoing_copies(void) {
-    expect_clean(OUTGOING(BAR, READ_WAIT BAR AGAIN), 64);
-    expect_clean(OUTGOING(BAR, "ld.shared.u32 %r5, [%r3];\n" READ_WAIT), 64);
-    expect_clean(OUTGOING(BAR, "st.shared.u32 [%r3+256], %r1;\n" READ_WAIT), 64);
-    found f = EXPECT(OUTGOING(BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_READ_WRITE);
+    expect_clean(OUTGOING(FENCE BAR, READ_WAIT BAR AGAIN), 64);
+    expect_clean(OUTGOING(FENCE BAR, "ld.shared.u32 %r5, [%r3];\n" READ_WAIT), 64);
+    expect_clean(OUTGOING(FENCE BAR, "st.shared.u32 [%r3+256], %r1;\n" READ_WAIT), 64);
+    found f = EXPECT(OUTGOING(FENCE BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_READ_WRITE);
     CHECK_EQUAL(f.races[0].first_thread, 0);
     CHECK_EQUAL(f.races[0].count, 3 * 16);
     CHECK_EQUAL(f.second_line[0] - f.first_line[0], 3);
-    EXPECT(OUTGOING(BAR, READ_WAIT AGAIN), 64, PTX_HAZARD_READ_WRITE);
-    EXPECT(OUTGOING("", READ_WAIT), 64, PTX_HAZARD_WRITE_READ);
+    EXPECT(OUTGOING(FENCE BAR, READ_WAIT AGAIN), 64, PTX_HAZARD_READ_WRITE);
+    EXPECT(OUTGOING(FENCE, READ_WAIT), 64, PTX_HAZARD_WRITE_READ);
+    /* who writes fences, or who copies; in global memory alone is not enough */
+    expect_clean(OUTGOING(BAR FENCE, READ_WAIT), 64);
+    f = EXPECT(OUTGOING(BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
+    CHECK_EQUAL(f.races[0].second_thread, 0);
+    CHECK_EQUAL(f.races[0].count, 3 * 16);
+    EXPECT(OUTGOING("fence.proxy.async.global;\n" BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
+    EXPECT(OUTGOING(FENCE "st.shared.u32 [%r3], %r1;\n" BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
 }
 
 int main(void) {

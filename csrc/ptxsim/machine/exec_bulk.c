@@ -132,6 +132,12 @@ PTX_HANDLER(prefetch_map) {
 
 /* ---- out of shared memory ---- */
 
+PTX_HANDLER(fence_async) {
+    if (w->block->observer_count && in->space != PTX_SPACE_GLOBAL)
+        ptx_hooks_async_fence(w, mask);
+    return PTX_OK;
+}
+
 /* What is copied is what lies there when the thread waits for the group: a kernel that overwrites it before
    sees that it did. */
 static ptx_status start_outgoing(ptx_warp *w, const ptx_instr *in, const ptx_outgoing *copy) {

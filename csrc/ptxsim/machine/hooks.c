@@ -61,6 +61,10 @@ void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async 
     TELL(warp->block, async, warp, in, copy);
 }
 
+void ptx_hooks_async_fence(const ptx_warp *warp, uint32_t mask) {
+    TELL(warp->block, async_fence, warp, mask);
+}
+
 void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival) {
     TELL(warp->block, mbarrier, warp, arrival);
 }

@@ -64,6 +64,8 @@ typedef struct ptx_hooks {
     /* All threads of the block's cluster have arrived at the barrier of the cluster. */
     void (*cluster_barrier)(void *state, const ptx_block *block);
     void (*async)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
+    /* fence.proxy.async of shared memory: copies by the hardware see what these lanes have written. */
+    void (*async_fence)(void *state, const ptx_warp *warp, uint32_t mask);
     void (*mbarrier)(void *state, const ptx_warp *warp, const ptx_arrival *arrival);
     /* The lanes of `mask` have seen that a phase is over. */
     void (*mbarrier_wait)(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask);
@@ -86,6 +88,7 @@ void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
 void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
 void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
+void ptx_hooks_async_fence(const ptx_warp *warp, uint32_t mask);
 void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival);
 void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_place at, uint32_t mask);
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status);

@@ -9,7 +9,8 @@ typedef enum ptx_hazard {
     PTX_HAZARD_READ_WRITE,    /* overwrote what another thread may still have to read */
     PTX_HAZARD_WRITE_WRITE,   /* both wrote */
     PTX_HAZARD_UNINITIALISED, /* read before anybody wrote */
-    PTX_HAZARD_BARRIER        /* threads of a block are not all at one barrier */
+    PTX_HAZARD_BARRIER,       /* threads of a block are not all at one barrier */
+    PTX_HAZARD_UNFENCED       /* a copy reads what a thread wrote, without a fence between the proxies */
 } ptx_hazard;
 
 /* A pair of instructions with a hazard; the threads are those of the first time it was met in the block with

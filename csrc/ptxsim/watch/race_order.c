@@ -50,6 +50,7 @@ void ptx_order_reset(ptx_checking *c) {
     c->own.now = 0;
     memset(c->warp_knows, 0, sizeof c->warp_knows);
     memset(c->passed_know, 0, sizeof c->passed_know);
+    memset(c->fenced, 0, sizeof c->fenced);
     memset(c->lane_knows, 0, sizeof c->lane_knows);
     memset(c->part_time, 0, sizeof c->part_time);
     if (c->learnt) {
@@ -289,4 +290,16 @@ unsigned ptx_order_copy(ptx_checking *c, ptx_place barrier, unsigned thread) {
     unsigned copier = m ? m->copier : 0;
     c->cluster->issuer[copier] = thread;
     return c->everybody + copier;
+}
+
+/* ---- fences ---- */
+
+void ptx_order_async_fence(ptx_checking *c, const ptx_warp *warp, uint32_t mask) {
+    const uint32_t now = ++c->cluster->now;
+    for (uint32_t left = mask; left; left &= left - 1)
+        c->fenced[warp->index * PTX_LANES + (unsigned)__builtin_ctz(left)] = now;
+}
+
+bool ptx_fenced(const ptx_checking *c, unsigned thread, uint32_t time) {
+    return c->cluster->blocks[thread / c->threads]->fenced[thread % c->threads] > time;
 }

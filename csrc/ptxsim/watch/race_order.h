@@ -65,6 +65,7 @@ struct ptx_checking {
     uint32_t lanes_apart[PTX_MAX_WARPS];
     ptx_meeting *meetings;
     size_t meeting_count, meeting_capacity;
+    uint32_t fenced[PTX_MAX_WARPS * PTX_LANES]; /* each thread's last fence.proxy.async */
     /* What warps that have arrived at a barrier and gone on knew then, for those who wait there. */
     uint32_t passed_know[PTX_BARRIERS][PTX_MAX_WARPS];
     bool failed; /* memory ran out: mbarriers are taken to order everything */
@@ -93,6 +94,9 @@ void ptx_order_barrier_arrive(ptx_checking *c, const ptx_warp *warp, uint32_t ba
 void ptx_order_cluster_barrier(ptx_checking *c, const ptx_block *block);
 void ptx_order_arrive(ptx_checking *c, const ptx_warp *warp, const ptx_arrival *arrival);
 void ptx_order_wait(ptx_checking *c, const ptx_warp *warp, ptx_place at, uint32_t mask);
+void ptx_order_async_fence(ptx_checking *c, const ptx_warp *warp, uint32_t mask);
+/* Whether `thread`, of the cluster, has fenced since `time`. */
+bool ptx_fenced(const ptx_checking *c, unsigned thread, uint32_t time);
 /* The copier that a copy begun by `thread` counts as. */
 unsigned ptx_order_copy(ptx_checking *c, ptx_place barrier, unsigned thread);
 

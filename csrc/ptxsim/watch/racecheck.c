@@ -5,6 +5,7 @@
 #include "diagnostic.h"
 #include "machine/lanes.h"
 #include "reserve.h"
+#include "watch/race_barrier.h"
 #include "watch/race_order.h"
 
 /* A clock that passes this is set back at the next block. */
@@ -190,7 +191,7 @@ static readers change_places(const ptx_checking *c, const touch *t, cell *at, co
 }
 
 /* Of the lanes that have read before, those stay whose reads this one does not follow. */
-static void note_read(const ptx_checking *c, const touch *t, cell *at) {
+static inline __attribute__((always_inline)) void note_read(const ptx_checking *c, const touch *t, cell *at) {
     unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
     readers *mine = &at->read[0];
     if (mine->warp != numbered || !mine->lanes) {
@@ -265,11 +266,17 @@ static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t by
         touch_cell(c, t, &owner->cells[t->address / owner->unit]);
 }
 
-/* The end of a copy, which was looked at when it began. */
-static void note_landed(const ptx_checking *c, const touch *t, uint64_t address, uint64_t bytes) {
-    if (can_touch(c, address, bytes))
-        for (uint64_t at = address; at < address + bytes; at += c->unit)
-            note_write(c, t, &c->cells[at / c->unit].write, false);
+/* The ends of copies, which were looked at when they began. */
+static void note_landed(const ptx_checking *c, touch *t) {
+    const ptx_access *access = t->access;
+    for (uint32_t left = access->mask; left; left &= left - 1) {
+        t->lane = (unsigned)__builtin_ctz(left);
+        t->writer = thread_of(c, t);
+        const uint64_t address = access->address[t->lane];
+        if (can_touch(c, address, access->bytes))
+            for (uint64_t at = address; at < address + access->bytes; at += c->unit)
+                note_write(c, t, &c->cells[at / c->unit].write, false);
+    }
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
@@ -285,14 +292,14 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
                .pc = (uint32_t)(in - c->code),
                .effect = access->effect,
                .beside = NO_THREAD};
+    if (access->landed) {
+        note_landed(c, &t);
+        return;
+    }
     for (uint32_t left = access->mask; left; left &= left - 1) {
         t.lane = (unsigned)__builtin_ctz(left);
         t.writer = thread_of(c, &t);
         uint64_t address = access->address[t.lane];
-        if (access->landed) {
-            note_landed(c, &t, address, access->bytes);
-            continue;
-        }
         if (remote) {
             uint64_t rank = address / PTX_SHARED_PART - 1;
             if (rank >= warp->worker->run->cluster_blocks)
@@ -301,6 +308,19 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
             address %= PTX_SHARED_PART;
         }
         touch_bytes(c, &t, address, access->bytes);
+    }
+}
+
+/* A copy reads by another way than threads write: one of the two has to have fenced. What is not ordered at
+   all is reported as that alone. */
+static void check_fences(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
+    if (!can_touch(t->owner, address, bytes))
+        return;
+    for (t->address = address; t->address < address + bytes; t->address += t->owner->unit) {
+        const writer *by = &t->owner->cells[t->address / t->owner->unit].write;
+        if (by->time >= c->begin && by->thread < c->everybody && !ptx_fenced(c, by->thread, by->time) &&
+            !ptx_fenced(c, t->writer, by->time) && ordered(c, t, by->thread, by->time))
+            report(c, t, PTX_HAZARD_UNFENCED, by->pc, by->thread);
     }
 }
 
@@ -343,6 +363,7 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
             take_back(c, &t, copy);
             return;
         }
+        check_fences(c, &t, copy->from.offset, copy->bytes);
         touch_bytes(c, &t, copy->from.offset, copy->bytes);
         if (copy->grouped)
             lend(&t, copy);
@@ -366,6 +387,10 @@ static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
     ptx_order_warp_sync(state, warp, members);
 }
 
+static void on_async_fence(void *state, const ptx_warp *warp, uint32_t mask) {
+    ptx_order_async_fence(state, warp, mask);
+}
+
 static void on_mbarrier(void *state, const ptx_warp *warp, const ptx_arrival *arrival) {
     ptx_order_arrive(state, warp, arrival);
 }
@@ -374,28 +399,8 @@ static void on_mbarrier_wait(void *state, const ptx_warp *warp, ptx_place at, ui
     ptx_order_wait(state, warp, at, mask);
 }
 
-/* Warps that wait at different instructions: the condition around a barrier was not the same for all. */
-static void check_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
-    unsigned first = (unsigned)__builtin_ctz(mask);
-    for (uint32_t left = mask; left; left &= left - 1) {
-        const ptx_warp *one = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
-        if (one->pc == other->pc)
-            continue;
-        const ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
-                               .first_pc = one->pc - 1,
-                               .second_pc = other->pc - 1,
-                               .first_thread = first * PTX_LANES,
-                               .second_thread = other->index * PTX_LANES,
-                               .first_block = c->block,
-                               .second_block = c->block,
-                               .block = c->block,
-                               .count = 1};
-        ptx_race_table_add(&c->table, &race);
-    }
-}
-
 static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
-    check_barrier(state, block, mask);
+    ptx_race_check_barrier(state, block, mask);
     ptx_order_barrier(state, block, mask);
 }
 
@@ -407,42 +412,9 @@ static void on_cluster_barrier(void *state, const ptx_block *block) {
     ptx_order_cluster_barrier(state, block);
 }
 
-/* Where the lanes of `missing` would have gone on. */
-static uint32_t place_of(const ptx_warp *warp, uint32_t missing) {
-    for (uint32_t i = warp->depth; i-- > 0;)
-        if (warp->stack[i].mask & missing)
-            return warp->stack[i].pc;
-    return PTX_NO_PC;
-}
-
 static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
-    ptx_checking *c = state;
-    if (status != PTX_ERR_BARRIER || !warp->active) /* a warp that has ended may have left a copy behind */
-        return;
-    uint32_t missing = warp->live & ~warp->active, first = warp->index * PTX_LANES;
-    ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
-                     .first_pc = (uint32_t)(in - c->code),
-                     .second_pc = PTX_NO_PC,
-                     .first_thread = first + (unsigned)__builtin_ctz(warp->active),
-                     .second_thread = first,
-                     .first_block = c->block,
-                     .second_block = c->block,
-                     .block = c->block,
-                     .count = 1};
-    const ptx_block *block = warp->block;
-    if (missing) {
-        race.second_pc = place_of(warp, missing);
-        race.second_thread = first + (unsigned)__builtin_ctz(missing);
-    }
-    for (unsigned i = 0; i < warp->worker->warp_count && !missing; i++) {
-        const ptx_warp *other = &block->warps[i];
-        if (other->state != PTX_WARP_WAITING || (other->pc == warp->pc && other->barrier == warp->barrier))
-            continue;
-        race.second_pc = other->pc - 1;
-        race.second_thread = other->index * PTX_LANES;
-        break;
-    }
-    ptx_race_table_add(&c->table, &race);
+    if (status == PTX_ERR_BARRIER && warp->active) /* a warp that has ended may have left a copy behind */
+        ptx_race_missed_barrier(state, warp, in);
 }
 
 /* ---- life ---- */
@@ -556,6 +528,7 @@ static const ptx_hooks hooks = {.attach = attach,
                                 .barrier_arrive = on_barrier_arrive,
                                 .cluster_barrier = on_cluster_barrier,
                                 .async = on_async,
+                                .async_fence = on_async_fence,
                                 .mbarrier = on_mbarrier,
                                 .mbarrier_wait = on_mbarrier_wait,
                                 .fault = on_fault};
