@@ -24,7 +24,7 @@ def source(name: str) -> Path:
 
 
 def expected(name: str) -> set[str]:
-    """What the first line of the file announces: race, uninitialised, barrier, or nothing at all."""
+    """What the first line of the file announces: race, uninitialised, unfenced, barrier, or nothing at all."""
     first = source(name).read_text().splitlines()[0]
     kinds = re.fullmatch(r"// expect: (.+)", first)[1]
     return set() if kinds == "nothing" else set(kinds.split(", "))
@@ -32,7 +32,8 @@ def expected(name: str) -> set[str]:
 
 def flagged(races) -> set[str]:
     """The same classes of what was found. Which of two accesses comes first is up to the schedule."""
-    return {race.kind if race.kind in ("uninitialised", "barrier") else "race" for race in races}
+    alone = ("uninitialised", "unfenced", "barrier")
+    return {race.kind if race.kind in alone else "race" for race in races}
 
 
 def arguments() -> list:

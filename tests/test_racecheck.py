@@ -254,7 +254,13 @@ def test_copies_of_a_group_are_waited_for(between, other, missing):
 def test_there_are_broken_kernels_for_hopper():
     flawed = [name for name in HOPPER if broken.expected(name)]
     assert len(flawed) >= 8 and len(HOPPER) - len(flawed) >= 5
-    assert {"missing_mbarrier_wait", "missing_cluster_barrier"} <= set(flawed)
+    assert {"missing_mbarrier_wait", "missing_cluster_barrier", "missing_fence"} <= set(flawed)
+
+
+def test_a_missing_fence_is_named(broken_ptx):
+    race, *_ = run(broken_ptx["missing_fence"], "missing_fence").races
+    assert race.missing == "fence.proxy.async" and race.first.ptx.startswith("st.shared")
+    assert "copies what a thread has written by ordinary stores" in str(race)
 
 
 def test_reports_name_copies_and_blocks(broken_ptx):

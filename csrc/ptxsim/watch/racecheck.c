@@ -171,8 +171,8 @@ static crowd *crowd_of(const ptx_checking *c, ptx_checking *owner, cell *at) {
 }
 
 /* `one` gives up its place in the cell to a warp, and what the crowd knows of that is returned. */
-static readers change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one,
-                             unsigned warp) {
+static inline __attribute__((always_inline)) readers
+change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one, unsigned warp) {
     readers found = {.warp = warp};
     if (!one->lanes || (!at->crowd && long_past(c, one)))
         return found;

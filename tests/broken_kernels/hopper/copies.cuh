@@ -1,4 +1,4 @@
-// mbarriers and bulk copies, an instruction a function.
+// mbarriers, bulk copies and copies in groups, an instruction a function.
 #pragma once
 #include <cstdint>
 
@@ -38,4 +38,28 @@ __device__ inline void wait(uint64_t *barrier, unsigned parity) {
             : "r"(shared_address(barrier)), "r"(parity)
             : "memory");
     } while (!done);
+}
+
+__device__ inline void fence() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline void copy_out(void *to, const void *from, unsigned bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+                 "r"(shared_address(from)), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+__device__ inline void wait_for_reads() {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+__device__ inline void start(void *to, const void *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <unsigned LEFT> __device__ inline void wait_for_groups() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
