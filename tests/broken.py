@@ -24,7 +24,7 @@ def source(name: str) -> Path:
 
 
 def expected(name: str) -> set[str]:
-    """What the first line of the file announces: race, uninitialised, unfenced, barrier, or nothing at all."""
+    """What the first line of the file announces: race, uninitialised, unfenced, barrier, or nothing."""
     first = source(name).read_text().splitlines()[0]
     kinds = re.fullmatch(r"// expect: (.+)", first)[1]
     return set() if kinds == "nothing" else set(kinds.split(", "))

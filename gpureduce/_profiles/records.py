@@ -127,9 +127,9 @@ class Race:
     ----------
     kind : str
         ``"write-read"``, ``"read-write"`` or ``"write-write"`` (in this order, by threads that nothing
-        orders), ``"uninitialised"`` (read before anybody wrote), ``"unfenced"`` (a bulk copy out of shared memory
-        of what was written before, without ``fence.proxy.async``) or ``"barrier"`` (threads that are not at the
-        barrier where others wait).
+        orders), ``"uninitialised"`` (read before anybody wrote), ``"unfenced"`` (a bulk copy out of shared
+        memory of what was written before, without ``fence.proxy.async``) or ``"barrier"`` (threads that are
+        not at the barrier where others wait).
     first, second : Access or None
         The two sides in the order in which the simulator met them; of an uninitialised read only the second.
     kernel : str
