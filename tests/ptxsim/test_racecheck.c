@@ -405,10 +405,12 @@ static void test_outgoing_copies(void) {
     expect_clean(OUTGOING(FENCE BAR, READ_WAIT BAR AGAIN), 64);
     expect_clean(OUTGOING(FENCE BAR, "ld.shared.u32 %r5, [%r3];\n" READ_WAIT), 64);
     expect_clean(OUTGOING(FENCE BAR, "st.shared.u32 [%r3+256], %r1;\n" READ_WAIT), 64);
-    found f = EXPECT(OUTGOING(FENCE BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_READ_WRITE);
-    CHECK_EQUAL(f.races[0].first_thread, 0);
-    CHECK_EQUAL(f.races[0].count, 3 * 16);
-    CHECK_EQUAL(f.second_line[0] - f.first_line[0], 3);
+    /* it may read either */
+    found f =
+        EXPECT(OUTGOING(FENCE BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_WRITE_READ, PTX_HAZARD_READ_WRITE);
+    CHECK_EQUAL(f.races[1].first_thread, 0);
+    CHECK_EQUAL(f.races[1].count, 3 * 16);
+    CHECK_EQUAL(f.second_line[1] - f.first_line[1], 3);
     EXPECT(OUTGOING(FENCE BAR, READ_WAIT AGAIN), 64, PTX_HAZARD_READ_WRITE);
     EXPECT(OUTGOING(FENCE, READ_WAIT), 64, PTX_HAZARD_WRITE_READ);
     /* who writes fences, or who copies; in global memory alone is not enough */

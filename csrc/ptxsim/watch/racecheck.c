@@ -171,8 +171,8 @@ static crowd *crowd_of(const ptx_checking *c, ptx_checking *owner, cell *at) {
 }
 
 /* `one` gives up its place in the cell to a warp, and what the crowd knows of that is returned. */
-static inline __attribute__((always_inline)) readers
-change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one, unsigned warp) {
+static readers change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one,
+                             unsigned warp) {
     readers found = {.warp = warp};
     if (!one->lanes || (!at->crowd && long_past(c, one)))
         return found;
@@ -191,7 +191,7 @@ change_places(const ptx_checking *c, const touch *t, cell *at, const readers *on
 }
 
 /* Of the lanes that have read before, those stay whose reads this one does not follow. */
-static inline __attribute__((always_inline)) void note_read(const ptx_checking *c, const touch *t, cell *at) {
+static void note_read(const ptx_checking *c, const touch *t, cell *at) {
     unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
     readers *mine = &at->read[0];
     if (mine->warp != numbered || !mine->lanes) {
@@ -333,20 +333,17 @@ static void lend(const touch *t, const ptx_async *copy) {
         (ptx_lent){.offset = copy->from.offset, .bytes = copy->bytes, .pc = t->pc, .thread = t->writer};
 }
 
-/* The thread has waited: to others it is as if it had read them itself by now. */
-static void take_back(const ptx_checking *c, const touch *t, const ptx_async *copy) {
+/* The thread has waited: to others it is as if it read them itself now. */
+static void take_back(ptx_checking *c, touch *t, const ptx_async *copy) {
     ptx_checking *owner = t->owner;
     size_t i = 0;
     while (i < owner->lent_count &&
            (owner->lent[i].offset != copy->from.offset || owner->lent[i].bytes != copy->bytes ||
             owner->lent[i].pc != t->pc || owner->lent[i].thread != t->writer))
         i++;
-    if (i == owner->lent_count)
-        return;
-    owner->lent[i] = owner->lent[--owner->lent_count];
-    if (can_touch(owner, copy->from.offset, copy->bytes))
-        for (uint64_t at = 0; at < copy->bytes; at += owner->unit)
-            note_read(c, t, &owner->cells[(copy->from.offset + at) / owner->unit]);
+    if (i < owner->lent_count)
+        owner->lent[i] = owner->lent[--owner->lent_count];
+    touch_bytes(c, t, copy->from.offset, copy->bytes);
 }
 
 /* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
