@@ -237,6 +237,10 @@ static void test_writes_of_one_instruction(void) {
     EXPECT(SLOTS "mov.u32 %r4, 5; st.shared.v2.u32 [s], {%r4, %r31};", 32, PTX_HAZARD_WRITE_WRITE);
     EXPECT(SLOTS "cvt.u64.u32 %rd1, %r31; shl.b64 %rd1, %rd1, 32; st.shared.u64 [s], %rd1;", 32,
            PTX_HAZARD_WRITE_WRITE);
+    /* by the cluster's addresses, which say of which block they are */
+    expect_clean(SLOTS "mapa.shared::cluster.u32 %r4, %r2, 0; st.shared::cluster.u32 [%r4], 7;", 32);
+    EXPECT(SLOTS "mapa.shared::cluster.u32 %r4, %r2, 0; st.shared::cluster.u32 [%r4], %r31;", 32,
+           PTX_HAZARD_WRITE_WRITE);
 }
 
 /* Neighbouring bytes of a word are no business of each other. */

@@ -96,9 +96,10 @@ static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t 
     ptx_race_table_add(&c->table, &race);
 }
 
-/* Where a lane's value for the cell at hand lies in its registers. */
+/* Where a lane's value for the cell at hand lies in its registers. An access by the cluster's addresses names
+   the block, too. */
 static const uint8_t *stored_value(const touch *t, unsigned lane) {
-    uint64_t offset = t->address - t->access->address[lane];
+    uint64_t offset = (t->address - t->access->address[lane]) % PTX_SHARED_PART;
     unsigned bytes = ptx_type_bytes(t->in->type), element = (unsigned)(offset / bytes);
     unsigned slot = ptx_is_wide(t->in, element) ? 8 : 4;
     return (const uint8_t *)ptx_lanes(t->warp, t->in, element) + lane * slot + offset % bytes;
