@@ -4,20 +4,19 @@
 #include "check.h"
 #include "sim.h"
 
-enum { SOURCE = 1 << 17, REGION = 1 << 14, UNTOUCHED = 0xA5, EMPTY = 0xEE };
+enum { SOURCE = 1 << 20, REGION = 1 << 15, UNTOUCHED = 0xA5, EMPTY = 0xEE };
 
 static uint8_t source[SOURCE], written[SOURCE], shared[REGION], expected[SOURCE];
 
-/* One thread fills shared memory, copies, and gives back what there is. `%r21` is the place, `%rd29` the map.
- */
-#define REGISTERS ".shared .align 1024 .b8 buf[16384]; .shared .align 8 .b64 bar; mov.u32 %r20, buf;\n"
-#define FILL                                                                                                 \
-    "mov.u32 %r1, 0; fill: add.u32 %r2, %r20, %r1; mul.lo.u32 %r3, %r1, %r4; add.u32 %r3, %r3, %r5;\n"       \
-    "st.shared.u32 [%r2], %r3; add.u32 %r1, %r1, 4; setp.lt.u32 %p1, %r1, 16384; @%p1 bra fill;\n"
-#define DUMP                                                                                                 \
-    "mov.u32 %r1, 0; dump: add.u32 %r2, %r20, %r1; cvt.u64.u32 %rd1, %r1; add.u64 %rd1, %rd1, %rd31;\n"      \
-    "ld.shared.u32 %r3, [%r2]; st.global.u32 [%rd1], %r3; add.u32 %r1, %r1, 4; setp.lt.u32 %p1, %r1, "       \
-    "16384; @%p1 bra dump;\n"
+/* One thread takes shared memory as it is in `shared`, copies, and gives it back. `%r21` is the place,
+   `%rd29` the map. */
+#define REGISTERS ".shared .align 1024 .b8 buf[32768]; .shared .align 8 .b64 bar; mov.u32 %r20, buf;\n"
+#define EACH_WORD(label, what)                                                                               \
+    "mov.u32 %r1, 0; " label                                                                                 \
+    ": add.u32 %r2, %r20, %r1; cvt.u64.u32 %rd1, %r1; add.u64 %rd1, %rd1, %rd31;\n" what                     \
+    " add.u32 %r1, %r1, 4; setp.lt.u32 %p1, %r1, 32768; @%p1 bra " label ";\n"
+#define FILL EACH_WORD("fill", "ld.global.u32 %r3, [%rd1]; st.shared.u32 [%r2], %r3;")
+#define DUMP EACH_WORD("dump", "ld.shared.u32 %r3, [%r2]; st.global.u32 [%rd1], %r3;")
 #define WAIT "w: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra w;\n"
 #define TO_SHARED "shared::cluster.global.mbarrier::complete_tx::bytes"
 
@@ -63,6 +62,7 @@ static ptx_status launch(const tile *t, const char *statements, unsigned cluster
     s.config.cluster[0] = cluster;
     check_report(ptx_tensor_map_encode(&tensor, map, &s.error) == PTX_OK, statements, 0, s.error.message);
     CHECK_EQUAL(ptx_memory_write(s.memory, map_at, map, sizeof map, &s.error), PTX_OK);
+    CHECK_EQUAL(ptx_memory_write(s.memory, s.out, shared, sizeof shared, &s.error), PTX_OK);
     ptx_status status = sim_run(&s, "k", cluster, 1, map_at, shared);
     if (status == PTX_OK)
         CHECK_EQUAL(ptx_memory_read(s.memory, written, s.in, sizeof written, &s.error), PTX_OK);
@@ -76,8 +76,7 @@ static void load_text(const tile *t, char *text, size_t size) {
     char at[100];
     coordinates(t, at, sizeof at);
     snprintf(text, size,
-             "%smov.u32 %%r4, 0; mov.u32 %%r5, 0xA5A5A5A5;\n%s"
-             "mbarrier.init.shared.b64 [bar], 1; add.u32 %%r21, %%r20, %u;\n"
+             "%s%smbarrier.init.shared.b64 [bar], 1; add.u32 %%r21, %%r20, %u;\n"
              "mbarrier.arrive.expect_tx.shared.b64 _, [bar], %u;\n"
              "cp.async.bulk.tensor.%ud." TO_SHARED " [%%r21], [%%rd29, {%s}], [bar];\n%s",
              REGISTERS, FILL, t->offset, box_bytes(&t->tensor), t->tensor.rank, at, WAIT DUMP);
@@ -87,7 +86,7 @@ static void store_text(const tile *t, char *text, size_t size) {
     char at[100];
     coordinates(t, at, sizeof at);
     snprintf(text, size,
-             "%smov.u32 %%r4, 2654435761; mov.u32 %%r5, 77;\n%sadd.u32 %%r21, %%r20, %u;\n"
+             "%s%sadd.u32 %%r21, %%r20, %u;\n"
              "cp.async.bulk.tensor.%ud.global.shared::cta.bulk_group [%%rd29, {%s}], [%%r21];\n"
              "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n%s",
              REGISTERS, FILL, t->offset, t->tensor.rank, at, DUMP);
@@ -144,30 +143,45 @@ static void expect_stored(const tile *t, unsigned place, int64_t from) {
         memcpy(expected + from, shared + place, bytes_of(&t->tensor));
 }
 
-static void test_load(const tile *t) {
+static bool run_load(const tile *t) {
     char text[3000];
     ptx_error error = {.message = ""};
     for (unsigned i = 0; i < SOURCE / 4; i++) {
         const uint32_t word = i * 2654435761u ^ (i >> 7) * 40503u;
         memcpy(source + 4 * i, &word, sizeof word);
     }
+    memset(shared, UNTOUCHED, REGION);
     load_text(t, text, sizeof text);
-    check_report(launch(t, text, 1, &error) == PTX_OK, text, 0, error.message);
-    memset(expected, UNTOUCHED, REGION);
-    for_each_element(t, expect_loaded);
-    check_report(memcmp(shared, expected, REGION) == 0, text, 0, "shared memory is not as expected");
-    CHECK(memcmp(written, source, SOURCE) == 0);
+    const bool good = launch(t, text, 1, &error) == PTX_OK;
+    check_report(good, text, 0, error.message);
+    return good;
 }
 
-static void test_store(const tile *t) {
+static bool run_store(const tile *t) {
     char text[3000];
     ptx_error error = {.message = ""};
     memset(source, EMPTY, SOURCE);
+    for (unsigned i = 0; i < REGION; i++)
+        shared[i] = (uint8_t)((i * 2654435761u) >> 24);
     store_text(t, text, sizeof text);
-    check_report(launch(t, text, 1, &error) == PTX_OK, text, 0, error.message);
+    const bool good = launch(t, text, 1, &error) == PTX_OK;
+    check_report(good, text, 0, error.message);
+    return good;
+}
+
+static void test_load(const tile *t, unsigned number) {
+    run_load(t);
+    memset(expected, UNTOUCHED, REGION);
+    for_each_element(t, expect_loaded);
+    check_report(memcmp(shared, expected, REGION) == 0, __FILE__, (int)number, "shared memory");
+    CHECK(memcmp(written, source, SOURCE) == 0);
+}
+
+static void test_store(const tile *t, unsigned number) {
+    run_store(t);
     memset(expected, EMPTY, SOURCE);
     for_each_element(t, expect_stored);
-    check_report(memcmp(written, expected, SOURCE) == 0, text, 0, "the tensor is not as expected");
+    check_report(memcmp(written, expected, SOURCE) == 0, __FILE__, (int)number, "the tensor");
 }
 
 /* ---- tiles ---- */
@@ -210,8 +224,8 @@ static tile random_tile(void) {
 static void test_tiles(void) {
     for (unsigned i = 0; i < 150; i++) {
         const tile t = random_tile();
-        test_load(&t);
-        test_store(&t);
+        test_load(&t, i);
+        test_store(&t, i);
     }
 }
 
@@ -333,7 +347,7 @@ static void refuse(const tile *t, const char *text, ptx_status want, const char 
 static void test_errors(void) {
     tile t = plain_tile();
     refuse(&t, LOAD("2d", "[%r20+64], [%rd29, {0, 0}], [bar]"), PTX_ERR_ALIGNMENT, "not aligned to the 128");
-    refuse(&t, LOAD("2d", "[%r20+15488], [%rd29, {0, 0}], [bar]"), PTX_ERR_ADDRESS,
+    refuse(&t, LOAD("2d", "[%r20+31872], [%rd29, {0, 0}], [bar]"), PTX_ERR_ADDRESS,
            "1024 bytes at the shared");
     refuse(&t, LOAD("2d", "[%r20], [%rd29+16, {0, 0}], [bar]"), PTX_ERR_ALIGNMENT, "not aligned to the 64");
     refuse(&t, LOAD("2d", "[%r20], [%rd30, {0, 0}], [bar]"), PTX_ERR_ARGUMENT, "there is no tensor map at");
