@@ -38,6 +38,23 @@ typedef struct gr_matmul_maps {
     uint64_t map_of_c;
 } gr_matmul_maps;
 
+/* float32 parted into two float16 each, the second being what the first leaves, after it was multiplied by a
+   power of two of its row or column. A matrix in each of grid.y: its big parts, and then its small ones. */
+typedef struct gr_matmul_parts_params {
+    uint64_t from, parts; /* float32, float16 */
+    uint64_t scales;      /* float32: one divided by the power, of each row or column */
+    uint64_t most;        /* uint32: the greatest magnitude in GR_MATMUL_SHARE rows, of each column */
+    uint64_t rows, columns;
+    int64_t row, matrix; /* elements from one to the next, of `from` */
+    uint64_t pitch;      /* elements from one row of parts to the next: a multiple of 8 */
+} gr_matmul_parts_params;
+
+/* The product of what was parted. The maps have twice as many matrices. */
+typedef struct gr_matmul_halves {
+    gr_matmul_maps maps;
+    uint64_t a_scales, b_scales;
+} gr_matmul_halves;
+
 /* The product of a matrix and a vector, a pair in each of grid.y by grid.z. Of the matrix either the products
    of a result lie side by side, or the results do; `step` goes from a result to the next, or from a product.
  */
@@ -58,6 +75,8 @@ enum {
     GR_MATMUL_OTHER_TILE = 64, /* rows and columns of C that a block makes, of the dtypes without a rung */
     GR_MATMUL_PACK_TILE = 32,  /* rows and columns that a block of a copy takes */
     GR_MATMUL_THREADS = 256,   /* of a block of either */
+    GR_MATMUL_SHARE = 32,      /* rows of which a block finds the greatest magnitudes */
+    GR_MATMUL_PARTED = 16,     /* rows that a block parts, of 512 columns */
 };
 
 /* A copy of a stack of matrices, a matrix in each of grid.y by grid.z: the elements of a row go side by side.

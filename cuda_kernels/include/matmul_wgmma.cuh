@@ -62,21 +62,21 @@ GR_MULTIPLY_TF32(32, "64", "{%32, %33, %34, %35}", "%36", "%37")
 GR_MULTIPLY_TF32(64, "128", "{%64, %65, %66, %67}", "%68", "%69")
 GR_MULTIPLY_TF32(128, "256", "{%128, %129, %130, %131}", "%132", "%133")
 
-// sums += a b, a: 64 rows of 16, b: 16 rows of twice as many as there are sums, both in shared memory.
-#define GR_MULTIPLY(T, TYPE, COUNT, COLUMNS, A, B)                                                           \
-    inline __device__ void multiply(T, float(&sums)[COUNT], uint64_t a, uint64_t b) {                        \
-        asm volatile("{ .reg .pred p; setp.eq.u32 p, 0, 0;\n\t"                                              \
+// sums += a b, a: 64 rows of 16, b: 16 rows of twice as many as there are sums, both in shared memory; or =.
+#define GR_MULTIPLY(T, TYPE, COUNT, COLUMNS, A, B, FRESH)                                                    \
+    inline __device__ void multiply(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh = false) {    \
+        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
                      "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE                    \
                      " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1, 0, 1; }"                                    \
                      : GR_##COUNT##_SUMS(sums)                                                               \
-                     : "l"(a), "l"(b));                                                                      \
+                     : "l"(a), "l"(b), "r"(unsigned(fresh)));                                                \
     }
-#define GR_MULTIPLY_HALVES(COUNT, COLUMNS, A, B)                                                             \
-    GR_MULTIPLY(gr_bf16, "bf16", COUNT, COLUMNS, A, B)                                                       \
-    GR_MULTIPLY(gr_f16, "f16", COUNT, COLUMNS, A, B)
-GR_MULTIPLY_HALVES(32, "64", "%32", "%33")
-GR_MULTIPLY_HALVES(64, "128", "%64", "%65")
-GR_MULTIPLY_HALVES(128, "256", "%128", "%129")
+#define GR_MULTIPLY_HALVES(COUNT, COLUMNS, A, B, FRESH)                                                      \
+    GR_MULTIPLY(gr_bf16, "bf16", COUNT, COLUMNS, A, B, FRESH)                                                \
+    GR_MULTIPLY(gr_f16, "f16", COUNT, COLUMNS, A, B, FRESH)
+GR_MULTIPLY_HALVES(32, "64", "%32", "%33", "%34")
+GR_MULTIPLY_HALVES(64, "128", "%64", "%65", "%66")
+GR_MULTIPLY_HALVES(128, "256", "%128", "%129", "%130")
 
 // Where a 16-byte piece of a row of 128 bytes lies in a tile, as in tile_descriptor.
 inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {

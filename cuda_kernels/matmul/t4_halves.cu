@@ -1,0 +1,100 @@
+// t4: float32's accuracy, by three products of float16.
+//
+// What t2 still cost: products of TF32 take twice the time of those of float16, which has as many bits of
+// fraction, and parting the numbers took shared memory's time while the tensor cores wanted it.
+// The change: other kernels part all of A and B before, into a big and a small float16 each, so that all four
+// parts come as tiles. What float16 lacks is range: rows of A and columns of B are multiplied by powers of
+// two for it, and the results divided by them. Numbers that are 2^16 times smaller than the greatest of their
+// row or column lose digits, which float32 would keep. Sums are added as in t2, for 64 steps along k. What
+// limits it now: shared memory, which the tensor cores read all the time. Where it shows: half of t2's
+// tensor-core operations; bytes of shared memory.
+#include "matmul_parts.cuh"
+#include "matmul_stages.cuh"
+#include "matmul_wgmma.cuh"
+
+enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
+typedef Ring<3, 4 * PART> Stages;
+
+inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
+    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+        ring.wait_until_empty(4 * PART);
+        for (unsigned small = 0; small < 2; ++small) {
+            const uint32_t to = ring.tiles() + small * SMALL;
+            copy_tile(to, &maps.a, step, place.row, 2 * pair.a + small, ring.full());
+            for (unsigned i = 0; i < COLUMNS; i += BOX)
+                copy_tile(to + OF_B + i * DEEP * 2, &maps.b, place.column + i, step, 2 * pair.b + small,
+                          ring.full());
+        }
+    }
+}
+
+inline __device__ void multiply(uint64_t k, Stages &ring, unsigned group, float (&sums)[COLUMNS / 2]) {
+    for (uint64_t step = 0; step < k; step += DEEP, ring.next()) {
+        ring.wait_until_full();
+        const uint32_t a = ring.tiles() + group * PART / 2, b = ring.tiles() + OF_B;
+        float some[COLUMNS / 2];
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < 12; ++i) // the small parts of A, those of B, and no small parts
+            multiply(gr_f16(), some, tile_descriptor(a + (i < 4 ? SMALL : 0) + i % 4 * 32),
+                     tile_descriptor(b + (i / 4 == 1 ? SMALL : 0) + i % 4 * 2048, DEEP * 128), i == 0);
+        commit_products();
+        finish_products(some);
+        ring.release(ring.full());
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 2; ++i)
+            sums[i] += some[i];
+    }
+}
+
+inline __device__ void store(const gr_matmul_halves &halves, const Pair &pair, Place place,
+                             const float (&sums)[COLUMNS / 2]) {
+    const gr_matmul_params &p = halves.maps.product;
+    const float *of_a = reinterpret_cast<const float *>(halves.a_scales) + pair.a * p.m;
+    const float *of_b = reinterpret_cast<const float *>(halves.b_scales) + pair.b * p.n;
+    const uint64_t first_row = place.row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    const uint64_t first_column = place.column + threadIdx.x % 4 * 2;
+    const bool aligned = p.n % 2 == 0 && p.c % 8 == 0;
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 2; i += 2) {
+        const uint64_t row = first_row + i / 2 % 2 * 8, column = first_column + i / 4 * 8;
+        if (row >= p.m || column >= p.n)
+            continue;
+        float *to = reinterpret_cast<float *>(p.c) + (pair.number * p.m + row) * p.n + column;
+        const unsigned next = column + 1 < p.n;
+        const float2 v = {sums[i] * of_a[row] * of_b[column], sums[i + 1] * of_a[row] * of_b[column + next]};
+        if (aligned)
+            *reinterpret_cast<float2 *>(to) = v;
+        else {
+            to[0] = v.x;
+            if (next)
+                to[1] = v.y;
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
+    t4_f32(const __grid_constant__ gr_matmul_halves halves) {
+    extern __shared__ __align__(1024) unsigned char bytes[];
+    const gr_matmul_params &p = halves.maps.product;
+    const Pair pair(p);
+    if (pair.number >= p.pairs)
+        return;
+    Stages ring(shared_address(bytes));
+    const unsigned tiles = unsigned(p.across * ((p.m + ROWS - 1) / ROWS));
+    let_next_in();
+    wait_for_previous();
+    if (threadIdx.x >= 256) {
+        give_registers<40>();
+        if (threadIdx.x == 256)
+            for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+                bring(halves.maps, ring, pair, place_of<ROWS, COLUMNS>(p, number));
+    } else {
+        take_registers<232>();
+        for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
+            float sums[COLUMNS / 2] = {};
+            multiply(p.k, ring, threadIdx.x / 128, sums);
+            store(halves, pair, place_of<ROWS, COLUMNS>(p, number), sums);
+        }
+    }
+}
