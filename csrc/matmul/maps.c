@@ -41,6 +41,13 @@ bool gr_matmul_maps_take(const gr_matmul_side *side, uint64_t columns, size_t it
     return good;
 }
 
+bool gr_matmul_parts_take(const gr_matmul_side *side, uint64_t columns) {
+    bool good = side->column == 1 || columns <= 1;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        good = good && side->stack[d] >= 0;
+    return good;
+}
+
 uint64_t gr_matmul_maps_pitch(uint64_t columns, size_t item_bytes) {
     return gr_ceil_div(columns, ALIGNMENT / item_bytes) * (ALIGNMENT / item_bytes);
 }
@@ -67,39 +74,108 @@ static gr_tensor tensor_of(uint64_t rows, uint64_t columns, int64_t row, uint64_
     };
 }
 
+/* Whether the engine can store to C as it lies. */
+static bool maps_c(const gr_matmul *self, const gr_matmul_variant *variant, size_t item_bytes) {
+    return variant->c_box > 0 && (self->out_aligned || self->aside) && self->n * item_bytes % ALIGNMENT == 0;
+}
+
+/* Where the tiles of a side come from: it itself, or the float16 that it is parted into. */
+typedef struct origin {
+    uint32_t buffer, scales;
+    gr_tensor tensor;
+} origin;
+
+static gr_status part_by(const char *entry, const gr_matmul_parts_params *params, uint32_t from,
+                         const origin *to, uint32_t most, uint64_t blocks, gr_program *program,
+                         gr_error *error) {
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    gr_program_place(program, offsetof(gr_matmul_parts_params, from), from);
+    gr_program_place(program, offsetof(gr_matmul_parts_params, parts), to->buffer);
+    gr_program_place(program, offsetof(gr_matmul_parts_params, scales), to->scales);
+    gr_program_place(program, offsetof(gr_matmul_parts_params, most), most);
+    step->kernel.owner = "t4";
+    GR_KERNEL_NAME(step->kernel.file, "t4_halves");
+    GR_KERNEL_NAME(step->kernel.entry, entry);
+    step->overlap = true;
+    return gr_matmul_spread(step, blocks, params->matrices, GR_MATMUL_THREADS, error);
+}
+
+/* Appends the kernels that part a side, whose rows or columns have a scale each. */
+static gr_status part(const gr_matmul_side *side, const matrices *of, uint64_t rows, uint64_t columns,
+                      bool by_row, uint32_t box_rows, origin *at, gr_program *program, gr_error *error) {
+    enum { HALF = 2, WIDE = 2 * GR_MATMUL_THREADS, ROWS = GR_MATMUL_THREADS / 32 };
+    const gr_matmul_parts_params params = {.rows = rows,
+                                           .columns = columns,
+                                           .row = side->row,
+                                           .matrix = (int64_t)of->unit,
+                                           .pitch = gr_matmul_maps_pitch(columns, HALF),
+                                           .matrices = of->count};
+    const uint64_t shares = gr_ceil_div(rows, GR_MATMUL_SHARE);
+    const uint32_t from = at->buffer;
+    at->buffer =
+        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(2 * of->count * rows * params.pitch * HALF));
+    at->scales = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                   (size_t)(of->count * (by_row ? rows : columns) * sizeof(float)));
+    at->tensor = tensor_of(rows, columns, (int64_t)params.pitch, 2 * of->count, rows * params.pitch, box_rows,
+                           HALF, GR_TENSOR_F16);
+    if (by_row)
+        return part_by("t4_rows", &params, from, at, at->scales, gr_ceil_div(rows, ROWS), program, error);
+    const uint32_t most = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                            (size_t)(of->count * shares * columns * sizeof(uint32_t)));
+    const gr_status status = part_by("t4_most", &params, from, at, most,
+                                     gr_ceil_div(columns, GR_MATMUL_THREADS) * shares, program, error);
+    return status != GR_OK
+               ? status
+               : part_by("t4_columns", &params, from, at, most,
+                         gr_ceil_div(columns, WIDE) * gr_ceil_div(rows, GR_MATMUL_PARTED), program, error);
+}
+
 gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
                                   const gr_matmul_variant *variant, const gr_matmul_ends *ends,
                                   gr_program *program, gr_error *error) {
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const gr_tensor_type type = type_of(self->dtype, variant->precision);
     const uint64_t pairs = gr_matmul_count(self->stack), across = gr_ceil_div(self->n, variant->columns);
-    const bool of_c =
-        variant->c_box > 0 && (self->out_aligned || self->aside) && self->n * item_bytes % ALIGNMENT == 0;
-    gr_matmul_maps params = {.product = {.m = self->m,
-                                         .n = self->n,
-                                         .k = self->k,
-                                         .a_row = a->row,
-                                         .b_row = b->row,
-                                         .across = across,
-                                         .pairs = pairs},
-                             .map_of_c = of_c};
-    const matrices of_a = count_steps(a, self->stack, params.product.a_stack);
-    const matrices of_b = count_steps(b, self->stack, params.product.b_stack);
+    const bool parted = variant->precision == GR_PRECISION_F16X3, of_c = maps_c(self, variant, item_bytes);
+    gr_matmul_halves params = {.maps = {.product = {.m = self->m,
+                                                    .n = self->n,
+                                                    .k = self->k,
+                                                    .a_row = a->row,
+                                                    .b_row = b->row,
+                                                    .across = across,
+                                                    .pairs = pairs},
+                                        .map_of_c = of_c}};
+    const matrices of_a = count_steps(a, self->stack, params.maps.product.a_stack);
+    const matrices of_b = count_steps(b, self->stack, params.maps.product.b_stack);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        params.product.stack[d] = self->stack[d];
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+        params.maps.product.stack[d] = self->stack[d];
+    origin from_a = {
+        ends->a, 0,
+        tensor_of(self->m, self->k, a->row, of_a.count, of_a.unit, variant->a_box, item_bytes, type)};
+    origin from_b = {
+        ends->b, 0,
+        tensor_of(self->k, self->n, b->row, of_b.count, of_b.unit, variant->b_box, item_bytes, type)};
+    gr_status status = GR_OK;
+    if (parted)
+        status = part(a, &of_a, self->m, self->k, true, variant->a_box, &from_a, program, error);
+    if (parted && status == GR_OK)
+        status = part(b, &of_b, self->k, self->n, false, variant->b_box, &from_b, program, error);
+    if (status != GR_OK)
+        return status;
+    gr_step *step =
+        gr_program_step(program, GR_STEP_LAUNCH, &params, parted ? sizeof params : sizeof params.maps);
     step->shared_bytes = variant->shared;
-    gr_program_place(program, offsetof(gr_matmul_maps, product.c), ends->c);
-    const gr_tensor map_a =
-        tensor_of(self->m, self->k, a->row, of_a.count, of_a.unit, variant->a_box, item_bytes, type);
-    const gr_tensor map_b =
-        tensor_of(self->k, self->n, b->row, of_b.count, of_b.unit, variant->b_box, item_bytes, type);
+    gr_program_place(program, offsetof(gr_matmul_halves, maps.product.c), ends->c);
+    if (parted) {
+        gr_program_place(program, offsetof(gr_matmul_halves, a_scales), from_a.scales);
+        gr_program_place(program, offsetof(gr_matmul_halves, b_scales), from_b.scales);
+    }
     const gr_tensor map_c = tensor_of(self->m, self->n, (int64_t)self->n, pairs, self->m * self->n,
                                       variant->c_box, item_bytes, type);
-    gr_program_map(program, offsetof(gr_matmul_maps, a), ends->a, &map_a);
-    gr_program_map(program, offsetof(gr_matmul_maps, b), ends->b, &map_b);
+    gr_program_map(program, offsetof(gr_matmul_halves, maps.a), from_a.buffer, &from_a.tensor);
+    gr_program_map(program, offsetof(gr_matmul_halves, maps.b), from_b.buffer, &from_b.tensor);
     if (of_c)
-        gr_program_map(program, offsetof(gr_matmul_maps, c), ends->c, &map_c);
+        gr_program_map(program, offsetof(gr_matmul_halves, maps.c), ends->c, &map_c);
     gr_matmul_name(variant, self->dtype, NULL, &step->kernel);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * across;
     const uint64_t most = gr_reference_limits.multiprocessors / variant->cluster;

@@ -21,6 +21,7 @@ typedef enum gr_precision {
     GR_PRECISION_IEEE,
     GR_PRECISION_TF32,
     GR_PRECISION_TF32X3,
+    GR_PRECISION_F16X3,
     GR_PRECISIONS
 } gr_precision;
 

@@ -39,7 +39,8 @@ typedef struct gr_matmul_maps {
 } gr_matmul_maps;
 
 /* float32 parted into two float16 each, the second being what the first leaves, after it was multiplied by a
-   power of two of its row or column. A matrix in each of grid.y: its big parts, and then its small ones. */
+   power of two of its row or column. A matrix in each of grid.y by grid.z: its big parts, and then its small
+   ones. */
 typedef struct gr_matmul_parts_params {
     uint64_t from, parts; /* float32, float16 */
     uint64_t scales;      /* float32: one divided by the power, of each row or column */
@@ -47,6 +48,7 @@ typedef struct gr_matmul_parts_params {
     uint64_t rows, columns;
     int64_t row, matrix; /* elements from one to the next, of `from` */
     uint64_t pitch;      /* elements from one row of parts to the next: a multiple of 8 */
+    uint64_t matrices;
 } gr_matmul_parts_params;
 
 /* The product of what was parted. The maps have twice as many matrices. */

@@ -197,14 +197,18 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
 
 /* Has a side copied unless the kernel takes it as it lies. */
 static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
-                        bool by_map, uint32_t *buffer, gr_program *program, gr_error *error) {
+                        const gr_matmul_variant *variant, uint32_t *buffer, gr_program *program,
+                        gr_error *error) {
+    const bool by_map = variant != NULL && variant->a_box > 0;
+    const bool parted = by_map && variant->precision == GR_PRECISION_F16X3;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const gr_matmul_shape shape = {rows, columns,
                                    by_map ? gr_matmul_maps_pitch(columns, item_bytes) : columns};
     if (by_map && rows == 1)
         side->row = (int64_t)shape.pitch; /* it is never taken */
-    const bool as_it_lies =
-        by_map ? gr_matmul_maps_take(side, columns, item_bytes) : is_packed(side, columns) || self->k == 0;
+    const bool as_it_lies = parted   ? gr_matmul_parts_take(side, columns)
+                            : by_map ? gr_matmul_maps_take(side, columns, item_bytes)
+                                     : is_packed(side, columns) || self->k == 0;
     return as_it_lies ? GR_OK : gr_matmul_pack(side, &shape, self->stack, item_bytes, buffer, program, error);
 }
 
@@ -221,9 +225,9 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
         status = choose(&plain, dtype, info, &variant, error);
     const bool by_map = variant != NULL && variant->a_box > 0;
     if (status == GR_OK)
-        status = settle(&a, self->m, self->k, self, by_map, &ends.a, program, error);
+        status = settle(&a, self->m, self->k, self, variant, &ends.a, program, error);
     if (status == GR_OK)
-        status = settle(&b, self->k, self->n, self, by_map, &ends.b, program, error);
+        status = settle(&b, self->k, self->n, self, variant, &ends.b, program, error);
     if (status != GR_OK)
         return status;
     return by_map ? gr_matmul_maps_multiply(self, &a, &b, variant, &ends, program, error)

@@ -37,9 +37,10 @@ gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, con
 void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_tiling *tiling,
                     gr_kernel_id *out);
 
-/* Whether tensor maps can describe a side as it lies, how far apart the rows of a copy must be for that, and
-   the product of sides that they can. */
+/* Whether tensor maps can describe a side as it lies, or the kernels that part float32 can read it, how far
+   apart the rows of a copy must be for that, and the product of sides that they can. */
 bool gr_matmul_maps_take(const gr_matmul_side *side, uint64_t columns, size_t item_bytes);
+bool gr_matmul_parts_take(const gr_matmul_side *side, uint64_t columns);
 uint64_t gr_matmul_maps_pitch(uint64_t columns, size_t item_bytes);
 gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
                                   const gr_matmul_variant *variant, const gr_matmul_ends *ends,

@@ -25,7 +25,7 @@ const gr_matmul_variant gr_matmul_variants[] = {
 #undef GR_RUNG
 };
 
-const char *const gr_precisions[GR_PRECISIONS] = {"ieee", "tf32", "tf32x3"};
+const char *const gr_precisions[GR_PRECISIONS] = {"ieee", "tf32", "tf32x3", "f16x3"};
 
 bool gr_precision_find(const char *name, gr_precision *out) {
     for (int i = 0; i < GR_PRECISIONS; ++i) {

@@ -9,6 +9,10 @@
 #include "matmul/params.h"
 #include "matmul_copies.cuh"
 
+inline __device__ uint64_t matrix_of_block() {
+    return uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
+}
+
 // The bits of a magnitude, which are in the order of magnitudes; 0 if it is infinite or none.
 inline __device__ unsigned magnitude(float x) {
     const unsigned bits = __float_as_uint(x) & 0x7fffffff;
@@ -59,11 +63,12 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     let_next_in();
     wait_for_previous();
     const uint64_t row = blockIdx.x * uint64_t(GR_MATMUL_THREADS / 32) + threadIdx.x / 32;
-    if (row >= p.rows)
+    const uint64_t matrix = matrix_of_block();
+    if (row >= p.rows || matrix >= p.matrices)
         return;
     const unsigned lane = threadIdx.x % 32, columns = unsigned(p.columns);
     const float *from =
-        reinterpret_cast<const float *>(p.from) + int64_t(blockIdx.y) * p.matrix + int64_t(row) * p.row;
+        reinterpret_cast<const float *>(p.from) + int64_t(matrix) * p.matrix + int64_t(row) * p.row;
     const bool aligned = p.from % 16 == 0 && p.row % 4 == 0 && p.matrix % 4 == 0;
     float x[4];
     unsigned most = 0;
@@ -74,9 +79,9 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     }
     const int exponent = exponent_for(__reduce_max_sync(0xffffffff, most));
     if (lane == 0)
-        reinterpret_cast<float *>(p.scales)[blockIdx.y * p.rows + row] = power(-exponent);
+        reinterpret_cast<float *>(p.scales)[matrix * p.rows + row] = power(-exponent);
     const float each = power(exponent), by[4] = {each, each, each, each};
-    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.parts) + (2 * blockIdx.y * p.rows + row) * p.pitch;
+    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.parts) + (2 * matrix * p.rows + row) * p.pitch;
 #pragma unroll 8
     for (unsigned i = lane * 4; i < columns; i += 128) {
         load_four(from, i, columns, aligned, x);
@@ -92,16 +97,17 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     const unsigned across = unsigned((p.columns + GR_MATMUL_THREADS - 1) / GR_MATMUL_THREADS);
     const uint64_t column = blockIdx.x % across * uint64_t(GR_MATMUL_THREADS) + threadIdx.x;
     const uint64_t share = blockIdx.x / across, shares = (p.rows + GR_MATMUL_SHARE - 1) / GR_MATMUL_SHARE;
-    if (column >= p.columns)
+    const uint64_t matrix = matrix_of_block();
+    if (column >= p.columns || matrix >= p.matrices)
         return;
-    const float *from = reinterpret_cast<const float *>(p.from) + int64_t(blockIdx.y) * p.matrix +
+    const float *from = reinterpret_cast<const float *>(p.from) + int64_t(matrix) * p.matrix +
                         int64_t(share * GR_MATMUL_SHARE) * p.row + column;
     const unsigned rows = unsigned(min(p.rows - share * GR_MATMUL_SHARE, uint64_t(GR_MATMUL_SHARE)));
     unsigned most = 0;
 #pragma unroll 16
     for (unsigned i = 0; i < rows; ++i, from += p.row)
         most = max(most, magnitude(*from));
-    reinterpret_cast<unsigned *>(p.most)[(blockIdx.y * shares + share) * p.columns + column] = most;
+    reinterpret_cast<unsigned *>(p.most)[(matrix * shares + share) * p.columns + column] = most;
 }
 
 // A thread has two columns of GR_MATMUL_PARTED rows.
@@ -113,12 +119,12 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     const unsigned across = unsigned((p.columns + WIDE - 1) / WIDE);
     const uint64_t column = blockIdx.x % across * uint64_t(WIDE) + threadIdx.x * 2;
     const uint64_t first = blockIdx.x / across * uint64_t(GR_MATMUL_PARTED);
-    if (column >= p.columns)
+    const uint64_t matrix = matrix_of_block();
+    if (column >= p.columns || matrix >= p.matrices)
         return;
     const bool both = column + 1 < p.columns;
     const unsigned shares = unsigned((p.rows + GR_MATMUL_SHARE - 1) / GR_MATMUL_SHARE);
-    const unsigned *found =
-        reinterpret_cast<const unsigned *>(p.most) + blockIdx.y * shares * p.columns + column;
+    const unsigned *found = reinterpret_cast<const unsigned *>(p.most) + matrix * shares * p.columns + column;
     unsigned most[2] = {};
 #pragma unroll 16
     for (unsigned i = 0; i < shares; ++i, found += p.columns) {
@@ -127,13 +133,13 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     }
     const int left = exponent_for(most[0]), right = exponent_for(most[1]);
     if (first == 0) {
-        float *scales = reinterpret_cast<float *>(p.scales) + blockIdx.y * p.columns + column;
+        float *scales = reinterpret_cast<float *>(p.scales) + matrix * p.columns + column;
         scales[0] = power(-left);
         if (both)
             scales[1] = power(-right);
     }
     const float by[2] = {power(left), power(right)};
-    const float *from = reinterpret_cast<const float *>(p.from) + int64_t(blockIdx.y) * p.matrix +
+    const float *from = reinterpret_cast<const float *>(p.from) + int64_t(matrix) * p.matrix +
                         int64_t(first) * p.row + column;
     const unsigned rows = unsigned(min(p.rows - first, uint64_t(GR_MATMUL_PARTED)));
     float x[GR_MATMUL_PARTED][2];
@@ -143,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
             x[i][0] = from[int64_t(i) * p.row];
             x[i][1] = from[int64_t(i) * p.row + both];
         }
-    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.parts) + (2 * blockIdx.y * p.rows + first) * p.pitch + column;
+    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.parts) + (2 * matrix * p.rows + first) * p.pitch + column;
 #pragma unroll
     for (unsigned i = 0; i < GR_MATMUL_PARTED; ++i)
         if (i < rows) // there is a place for the second one, too
