@@ -35,7 +35,7 @@ THIN_SHAPES = ((1, 1, 1), (5, 3, 0), (33, 31, 32), (129, 127, 16), (130, 137, 33
 
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53, "longdouble": 2.0**-64}
 CORES = 2.0**-22  # of sums in tensor cores
-FACTORS = {"ieee": 0.0, "tf32": 2 * 2.0**-11 + 2.0**-22, "tf32x3": 4 * 2.0**-22}
+FACTORS = {"ieee": 0.0, "tf32": 2 * 2.0**-11 + 2.0**-22, "tf32x3": 4 * 2.0**-22, "f16x3": 4 * 2.0**-22}
 LAST = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # the rounding of the result
 SMALLEST = {"float16": 2.0**-25}  # half of the distance of those next to 0
 EXACT_UNTIL = {"float32": 2**24, "float64": 2**53, "float16": 60000, "bfloat16": 2**24}

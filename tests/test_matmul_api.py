@@ -154,7 +154,7 @@ def test_the_floating_point_state(device):
         assert np.isinf(gpureduce.matmul(infinite, np.ones((2, 2)), device=device)).any()
 
 
-@pytest.mark.parametrize("precision", ["tf32", "tf32x3"])
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3", "f16x3"])
 def test_precision(precision, device):
     rng = np.random.default_rng(4)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((70, 200), (200, 90)))
@@ -169,7 +169,7 @@ def test_precision(precision, device):
         gpureduce.matmul(a, b, precision=precision, variant=able[0].name, device=device),
     ):
         error = np.linalg.norm(c - wide) / np.linalg.norm(wide)
-        assert {"tf32": 1e-4, "tf32x3": 1e-8}[precision] < error < {"tf32": 4e-4, "tf32x3": 6e-7}[precision]
+        assert (1e-4 < error < 4e-4) if precision == "tf32" else (1e-8 < error < 6e-7)
     with pytest.raises(TypeError, match=r"precision: .* is for float32"):
         gpureduce.matmul(a.astype(float), b.astype(float), precision=precision, device=device)
     with pytest.raises(ValueError, match="multiplies in"):
