@@ -161,7 +161,7 @@ static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant
     if (variant == NULL)
         return (gr_matmul_tiling){GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1};
     if (variant->rows == 0)
-        return gr_matmul_tile(self, variant->threads);
+        return gr_matmul_tile(self, variant);
     return (gr_matmul_tiling){variant->rows, variant->columns, variant->threads, 1};
 }
 

@@ -15,7 +15,7 @@ typedef struct gr_matmul_tiling {
 } gr_matmul_tiling;
 
 /* The one of tiles.def that takes least, and how many parts. */
-gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, uint32_t threads);
+gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *variant);
 
 /* How many matrices a stack of these lengths has. */
 uint64_t gr_matmul_count(const uint64_t *stack);
