@@ -7,12 +7,13 @@ enum {
 };
 
 typedef struct shape {
-    uint32_t rows, columns;
+    uint32_t rows, columns, threads;
     uint32_t percent[RATES]; /* of the fastest, with 1, 2, 3 and more blocks a multiprocessor */
 } shape;
 
 static const shape shapes[] = {
-#define GR_TILE(rows, columns, one, two, three, four) {rows, columns, {one, two, three, four}},
+#define GR_TILE(rows, columns, threads, one, two, three, four)                                               \
+    {rows, columns, threads, {one, two, three, four}},
 #include "matmul/tiles.def"
 #undef GR_TILE
 };
@@ -38,7 +39,7 @@ gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *
              parts *= 2) {
             const double time = duration(self, &shapes[i], parts);
             if (best.rows == 0 || time < least) {
-                best = (gr_matmul_tiling){shapes[i].rows, shapes[i].columns, variant->threads, parts};
+                best = (gr_matmul_tiling){shapes[i].rows, shapes[i].columns, shapes[i].threads, parts};
                 least = time;
             }
         }

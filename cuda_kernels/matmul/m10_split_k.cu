@@ -12,31 +12,32 @@
 
 // A block's tile, of which a thread makes DOWN by ACROSS results, and a warp eight by four times as many.
 template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_> struct Shape {
-    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DOWN = DOWN_, ACROSS = ACROSS_, DEEP = 16, STAGES = 3 };
+    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DOWN = DOWN_, ACROSS = ACROSS_, DEEP = 16, STAGES = 2 };
     enum { WARP_ROWS = 8 * DOWN, WARP_COLUMNS = 4 * ACROSS };
     enum { THREADS = 32 * (ROWS / WARP_ROWS) * (COLUMNS / WARP_COLUMNS) };
 };
 
-// Each block adds up its part of the tile over the sums of all blocks, in their order.
-template <class T, int ROWS, int COLUMNS, int THREADS>
+// Each block adds up its part of the tile over the sums of all PARTS blocks, in their order.
+template <int PARTS, int THREADS, class T, int ROWS, int COLUMNS>
 __device__ void add_up(const Matrices<T> &p, uint64_t first_row, uint64_t first_column,
-                       T (&tile)[ROWS][COLUMNS], unsigned part, unsigned parts) {
+                       T (&tile)[ROWS][COLUMNS], unsigned part) {
     constexpr int LENGTH = Vector<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
+#pragma unroll 2
     for (unsigned i = (part * THREADS + threadIdx.x) * LENGTH; i < ROWS * COLUMNS;
-         i += parts * THREADS * LENGTH) {
+         i += PARTS * THREADS * LENGTH) {
         const unsigned row = i / COLUMNS, column = i % COLUMNS;
-        auto *mine = reinterpret_cast<Vector<T> *>(&tile[row][column]);
-        Vector<T> sum = *in_block(mine, 0);
-#pragma unroll 4
-        for (unsigned other = 1; other < parts; ++other) {
-            const Vector<T> more = *in_block(mine, other);
+        Vector<T> all[PARTS];
+#pragma unroll
+        for (int other = 0; other < PARTS; ++other)
+            all[other] = *in_block(reinterpret_cast<Vector<T> *>(&tile[row][column]), other);
+#pragma unroll
+        for (int other = 1; other < PARTS; ++other)
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
-                sum.element[j] += more.element[j];
-        }
+                all[0].element[j] += all[other].element[j];
         if (first_row + row < p.m)
-            store_vector(p.c + (first_row + row) * p.n, first_column + column, p.n, aligned, sum);
+            store_vector(p.c + (first_row + row) * p.n, first_column + column, p.n, aligned, all[0]);
     }
 }
 
@@ -55,16 +56,16 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned part, unsigne
     const uint64_t first = min(each * part, p.k), end = min(first + each, p.k);
 
     T sums[S::DOWN][S::ACROSS] = {};
-    shared.ring.each_step(p, first_row, first_column, first, end,
-                          [&](const auto &tile_a, const auto &tile_b) {
-#pragma unroll 4
-                              for (int i = 0; i < S::DEEP; ++i) {
-                                  T down[S::DOWN], across[S::ACROSS];
-                                  load_fragment<32>(&tile_a[i][y], down);
-                                  load_fragment<16>(&tile_b[i][x], across);
-                                  add_products_serpentine(down, across, sums);
-                              }
-                          });
+    const auto multiply = [&](const auto &tile_a, const auto &tile_b) {
+#pragma unroll 2
+        for (int i = 0; i < S::DEEP; ++i) {
+            T down[S::DOWN], across[S::ACROSS];
+            load_fragment<32>(&tile_a[i][y], down);
+            load_fragment<16>(&tile_b[i][x], across);
+            add_products_serpentine(down, across, sums);
+        }
+    };
+    shared.ring.each_step(p, first_row, first_column, first, end, multiply);
     free_of_store(sums);
     if (parts == 1) {
         store_results<32, 16>(p, first_row + y, first_column + x, sums);
@@ -74,7 +75,16 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned part, unsigne
     store_to_tile<S::COLUMNS, 32, 16>(&shared.sums[y][x], sums);
     cluster_arrive();
     cluster_wait();
-    add_up<T, S::ROWS, S::COLUMNS, S::THREADS>(p, first_row, first_column, shared.sums, part, parts);
+    switch (parts) {
+    case 2:
+        add_up<2, S::THREADS>(p, first_row, first_column, shared.sums, part);
+        break;
+    case 4:
+        add_up<4, S::THREADS>(p, first_row, first_column, shared.sums, part);
+        break;
+    default:
+        add_up<8, S::THREADS>(p, first_row, first_column, shared.sums, part);
+    }
     cluster_arrive(); // before any block ends, of which others may still read
     cluster_wait();
 }
@@ -95,5 +105,5 @@ template <class T, class S> __device__ void matmul_of(const gr_matmul_params &p)
     }
 
 GR_MATMUL(128, 64, 8, 8)
-GR_MATMUL(64, 64, 8, 4)
-GR_MATMUL(32, 64, 4, 4)
+GR_MATMUL(64, 64, 8, 8)
+GR_MATMUL(32, 64, 4, 8)

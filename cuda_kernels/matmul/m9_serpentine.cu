@@ -21,7 +21,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
 
     T sums[DOWN][ACROSS] = {};
-    ring.each_step(p, first_row, first_column, 0, p.k, [&](const auto &tile_a, const auto &tile_b) {
+    const auto multiply = [&](const auto &tile_a, const auto &tile_b) {
 #pragma unroll 2
         for (int i = 0; i < DEEP; ++i) {
             T down[DOWN], across[ACROSS];
@@ -35,7 +35,8 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
                     sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
                 }
         }
-    });
+    };
+    ring.each_step(p, first_row, first_column, 0, p.k, multiply);
     free_of_store(sums);
     store_results<32, 16>(p, first_row + y, first_column + x, sums);
 }
