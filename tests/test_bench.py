@@ -180,7 +180,8 @@ def test_products_are_counted_as_by_a_profile():
         profile = gpureduce.profile((64, 32, 48), row["variant"])
         assert row["warp_instructions"] == profile.totals.warp_instructions
         assert row["bytes_a_flop"] == 32 * profile.totals.global_sectors / (2 * 64 * 32 * 48)
-        assert 0 < row["error"] < 1e-6  # one lost product of 48 would show as 0.1
+        # One lost product of 48 would show as 0.1; tensor cores round their inputs.
+        assert 0 < row["error"] < (1e-6 if row["variant"].startswith("m") else 2e-3)
     assert {record["size"] for record in found.records()} == {"64 x 32 x 48"}
     table = found.table()
     assert "bytes a FLOP" in table and "GB/s" not in table and "M x N x K" not in table
@@ -435,6 +436,7 @@ def test_roofline():
     assert [point.variant for point in found.points] == ["m0", "m1", "m2", "m4"]
     assert found.bandwidths == (("memory", 4.6), ("L1", 30.0)) and found.peak == 64.7
     assert found.vendor == pytest.approx(2**33 / 173e6)
+    assert roofline.intensity("m9", 64) > roofline.intensity("m3", 64)  # its loads are asynchronous copies
     # Whole tiles ask for as many bytes a FLOP in a large product as in a small one.
     large = gpureduce.profile((256, 256, 1024), "m2", races=False)
     assert found.points[2].flop_per_byte == 1 / large.bytes_a_flop == pytest.approx(7.877, rel=1e-3)

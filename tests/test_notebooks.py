@@ -12,8 +12,14 @@ nbclient = pytest.importorskip("nbclient")
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 RUNGS = [variant.name for variant in gpureduce.variants("reduction") if variant.role == "rung"]
 
-# The fewest pictures in each: the ladder draws every rung, and three charts beside.
-PICTURES = {"ladder.ipynb": len(RUNGS) + 3, "bandwidth.ipynb": 3}
+PRODUCTS = [
+    variant.name
+    for variant in gpureduce.variants("matmul")
+    if variant.role == "rung" and "float32" in variant.dtypes and "sim" in variant.backends
+]
+
+# The fewest pictures in each: the ladders draw every rung, and three charts, or one, beside.
+PICTURES = {"ladder.ipynb": len(RUNGS) + 3, "bandwidth.ipynb": 3, "matmul.ipynb": len(PRODUCTS) + 1}
 
 every_notebook = pytest.mark.parametrize("name", PICTURES)
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no notebooks beside the tests")
@@ -57,7 +63,10 @@ def test_notebook_runs_and_draws(name, thin):
     assert "Traceback" not in said
 
 
-def test_every_rung_has_its_place():
-    cells = nbformat.read(FOLDER / "ladder.ipynb", as_version=4).cells
-    shown = [name for name in RUNGS if any(cell.source == f'show("{name}")' for cell in cells)]
-    assert shown == RUNGS[: len(shown)] and len(shown) >= 9  # a loop shows those that come later
+@pytest.mark.parametrize(
+    ("name", "rungs", "least"), [("ladder.ipynb", RUNGS, 9), ("matmul.ipynb", PRODUCTS, 8)]
+)
+def test_every_rung_has_its_place(name, rungs, least):
+    cells = nbformat.read(FOLDER / name, as_version=4).cells
+    shown = [rung for rung in rungs if any(cell.source == f'show("{rung}")' for cell in cells)]
+    assert shown == rungs[: len(shown)] and len(shown) >= least  # a loop shows those that come later

@@ -148,6 +148,14 @@ def test_multiply_adds_by_hand():
     assert math.isnan(of_sum.bytes_a_flop)
 
 
+def test_asynchronous_copies_load_from_memory_and_store_to_shared_memory():
+    """As those of m8, whose only stores to global memory are those of C."""
+    counts = gpureduce.profile((128, 128, 64), "m8", races=False).totals
+    assert counts.global_load_sectors == 2 * 128 * 64 // 8
+    assert counts.global_store_ideal == 128 * 128 // 8
+    assert counts.shared_store_wavefronts >= 2 * 128 * 64 // 32
+
+
 def test_margins_show_multiply_adds_where_there_are_any():
     assert "FMA" in gpureduce.profile((8, 8, 8), "m0").annotate()
     found = gpureduce.profile(100, "v0").annotate()

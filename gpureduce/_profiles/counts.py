@@ -149,6 +149,7 @@ def from_row(
     predicated = 0 if becomes_predicate else issued if branch_row is None else int(branch_row[:_LANES].sum())
     kind = "load" if effect == "load" else "store"
     shared = {f"shared_{kind}_wavefronts": int(row[_WAVEFRONTS]), f"shared_{kind}_ideal": int(row[_IDEAL])}
+    kind = "store" if effect in ("store", "atomic") else "load"  # cp.async has no effect of its own: it loads
     in_global = {
         f"global_{kind}_requests": int(row[_REQUESTS]),
         f"global_{kind}_sectors": int(row[_SECTORS]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureduce._device.variants import variants
+from gpureduce._profiles.counts import SECTOR_BYTES
 from gpureduce._profiles.variant import profile
 from gpureduce.bench.matmul import PUBLISHED, VENDOR
 
@@ -49,12 +50,13 @@ class Roofline:
 
 
 def intensity(variant: str, k: int) -> float | None:
-    """Return FLOP a byte of global sectors, of whole tiles; None where the counters miss loads.
+    """Return FLOP a byte of global sectors, of whole tiles; None of rungs that other roofs hold for.
 
-    Bulk copies are not counted, and a kernel that loads by them would seem to need no bytes.
+    Those are the rungs on tensor cores, which do no multiply-adds, and those that load by bulk copies, which
+    are not counted, so that they would seem to need no bytes.
     """
     found = profile((TILE, TILE, k), variant, races=False)
-    if found.totals.global_load_sectors * 32 < 2 * TILE * k * 4:
+    if not found.totals.multiply_adds or found.totals.global_load_sectors * SECTOR_BYTES < 2 * TILE * k * 4:
         return None
     return 1 / found.bytes_a_flop
 
@@ -73,7 +75,9 @@ def roofline(results: dict[str, Any], bandwidth: float) -> Roofline:
     rows = {
         row["variant"]: row
         for row in results["rows"]
-        if row["dtype"] == "float32" and (row["m"], row["n"], row["k"]) == PUBLISHED
+        if row["dtype"] == "float32"
+        and row.get("precision") in (None, "ieee")
+        and (row["m"], row["n"], row["k"]) == PUBLISHED
     }
     rungs = [record.name for record in variants("matmul") if record.role == "rung"]
     points = []
