@@ -43,7 +43,9 @@ static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t
                       gr_program *program, gr_error *error) {
     char bytes[8];
     snprintf(bytes, sizeof bytes, "%zu", item_bytes);
-    params->across = gr_ceil_div(params->columns, GR_MATMUL_PACK_TILE);
+    /* Where rows lie side by side, a lane takes 16 bytes of one, else an element. */
+    const uint64_t wide = GR_MATMUL_PACK_TILE * (params->column == 1 ? 16 / item_bytes : 1);
+    params->across = gr_ceil_div(params->columns, wide);
     params->matrices = gr_matmul_count(params->stack);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     gr_program_place(program, offsetof(gr_matmul_pack_params, from), from);

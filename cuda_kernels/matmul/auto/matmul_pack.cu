@@ -1,24 +1,35 @@
-// Copies matrices whose rows do not lie side by side, for the kernels that want them so: a tile of 32 by 32
-// goes through shared memory, so that neighbouring threads read neighbours, whichever way the matrix lies,
-// and write neighbours. The column more keeps the lanes that read a column of the tile in 32 banks.
+// Copies matrices whose rows do not lie as kernels want them. Where the elements of a row lie side by side,
+// each thread puts together 16 bytes of a row, wherever that begins. Else a tile of 32 by 32 goes through
+// shared memory, so that neighbouring threads read neighbours and write neighbours; its column more keeps the
+// lanes that read a column of the tile in 32 banks.
 #include <cstdint>
 
-#include "matmul/params.h"
+#include "matmul.cuh"
+#include "matmul_vector.cuh"
 
-enum { TILE = GR_MATMUL_PACK_TILE, THREADS = GR_MATMUL_THREADS };
+enum { TILE = GR_MATMUL_PACK_TILE, THREADS = GR_MATMUL_THREADS, WARPS = THREADS / 32 };
 
-template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
-    __shared__ T tile[TILE][TILE + 1];
-    uint64_t matrix = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
-    if (matrix >= p.matrices)
-        return;
-    T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_row;
-    const T *from = reinterpret_cast<const T *>(p.from);
-    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
-        from += int64_t(matrix % p.stack[d]) * p.from_stack[d];
-        matrix /= p.stack[d];
+template <class T>
+__device__ void pack_rows(const gr_matmul_pack_params &p, const T *from, T *to, uint64_t first_row,
+                          uint64_t first) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint64_t column = first + lane * LENGTH;
+    const bool aligned = rows_aligned(to, int64_t(p.to_row));
+    for (unsigned y = warp; y < TILE && first_row + y < p.rows; y += WARPS) {
+        const T *row = from + int64_t(first_row + y) * p.row + column;
+        Vector<T> v;
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i)
+            v.element[i] = column + i < p.columns ? row[i] : T();
+        store_vector(to + (first_row + y) * p.to_row, column, p.columns, aligned, v);
     }
-    const uint64_t first_row = blockIdx.x / p.across * TILE, first_column = blockIdx.x % p.across * TILE;
+}
+
+template <class T>
+__device__ void pack_tile(const gr_matmul_pack_params &p, const T *from, T *to, uint64_t first_row,
+                          uint64_t first_column) {
+    __shared__ T tile[TILE][TILE + 1];
     const bool down = llabs(p.row) < llabs(p.column); // neighbours in memory lie below one another
     for (unsigned i = threadIdx.x; i < TILE * TILE; i += THREADS) {
         const unsigned y = down ? i % TILE : i / TILE, x = down ? i / TILE : i % TILE;
@@ -34,6 +45,20 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
     }
 }
 
+template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
+    const uint64_t matrix = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
+    if (matrix >= p.matrices)
+        return;
+    const T *from = reinterpret_cast<const T *>(p.from) + stack_offset(p, p.from_stack, matrix);
+    T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_row;
+    const unsigned across = unsigned(p.across);
+    const uint64_t row = uint64_t(blockIdx.x / across) * TILE, tile = blockIdx.x % across;
+    if (p.column == 1)
+        pack_rows(p, from, to, row, tile * 32 * Vector<T>::LENGTH);
+    else
+        pack_tile(p, from, to, row, tile * TILE);
+}
+
 #define GR_PACK(bytes, T)                                                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
         matmul_pack_##bytes(const __grid_constant__ gr_matmul_pack_params p) {                               \
@@ -44,4 +69,4 @@ GR_PACK(1, uint8_t)
 GR_PACK(2, uint16_t)
 GR_PACK(4, uint32_t)
 GR_PACK(8, uint64_t)
-GR_PACK(16, uint4)
+GR_PACK(16, ulonglong2)
