@@ -133,9 +133,8 @@ static void expect_loaded(const tile *t, unsigned place, int64_t from) {
             memcpy(expected + place, &word, sizeof word);
         return;
     }
-    memset(expected + place, t->tensor.fill_nan ? 0xFF : 0, size);
-    if (t->tensor.fill_nan)
-        expected[place + size - 1] = 0x7F;
+    for (unsigned i = 0; i < size; i++)
+        expected[place + i] = !t->tensor.fill_nan ? 0 : i % 2 ? 0x7F : 0xF7;
 }
 
 static void expect_stored(const tile *t, unsigned place, int64_t from) {
@@ -143,11 +142,17 @@ static void expect_stored(const tile *t, unsigned place, int64_t from) {
         memcpy(expected + from, shared + place, bytes_of(&t->tensor));
 }
 
-static bool run_load(const tile *t) {
+/* `hard`: floats half way between two of TF32 and nearly so, and the ends of the range. */
+static bool run_load(const tile *t, bool hard) {
+    static const uint32_t lows[] = {0x1000, 0x0fff, 0x1001, 0x3000, 0x2fff, 0x3001, 0x0000, 0x1fff};
+    static const uint32_t highs[] = {0x3f800000, 0x7f7fc000, 0x7f800000, 0x00000000, 0x007fc000, 0x7fc00000,
+                                     0xff7fc000, 0xff800000, 0x80000000, 0x4b120000, 0x7f804000, 0xc1484000};
     char text[3000];
     ptx_error error = {.message = ""};
     for (unsigned i = 0; i < SOURCE / 4; i++) {
-        const uint32_t word = i * 2654435761u ^ (i >> 7) * 40503u;
+        uint32_t word = i * 2654435761u ^ (i >> 7) * 40503u;
+        if (hard)
+            word = highs[i / 8 % 12] | lows[i % 8];
         memcpy(source + 4 * i, &word, sizeof word);
     }
     memset(shared, UNTOUCHED, REGION);
@@ -170,7 +175,7 @@ static bool run_store(const tile *t) {
 }
 
 static void test_load(const tile *t, unsigned number) {
-    run_load(t);
+    run_load(t, false);
     memset(expected, UNTOUCHED, REGION);
     for_each_element(t, expect_loaded);
     check_report(memcmp(shared, expected, REGION) == 0, __FILE__, (int)number, "shared memory");
@@ -237,6 +242,55 @@ static tile plain_tile(void) {
                              .strides = {256},
                              .box = {32, 8},
                              .steps = {1, 1}}};
+}
+
+/* ---- what an H200 did, recorded by tests/gpu/tensor_maps.py ---- */
+
+typedef struct recorded {
+    long long v[33]; /* the columns of that script */
+    int encode;      /* what the driver said of the map; of those that it takes, digests of what came: */
+    uint64_t shared, source;
+} recorded;
+
+static uint64_t digest(const uint8_t *bytes, size_t count) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < count; i++)
+        h = (h ^ bytes[i]) * 0x100000001b3u;
+    return h;
+}
+
+static void test_recorded(void) {
+    static const recorded rows[] = {
+#define ROW(result, in_shared, in_source, ...) {{__VA_ARGS__}, result, in_shared, in_source},
+#include "tensor_h200.def"
+#undef ROW
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        const long long *v = rows[k].v;
+        const int number = (int)v[0];
+        tile t = {.tensor = {.type = (uint32_t)v[2],
+                             .swizzle = (uint32_t)v[25],
+                             .rank = (uint32_t)v[3],
+                             .address = (uint64_t)v[4],
+                             .fill_nan = v[26] != 0},
+                  .offset = v[32] & 0xffff};
+        for (unsigned i = 0; i < 5; i++) {
+            t.tensor.sizes[i] = (uint64_t)v[5 + i];
+            t.tensor.box[i] = (uint32_t)v[14 + i];
+            t.tensor.steps[i] = (uint32_t)v[19 + i];
+            t.at[i] = (int32_t)v[27 + i];
+            if (i < 4)
+                t.tensor.strides[i] = (uint64_t)v[10 + i];
+        }
+        uint8_t map[PTX_TENSOR_MAP_BYTES];
+        ptx_error error;
+        const bool taken = ptx_tensor_map_encode(&t.tensor, map, &error) == PTX_OK;
+        check_report(taken == (rows[k].encode == 0), "tensor_h200.def", number, "whether the map is taken");
+        if (!taken || v[1] == 2 || !(v[1] == 1 ? run_store(&t) : run_load(&t, v[1] == 4)))
+            continue;
+        check_report(digest(shared, REGION) == rows[k].shared, "tensor_h200.def", number, "shared memory");
+        check_report(digest(written, SOURCE) == rows[k].source, "tensor_h200.def", number, "the tensor");
+    }
 }
 
 /* A map among the parameters, as nvcc passes it, and one that is prefetched. */
@@ -401,6 +455,7 @@ static void test_errors(void) {
 
 int main(void) {
     test_tiles();
+    test_recorded();
     test_map_parameter();
     test_multicast();
     test_rules();

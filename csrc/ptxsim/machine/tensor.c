@@ -173,15 +173,11 @@ static u64 swizzled(const ptx_tensor *t, u64 address) {
     return address ^ (address >> 7 & pattern) << 4;
 }
 
-/* What stands for elements outside the tensor. */
+/* What stands for elements outside the tensor. An H200's NaN is 0x7ff77ff7, seen of float32 alone. */
 static void fill(const ptx_tensor *t, uint8_t *row, u32 bytes) {
-    memset(row, 0, bytes);
-    if (!t->fill_nan)
-        return;
-    const unsigned size = element_bytes(t->type);
-    memset(row, 0xff, bytes);
-    for (u32 i = size - 1; i < bytes; i += size)
-        row[i] = 0x7f;
+    memset(row, t->fill_nan ? 0x7f : 0, bytes);
+    for (u32 i = 0; i < bytes && t->fill_nan; i += 2)
+        row[i] = 0xf7;
 }
 
 /* Maps of these types round what they load, to 10 bits of fraction; any NaN becomes one and the same. */
