@@ -264,6 +264,7 @@ struct ptx_kernel {
     size_t shared_bytes;  /* static */
     size_t local_bytes;   /* of a thread */
     bool generic_params;  /* it makes generic addresses of them */
+    bool products;        /* it has asynchronous ones, which registers are watched for */
     size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
     uint32_t max_threads; /* product of .maxntid, 0 when not given */
     uint32_t required[3]; /* .reqntid, 0 when not given */

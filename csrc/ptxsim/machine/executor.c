@@ -8,6 +8,7 @@
 #include "machine/fault.h"
 #include "machine/hooks.h"
 #include "machine/lanes.h"
+#include "machine/products.h"
 
 /* ---- divergence ---- */
 
@@ -216,7 +217,7 @@ static ptx_status finish(ptx_warp *warp) {
         return ptx_fault(warp, warp->outgoing->in, (int)warp->outgoing->lane, PTX_ERR_BARRIER,
                          "the warp ends while this copy out of shared memory is under way: nobody waited for "
                          "its group");
-    if (check_registers(warp) != PTX_OK)
+    if (ptx_products_end(warp) != PTX_OK || check_registers(warp) != PTX_OK)
         return PTX_ERR_BARRIER;
     if (--block->live_warps == 0) {
         block->cluster->live_blocks--;
@@ -403,8 +404,14 @@ static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t c
     return done;
 }
 
-/* Compiled with and without observers. */
-static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed) {
+/* These look at their registers themselves. */
+static inline bool is_product(const ptx_instr *in) {
+    return in->opcode >= PTX_OP_wgmma_fence && in->opcode <= PTX_OP_wgmma_half;
+}
+
+/* Compiled with and without observers, and for kernels whose products are watched. */
+static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed,
+                                                                    bool watched) {
     const ptx_instr *code = warp->worker->kernel->code;
     const uint32_t *predicates = warp->predicates;
     ptx_status status = PTX_OK;
@@ -421,7 +428,7 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         uint32_t mask = 0;
         bool at_control = false;
         while (left && pc != meeting) {
-            if (!observed && in->plain) {
+            if (!observed && !watched && in->plain) {
                 const uint32_t end = meeting > pc && meeting - pc < left ? meeting : pc + left;
                 const uint32_t done = run_plain(warp, in, end - pc, &status);
                 in += done, pc += done, left -= done;
@@ -440,6 +447,9 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
             left--;
             if (observed)
                 ptx_hooks_issue(warp, in, mask);
+            if (watched && mask && warp->products && warp->products->watched && !is_product(in) &&
+                (status = ptx_products_check(warp, in)) != PTX_OK)
+                break;
             if (in->kind == PTX_BRANCH && (mask == active || mask == 0)) {
                 pc = mask ? in->op[0] : pc + 1;
                 in = &code[pc];
@@ -472,13 +482,19 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
 }
 
 static ptx_status run_warp(ptx_warp *warp) {
-    return run_warp_as(warp, false);
+    return run_warp_as(warp, false, false);
 }
 
 static ptx_status run_observed_warp(ptx_warp *warp) {
-    return run_warp_as(warp, true);
+    return run_warp_as(warp, true, true);
+}
+
+static ptx_status run_watched_warp(ptx_warp *warp) {
+    return run_warp_as(warp, false, true);
 }
 
 ptx_status ptx_warp_run(ptx_warp *warp) {
+    if (!warp->block->observer_count && warp->worker->kernel->products)
+        return run_watched_warp(warp);
     return warp->block->observer_count ? run_observed_warp(warp) : run_warp(warp);
 }

@@ -9,6 +9,7 @@
 #include "machine/executor.h"
 #include "machine/hooks.h"
 #include "machine/lanes.h"
+#include "machine/products.h"
 #include "machine/run.h"
 #include "machine/turns.h"
 
@@ -160,6 +161,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->state = PTX_WARP_READY;
     warp->arrived = warp->passing = 0;
     warp->alone = false;
+    ptx_products_reset(warp);
     warp->registers_asked = 0;
     warp->registers_in = NULL;
     warp->clock = 0;
@@ -464,6 +466,7 @@ static void close_block(ptx_block *block) {
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
         free(block->warps[i].late);
         free(block->warps[i].outgoing);
+        ptx_products_free(&block->warps[i]);
     }
     free(block->registers);
     free(block->predicates);

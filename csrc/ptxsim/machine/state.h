@@ -13,6 +13,7 @@ typedef struct ptx_run ptx_run;
 typedef struct ptx_worker ptx_worker;
 typedef struct ptx_block ptx_block;
 typedef struct ptx_cluster ptx_cluster;
+typedef struct ptx_products ptx_products;
 
 /* What a handler returns when its warp should let others go on: the instruction is done. */
 #define PTX_PAUSED ((ptx_status)0x100)
@@ -108,6 +109,7 @@ typedef struct ptx_warp {
     size_t outgoing_count, outgoing_capacity;
     uint32_t bulk_groups[PTX_LANES]; /* of outgoing copies, likewise */
     bool alone;                      /* lanes that an instruction misses will not come */
+    ptx_products *products;          /* of wgmma, NULL before the first */
     uint64_t registers_asked;        /* a digest of what setmaxnreg has been told, and the last one */
     const ptx_instr *registers_in;
     uint32_t depth;

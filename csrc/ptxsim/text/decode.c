@@ -33,11 +33,11 @@ static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
     return PTX_FITS;
 }
 
-/* Room for as many slots as any row can ask for: two for an operand, one for an element of a vector or for a
+/* Room for as many slots as any row can ask for: two for an operand or an element of a vector, one for a
    letter whose operand is left out. */
 static bool reserve_slots(ptx_parser *p) {
     enum { LETTERS = 16 };
-    size_t wanted = 2 * p->operand_count + p->element_count + LETTERS;
+    size_t wanted = 2 * (p->operand_count + p->element_count) + LETTERS;
     if (wanted <= p->slot_capacity)
         return true;
     ptx_slot *grown = realloc(p->slots, 2 * wanted * sizeof *grown);
@@ -135,6 +135,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.kind = (uint8_t)traits.kind;
             d.in.collective = traits.collective;
             p->kernel->generic_params |= row->opcode == PTX_OP_cvta_param;
+            p->kernel->products |= row->opcode == PTX_OP_wgmma_fence;
             note_global_access(p->kernel, &d.in, name, &d.parts);
             d.in.plain = d.in.kind == PTX_RUN && !d.in.ordered && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);

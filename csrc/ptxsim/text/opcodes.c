@@ -291,6 +291,8 @@ ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
             (part == 5 && memcmp(name, "f16x2", 5) == 0) || (part == 6 && memcmp(name, "bf16x2", 6) == 0);
         if (pair && parts.effect != PTX_EFFECT_NONE) /* what an access is wide */
             type = PTX_CLASS_B | 4;
+        if (part > 5 && memcmp(name, "m64n", 4) == 0) /* columns of a product, by eights */
+            parts.vector = (unsigned)strtoul(name + 4, NULL, 10) / 8;
         if (type != PTX_TYPE_NONE) {
             parts.type2 = parts.type;
             parts.type = type;

@@ -562,6 +562,10 @@ ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operan
         d->in.imm = (int64_t)operand->value;
         return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
                                                     : ptx_misfit(d, &operand->token, letter_wants('i'));
+    case 'j':
+        d->in.imm = (int64_t)((uint64_t)d->in.imm << 8 | (operand->value & 0xff));
+        return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
+                                                    : ptx_misfit(d, &operand->token, letter_wants('i'));
     case 'k':
         letter = 'w';
         break;
@@ -586,9 +590,28 @@ ptx_fit ptx_take_absent(ptx_decoding *d, char letter) {
     return PTX_FITS;
 }
 
+/* Sums: as many as the shape has, which are written and, behind them, read. */
+static ptx_fit take_sums(ptx_decoding *d, const ptx_operand *operand, unsigned wanted) {
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
+        return ptx_misfit(d, &operand->token, "expected a vector of as many registers as the shape has sums");
+    for (unsigned i = 0; i < 2 * wanted; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i % wanted];
+        ptx_fit fits = take_destination(d, 'W', &e->token, e->kind);
+        if (fits != PTX_FITS)
+            return fits;
+        d->p->slots[d->in.operand_count - 1].role = i < wanted ? PTX_ROLE_WRITTEN : PTX_ROLE_READ;
+    }
+    return PTX_FITS;
+}
+
 ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
     const ptx_operand *operand = &d->p->operands[d->next_operand++];
     size_t wanted = strcspn(*letters, "}");
+    if (wanted == 3 && (*letters)[2] == '*') {
+        const unsigned each = (unsigned)((*letters)[1] - '0');
+        *letters += wanted + 1;
+        return take_sums(d, operand, each * d->parts.vector);
+    }
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
         return ptx_misfit(d, &operand->token, "expected a vector or another kind of operand");
     d->may_sink = true;

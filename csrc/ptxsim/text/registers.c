@@ -220,6 +220,8 @@ void ptx_share_registers(ptx_kernel *kernel) {
     sharing s = {.kernel = kernel, .units = kernel->register_bytes / UNIT};
     s.words = s.units / 64 + 1;
     kernel->poisoned_bytes = kernel->register_bytes;
+    if (kernel->products) /* they use registers beyond their last instruction */
+        return;
     s.stretches = calloc(n, sizeof *s.stretches);
     s.stretch_of = calloc(n, sizeof *s.stretch_of);
     s.lives = calloc(s.units + 1, sizeof *s.lives);
