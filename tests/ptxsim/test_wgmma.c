@@ -282,7 +282,7 @@ typedef struct outcome {
     ptx_status status;
     ptx_error error;
     size_t races;
-    ptx_hazard hazard;
+    unsigned hazards; /* a bit for each kind */
     uint32_t out[THREADS];
 } outcome;
 
@@ -300,7 +300,8 @@ static outcome launch(const char *statements, unsigned block, bool watched) {
     o.status = sim_run(&s, "k", 1, block, 0, o.out);
     o.error = s.error;
     const ptx_race *races = ptx_racecheck_races(racecheck, &o.races);
-    o.hazard = o.races ? races[0].hazard : PTX_HAZARD_BARRIER;
+    for (size_t i = 0; i < o.races; i++)
+        o.hazards |= 1u << races[i].hazard;
     ptx_racecheck_free(racecheck);
     sim_close(&s);
     free(text);
@@ -342,6 +343,7 @@ static void test_waits(void) {
     refuse(SETUP BEGIN PRODUCT COMMIT "add.u32 %r3, %r4, 1;\n" END, THREADS, "takes A from");
     accept(SETUP BEGIN PRODUCT COMMIT "add.u32 %r8, %r3, 5;\n" END STORE("%r8"), 5);
     refuse(SETUP BEGIN PRODUCT COMMIT, THREADS, "the warp ends while this product is under way");
+    accept(SETUP BEGIN PRODUCT END "add.u32 %r3, %r4, 7;\n" STORE("%r3"), 7);
     /* a variable that changes its name */
     accept(SETUP BEGIN PRODUCT COMMIT "mov.b32 %r20, %r11;\n" END STORE("%r20"), 0x40000000);
 }
@@ -360,20 +362,43 @@ static void test_together(void) {
     refuse(SETUP BEGIN "setp.ne.u32 %p1, %r31, 5;\n@%p1 " PRODUCT END, THREADS, "all lanes of the warp");
 }
 
+static unsigned hazards_of(const char *statements) {
+    const outcome o = launch(statements, THREADS, true);
+    check_report(o.status == PTX_OK, statements, 0, o.status == PTX_OK ? "" : o.error.message);
+    return o.hazards;
+}
+
+/* Each warp writes a quarter of B, and all read it. */
+#define WRITTEN_B(fence, sync)                                                                               \
+    ".shared .align 1024 .b8 s[256];\nmov.u32 %r2, s; mad.lo.u32 %r7, %r31, 2, %r2; mov.b16 %h1, 0;\n"       \
+    "mov.b32 %r19, 0; mov.b32 %r15, 0; mov.b32 %r16, 0; mov.b32 %r17, 0; mov.b32 %r18, 0;\n"                 \
+    "st.shared.u16 [%r7], %h1;\n" fence sync                                                                 \
+    "shr.u32 %r9, %r2, 4; cvt.u64.u32 %rd4, %r9; or.b64 %rd4, %rd4, 0x800080000;\n"
+#define PROXY "fence.proxy.async;\n"
+#define BARRIER "bar.sync 0;\n"
+
 static void test_races(void) {
-    static const char unordered[] =
-        ".shared .align 1024 .b8 s[256];\nmov.u32 %r2, s; mad.lo.u32 %r7, %r31, 2, %r2;\n"
-        "mov.b16 %h1, 0; st.shared.u16 [%r7], %h1; fence.proxy.async;\n"
-        "shr.u32 %r9, %r2, 4; cvt.u64.u32 %rd4, %r9; or.b64 %rd4, %rd4, 0x800080000;\n" BEGIN OTHER END;
-    outcome o = launch(unordered, THREADS, true);
-    CHECK(o.races > 0);
-    CHECK_EQUAL(o.hazard, PTX_HAZARD_WRITE_READ);
-    o = launch(SETUP BEGIN PRODUCT COMMIT
-               "bar.sync 0;\nst.shared.u16 [%r7], %h1;\nwgmma.wait_group.sync.aligned 0;\n",
-               THREADS, true);
-    CHECK(o.races > 0);
-    CHECK_EQUAL(o.hazard, PTX_HAZARD_READ_WRITE);
-    accept(SETUP BEGIN PRODUCT END "bar.sync 0;\nst.shared.u16 [%r7], %h1;\n" STORE("%r11"), 0x40000000);
+    CHECK_EQUAL(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER END), 0);
+    CHECK(hazards_of(WRITTEN_B(PROXY, "") BEGIN OTHER END) & 1u << PTX_HAZARD_WRITE_READ);
+    CHECK_EQUAL(hazards_of(WRITTEN_B("", BARRIER) BEGIN OTHER END), 1u << PTX_HAZARD_UNFENCED);
+    /* B may change when the product has been waited for, and all warps have */
+    CHECK(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER COMMIT BARRIER
+                     "st.shared.u16 [%r7], %h1;\n"
+                     "wgmma.wait_group.sync.aligned 0;\n") &
+          1u << PTX_HAZARD_READ_WRITE);
+    CHECK_EQUAL(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER END BARRIER "st.shared.u16 [%r7], %h1;\n"),
+                0);
+    CHECK(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER END "st.shared.u16 [%r7], %h1;\n") &
+          1u << PTX_HAZARD_READ_WRITE);
+    /* behind the wait, what other lanes of the warp have read before is past */
+    static const char own[] =
+        "and.b32 %r20, %r31, 96; setp.eq.u32 %p1, %r31, %r20; mad.lo.u32 %r21, %r31, 2, %r2;\n"
+        "ld.shared.u16 %h2, [%r21+512];\n" BEGIN OTHER END "@%p1 st.shared.u16 [%r21+514], %h1;\n";
+    char text[3000];
+    snprintf(text, sizeof text, "%s%s", WRITTEN_B("st.shared.u16 [%r7+512], %h1;\n" PROXY, BARRIER), own);
+    char *size = strstr(text, "s[256]");
+    memcpy(size, "s[768]", 6);
+    CHECK_EQUAL(hazards_of(text), 0);
 }
 
 int main(void) {

@@ -94,6 +94,9 @@ PTX_HANDLER(wgmma_wait) {
             tell(w, &span, true);
     }
     p->span_count = kept;
+    /* All lanes are here, and what the products have read or taken from them has been read. */
+    if (w->block->observer_count)
+        ptx_hooks_warp_sync(w);
     return PTX_OK;
 }
 

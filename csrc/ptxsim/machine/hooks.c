@@ -45,6 +45,10 @@ void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_acces
     TELL(warp->block, access, warp, in, access);
 }
 
+void ptx_hooks_warp_sync(const ptx_warp *warp) {
+    TELL(warp->block, warp_sync, warp, PTX_ALL_LANES);
+}
+
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask) {
     TELL(block, barrier, block, mask);
 }

@@ -55,7 +55,7 @@ typedef struct ptx_hooks {
        that take it. */
     void (*issue)(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
     void (*access)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
-    /* bar.warp.sync of the lanes that `members` names. */
+    /* bar.warp.sync of the lanes that `members` names, or something else that orders what they do. */
     void (*warp_sync)(void *state, const ptx_warp *warp, uint32_t members);
     /* A barrier of the block lets the warps of `mask` go on. */
     void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
@@ -84,6 +84,7 @@ void ptx_hooks_block(const ptx_block *block, bool begins);
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 /* An access that is not told of by its instruction's being issued. */
 void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
+void ptx_hooks_warp_sync(const ptx_warp *warp);
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
 void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
