@@ -1,6 +1,6 @@
 // t0: tensor cores.
 //
-// What m9 still cost: an instruction for 32 multiply-adds.
+// What m10 still cost: an instruction for 32 multiply-adds.
 // The change: mma.sync multiplies 16 by 8 elements of A with 8 by 8 of B in one instruction of a warp, 1,024
 // multiply-adds (2,048 of float16 and bfloat16). float32 is rounded to TF32 first, which has 10 bits of
 // fraction, as float16 has: 2.9e-4 of the result's norm, where float32 loses 6e-7; the sums are float32. A

@@ -11,26 +11,35 @@
 #include "matmul_stages.cuh"
 #include "matmul_wgmma.cuh"
 
-enum { ROWS = 256, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
-typedef Ring<4, A_BYTES + B_BYTES> Stages;
+enum { COLUMNS = 128, DEEP = 32, B_BYTES = COLUMNS * DEEP * 4 };
 
-inline __device__ void bring(const gr_matmul_maps &maps, Stages ring, const Pair &pair, Place place) {
+// Small products are of low tiles, so that more multiprocessors have one, and of more stages.
+template <int ROWS_, int STAGES> struct Shape {
+    static constexpr int ROWS = ROWS_, A_BYTES = ROWS * DEEP * 4;
+    typedef Ring<STAGES, A_BYTES + B_BYTES> Stages;
+};
+typedef Shape<256, 4> High;
+typedef Shape<64, 8> Low;
+
+template <class S>
+__device__ void bring(const gr_matmul_maps &maps, typename S::Stages ring, const Pair &pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
-        ring.wait_until_empty(A_BYTES + B_BYTES);
+        ring.wait_until_empty(S::A_BYTES + B_BYTES);
         copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
         for (unsigned i = 0; i < COLUMNS; i += 32)
-            copy_tile(ring.tiles() + A_BYTES + i * DEEP * 4, &maps.b, place.column + i, step, pair.b,
+            copy_tile(ring.tiles() + S::A_BYTES + i * DEEP * 4, &maps.b, place.column + i, step, pair.b,
                       ring.full());
     }
 }
 
-inline __device__ void multiply(const gr_matmul_params &p, Stages ring, const Pair &pair, Place place) {
+template <class S>
+__device__ void multiply(const gr_matmul_params &p, typename S::Stages ring, const Pair &pair, Place place) {
     const Columns columns;
-    float sums[ROWS / 2] = {};
+    float sums[S::ROWS / 2] = {};
     for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
         uint32_t b[16];
         ring.wait_until_full();
-        columns.load(ring.tiles() + A_BYTES, b);
+        columns.load(ring.tiles() + S::A_BYTES, b);
         begin_products();
 #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -42,22 +51,31 @@ inline __device__ void multiply(const gr_matmul_params &p, Stages ring, const Pa
     columns.store(p, pair.number, place, sums);
 }
 
-extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t1_f32(const __grid_constant__ gr_matmul_maps maps) {
+template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const Pair pair(maps.product);
     if (pair.number >= maps.product.pairs)
         return;
-    const Stages ring(shared_address(bytes));
-    const Place place = place_of<ROWS, COLUMNS>(maps.product, blockIdx.x);
+    const typename S::Stages ring(shared_address(bytes));
+    const Place place = place_of<S::ROWS, COLUMNS>(maps.product, blockIdx.x);
     let_next_in();
     wait_for_previous();
     if (threadIdx.x >= 256) {
         give_registers<40>();
         if (threadIdx.x == 256)
-            bring(maps, ring, pair, place);
+            bring<S>(maps, ring, pair, place);
     } else {
         take_registers<232>();
-        multiply(maps.product, ring, pair, place);
+        multiply<S>(maps.product, ring, pair, place);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
+    t1_f32(const __grid_constant__ gr_matmul_maps maps) {
+    matmul<High>(maps);
+}
+
+extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
+    t1_low_f32(const __grid_constant__ gr_matmul_maps maps) {
+    matmul<Low>(maps);
 }

@@ -11,30 +11,40 @@
 #include "matmul_stages.cuh"
 #include "matmul_wgmma.cuh"
 
-enum { ROWS = 128, COLUMNS = 256, DEEP = 64, STAGES = 3, CLUSTER = 2, BOX = 64, ROW_BYTES = 2 * BOX };
-enum { A_BYTES = ROWS * DEEP * 2, B_BYTES = COLUMNS * DEEP * 2, C_BYTES = ROWS * COLUMNS * 2 };
-typedef Ring<STAGES, A_BYTES + B_BYTES, CLUSTER> Stages;
+enum { ROWS = 128, DEEP = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * DEEP * 2 };
 
-inline __device__ Place place_in_cluster(const gr_matmul_params &p, unsigned number) {
-    Place place = place_of<ROWS * CLUSTER, COLUMNS>(p, number);
-    place.row += blockIdx.x % CLUSTER * ROWS;
+// Small products are of narrow tiles, so that more multiprocessors have one, and of more stages.
+template <int COLUMNS_, int STAGES, int CLUSTER_> struct Shape {
+    static constexpr int COLUMNS = COLUMNS_, CLUSTER = CLUSTER_;
+    static constexpr int B_BYTES = COLUMNS * DEEP * 2, C_BYTES = ROWS * COLUMNS * 2;
+    typedef Ring<STAGES, A_BYTES + B_BYTES, CLUSTER> Stages;
+    typedef float Sums[COLUMNS / 2];
+};
+typedef Shape<256, 3, 2> Wide;
+typedef Shape<64, 6, 1> Narrow;
+
+template <class S> __device__ Place place_in_cluster(const gr_matmul_params &p, unsigned number) {
+    Place place = place_of<ROWS * S::CLUSTER, S::COLUMNS>(p, number);
+    place.row += blockIdx.x % S::CLUSTER * ROWS;
     return place;
 }
 
-inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
-    const unsigned half = blockIdx.x % CLUSTER * COLUMNS / CLUSTER;
+template <class S>
+__device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, const Pair &pair, Place place) {
+    constexpr unsigned SHARE = S::COLUMNS / S::CLUSTER;
+    const unsigned first = blockIdx.x % S::CLUSTER * SHARE;
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
-        ring.wait_until_empty(A_BYTES + B_BYTES);
+        ring.wait_until_empty(A_BYTES + S::B_BYTES);
         copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
-        for (unsigned i = half; i < half + COLUMNS / CLUSTER; i += BOX)
-            copy_tile_to<CLUSTER>(ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b, place.column + i, step,
-                                  pair.b, ring.full());
+        for (unsigned i = first; i < first + SHARE; i += BOX)
+            copy_tile_to<S::CLUSTER>(ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b, place.column + i, step,
+                                     pair.b, ring.full());
     }
 }
 
-template <class T>
-__device__ void multiply(const gr_matmul_params &p, Stages &ring, unsigned group,
-                         float (&sums)[COLUMNS / 2]) {
+template <class S, class T>
+__device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, unsigned group,
+                         typename S::Sums &sums) {
     uint32_t last = 0;
     for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
         ring.wait_until_full();
@@ -56,9 +66,9 @@ __device__ void multiply(const gr_matmul_params &p, Stages &ring, unsigned group
 }
 
 // The results of this group of four warps, 64 rows, by way of shared memory if the engine can store them.
-template <class T>
+template <class S, class T>
 __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place, unsigned group,
-                      uint32_t staging, const float (&sums)[COLUMNS / 2]) {
+                      uint32_t staging, const typename S::Sums &sums) {
     const gr_matmul_params &p = maps.product;
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
@@ -71,55 +81,59 @@ __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place,
         wait_for_stores(); // of the tile before
     group_barrier(group);
 #pragma unroll
-    for (int i = 0; i < COLUMNS / 16; ++i)
+    for (int i = 0; i < S::COLUMNS / 16; ++i)
         store_rounded<T>(staging + i / 4 * (ROWS / 2 * ROW_BYTES) + piece_at(row, i % 4 * 2 + right),
                          sums + 8 * i);
     show_shared();
     group_barrier(group);
     if (threadIdx.x % 128 == 0) {
-        for (unsigned i = 0; i < COLUMNS; i += BOX)
+        for (unsigned i = 0; i < S::COLUMNS; i += BOX)
             store_tile(&maps.c, place.column + i, place.row, uint32_t(pair.number),
                        staging + i * (ROWS / 2 * 2));
         commit_stores();
     }
 }
 
-template <class T> __device__ void matmul(const gr_matmul_maps &maps) {
+template <class S, class T> __device__ void matmul(const gr_matmul_maps &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
     const Pair pair(p);
     if (pair.number >= p.pairs)
         return;
-    Stages ring(shared_address(bytes) + C_BYTES);
-    const unsigned tiles = unsigned(p.across * ((p.m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER)));
-    const unsigned first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER, group = threadIdx.x / 128;
+    typename S::Stages ring(shared_address(bytes) + S::C_BYTES);
+    const unsigned tiles = unsigned(p.across * ((p.m + ROWS * S::CLUSTER - 1) / (ROWS * S::CLUSTER)));
+    const unsigned first = blockIdx.x / S::CLUSTER, step = gridDim.x / S::CLUSTER, group = threadIdx.x / 128;
     let_next_in();
     wait_for_previous();
     if (group == 2) {
         give_registers<40>();
         if (threadIdx.x == 256)
             for (unsigned number = first; number < tiles; number += step)
-                bring(maps, ring, pair, place_in_cluster(p, number));
+                bring<S>(maps, ring, pair, place_in_cluster<S>(p, number));
     } else {
         take_registers<232>();
         for (unsigned number = first; number < tiles; number += step) {
-            const Place place = place_in_cluster(p, number);
-            float sums[COLUMNS / 2] = {};
-            multiply<T>(p, ring, group, sums);
-            store<T>(maps, pair, place, group, shared_address(bytes) + group * (C_BYTES / 2), sums);
+            const Place place = place_in_cluster<S>(p, number);
+            typename S::Sums sums = {};
+            multiply<S, T>(p, ring, group, sums);
+            store<S, T>(maps, pair, place, group, shared_address(bytes) + group * (S::C_BYTES / 2), sums);
         }
         if (threadIdx.x % 128 == 0)
             wait_for_stores();
     }
-    __syncwarp();
-    cluster_barrier(); // a block's shared memory stays as long as the other may write to it
+    if (S::CLUSTER > 1) { // a block's shared memory stays as long as the other may write to it
+        __syncwarp();
+        cluster_barrier();
+    }
 }
 
-#define GR_MATMUL(suffix, T)                                                                                 \
-    extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)          \
-        t3##suffix(const __grid_constant__ gr_matmul_maps maps) {                                            \
-        matmul<T>(maps);                                                                                     \
+#define GR_MATMUL(name, S, T)                                                                                \
+    extern "C" __global__ void __cluster_dims__(S::CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)       \
+        name(const __grid_constant__ gr_matmul_maps maps) {                                                  \
+        matmul<S, T>(maps);                                                                                  \
     }
 
-GR_MATMUL(_bf16, gr_bf16)
-GR_MATMUL(_f16, gr_f16)
+GR_MATMUL(t3_bf16, Wide, gr_bf16)
+GR_MATMUL(t3_f16, Wide, gr_f16)
+GR_MATMUL(t3_narrow_bf16, Narrow, gr_bf16)
+GR_MATMUL(t3_narrow_f16, Narrow, gr_f16)
