@@ -5,8 +5,9 @@
 // The change: other kernels part all of A and B before, into a big and a small float16 each, so that all four
 // parts come as tiles. What float16 lacks is range: rows of A and columns of B are multiplied by powers of
 // two for it, and the results divided by them. Numbers that are 2^16 times smaller than the greatest of their
-// row or column lose digits, which float32 would keep. Sums are added as in t2, for 64 steps along k. What
-// limits it now: shared memory, which the tensor cores read all the time. Where it shows: half of t2's
+// row or column lose digits, which float32 would keep. Sums are added as in t2, for 64 steps along k;
+// infinity comes out as NaN where the other number has no small part.
+// What limits it now: shared memory, which the tensor cores read all the time. Where it shows: half of t2's
 // tensor-core operations; bytes of shared memory.
 #include "matmul_parts.cuh"
 #include "matmul_stages.cuh"
