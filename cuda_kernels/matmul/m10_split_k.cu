@@ -104,6 +104,6 @@ template <class T, class S> __device__ void matmul_of(const gr_matmul_params &p)
         matmul_of<float, Shape<rows, columns, down, across>>(p);                                             \
     }
 
-GR_MATMUL(128, 64, 8, 8)
+GR_MATMUL(64, 128, 8, 16)
 GR_MATMUL(64, 64, 8, 8)
 GR_MATMUL(32, 64, 4, 8)

@@ -10,7 +10,7 @@
 #include "matmul.cuh"
 #include "matmul_ring.cuh"
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 128, STAGES = 2, BLOCKS = 2 };
+enum { ROWS = 64, COLUMNS = 128, DEEP = 16, THREADS = 64, STAGES = 3, BLOCKS = 4 };
 enum { DOWN = 8, ACROSS = 16, WARP_ROWS = 8 * DOWN, WARP_COLUMNS = 4 * ACROSS }; // of a thread, of a warp
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
@@ -22,7 +22,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 
     T sums[DOWN][ACROSS] = {};
     const auto multiply = [&](const auto &tile_a, const auto &tile_b) {
-#pragma unroll 2
+#pragma unroll 4
         for (int i = 0; i < DEEP; ++i) {
             T down[DOWN], across[ACROSS];
             load_fragment<32>(&tile_a[i][y], down);
