@@ -1,6 +1,7 @@
 """gpureduce.bench: rows, what follows from them, and the forms they are given out in."""
 
 import csv
+import importlib
 import importlib.util
 import inspect
 import io
@@ -20,6 +21,7 @@ from gpureduce.bench import (
     environment,
     matmul_pictures,
     matmul_table,
+    products,
     roofline,
     runner,
     tables,
@@ -207,7 +209,7 @@ def test_sizes_and_dtypes_of_products():
 def test_times_of_products():
     def row(name, us):
         spread = {"median": us, "min": us * 0.9, "max": us * 1.1}
-        rest = {"tflop_per_s": 8589.9 / us, "of_cublas": us / 170, "error": 5e-7}
+        rest = {"precision": "ieee", "tflop_per_s": 8589.9 / us, "of_cublas": us / 170, "error": 5e-7}
         return {"variant": name, "dtype": "float32", "m": 2048, "n": 2048, "k": 1024, "us": spread, **rest}
 
     rows = [row("m0", 17000.0), row("m1", 1700.0), row("m2", 850.0), row("cublas", 170.0)]
@@ -239,6 +241,22 @@ def test_wrong_arguments_of_products(options, error, message):
     given = {"n": 8, "device": "sim", "progress": False, **options}
     with pytest.raises(error, match=message):
         gpureduce.bench(**{"ops": None if "variants" in options else "matmul", **given})
+
+
+def test_precisions_are_measured_apart():
+    names = [variant.name for variant in gpureduce.variants("matmul") if variant.role == "rung"]
+    groups = products._by_precision([*names, "auto"], False)
+    assert groups["ieee"][:2] == ["m0", "m1"] and groups["ieee"][-1] == "auto" and "t1" in groups["tf32"]
+    assert sorted(name for group in groups.values() for name in group) == sorted([*names, "auto"])
+    assert list(products._by_precision(["t0", "t3", "auto"], True)) == ["ieee"]
+    row = {"variant": "t1", "dtype": "float32", "precision": "tf32", "m": 8, "n": 8, "k": 8}
+    row |= {"us": {"median": 2.0}, "tflop_per_s": 1.0, "of_cublas": 1.0, "error": 1e-4}
+    plain = {**row, "variant": "m0", "precision": "ieee", "us": {"median": 8.0}}
+    found = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": [plain, row]}))
+    assert "| precision |" in found.table()
+    assert [record["over_first"] for record in found.records()] == [1.0, None]
+    alone = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": [plain]}))
+    assert "precision" not in alone.table()
 
 
 def test_programs_are_imported_once():
@@ -516,6 +534,8 @@ def test_pictures_of_products(dark):
         found.plot("bandwidth")
     with pytest.raises(ValueError, match="cannot be drawn of times"):
         found.plot("counts")
+    for ax in (drawn, panels, flow, bars):
+        importlib.import_module("matplotlib.pyplot").close(ax.figure)
 
 
 # The committed results

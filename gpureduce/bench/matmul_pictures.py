@@ -47,7 +47,12 @@ def _one_case(result: Measured) -> list[dict]:
 
 def _names(records: list[dict]) -> list[str]:
     known = product_titles()
-    return [f"{known.get(row['variant'], '')}  {row['variant']}" for row in records]
+    others = [row.get("precision") if row.get("precision") != "ieee" else None for row in records]
+    beside = [f" ({other})" if other else "" for other in others]
+    return [
+        f"{known.get(row['variant'], '')}{other}  {row['variant']}"
+        for row, other in zip(records, beside, strict=True)
+    ]
 
 
 def _speed(result: Measured, ax: Any, palette: Palette) -> Any:

@@ -147,7 +147,7 @@ def shapes(record: dict) -> str:
         vendor = {_size(row): row for row in mine if row["variant"] == VENDOR}
         lines += [
             "",
-            f"### {dtype}" + (f", {precision}" if precision else ""),
+            f"### {dtype}" + (f", {precision}" if precision not in (None, "ieee") else ""),
             "",
             "| M x N x K | `auto` (us) | TFLOP/s | cuBLAS (us) | over cuBLAS | error | cuBLAS's error |",
             "|---|" + "--:|" * 6,

@@ -115,9 +115,21 @@ def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats:
         ) from error
     from gpureduce.bench import matmul
 
-    torch.backends.cuda.matmul.allow_tf32 = False
-    begin(", ".join(names))
-    yield from matmul.measure(matmul.Sets(torch, shape, dtype), names, "ieee", repeats)
+    sets = matmul.Sets(torch, shape, dtype)
+    for precision, group in _by_precision(names, matmul.is_half(dtype)).items():
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        for name in group:
+            begin(name)
+        yield from matmul.measure(sets, group, precision, repeats)
+
+
+def _by_precision(names: list[str], half: bool) -> dict[str, list[str]]:
+    """Return the names by how their products are made: only those are to be compared."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        precision = None if half or name == AUTO else find(name).precision
+        groups.setdefault(precision or "ieee", []).append(name)
+    return groups
 
 
 def _begin(bar: Progress, done: Iterator[int], what: str, name: str) -> None:

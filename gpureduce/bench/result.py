@@ -55,6 +55,7 @@ SIM_COLUMNS = {
 CUDA_PRODUCT_COLUMNS = {
     "variant": "variant",
     "dtype": "dtype",
+    "precision": "precision",
     "size": "M x N x K",
     "us": "time (us)",
     "tflop_per_s": "TFLOP/s",
@@ -221,6 +222,8 @@ class BenchResult:
         records = self.records()
         given = [key for key in self.columns if any(record.get(key) is not None for record in records)]
         same = {key for key in self._kinds() if len({record[key] for record in records}) == 1}
+        if len({record.get("precision") for record in records}) == 1:
+            same.add("precision")
         keys = [key for key in given if key not in same]
         cells = [[_text(key, record.get(key)) for key in keys] for record in records]
         numeric = [not isinstance(records[0].get(key), str) for key in keys]
@@ -360,7 +363,7 @@ class BenchResult:
 
 
 def _what(row: dict[str, Any]) -> tuple:
-    return row.get("op", "sum"), row["dtype"], row.get("m"), row["n"], row.get("k")
+    return row.get("op", "sum"), row["dtype"], row.get("precision"), row.get("m"), row["n"], row.get("k")
 
 
 def _speed_ups(row: dict[str, Any], ladder: str, times: dict[str, float]) -> dict[str, float | None]:

@@ -250,8 +250,13 @@ def instrument_table(results: dict) -> str:
 
 
 def products() -> dict | None:
-    """Return the results of products of matrices; None where they are not there."""
-    return load(PRODUCTS) if (RESULTS / PRODUCTS).exists() else None
+    """Return the results of products of matrices, of all precisions; None where they are not there."""
+    if not (RESULTS / PRODUCTS).exists():
+        return None
+    found = load(PRODUCTS)
+    for path in sorted(RESULTS.glob("matmul_*_h200.json")):  # such as matmul_tf32_h200.json
+        found["rows"] += load(path.name)["rows"]
+    return found
 
 
 def tables() -> dict[str, dict[str, str]]:
