@@ -492,8 +492,28 @@ def test_tables_of_products():
     assert rows["m0"][3:] == ["1%", "0.08x", "", ""] and rows["cuBLAS"][3] == "100%"
     tf32 = {**results["rows"][-1], "precision": "tf32"}
     tf32["us"] = {"median": 90.0}
-    both = matmul_table.ladder({**results, "rows": [tf32, *results["rows"]]}, published).splitlines()
+    of_t1 = {**tf32, "variant": "t1"}
+    both = matmul_table.ladder({**results, "rows": [tf32, of_t1, *results["rows"]]}, published).splitlines()
     assert both[9].startswith("| `m0`") and "(tf32) | 90.0" in both[-1] and both[-1].endswith("|  |  |  |")
+    others = [
+        {**tf32, "variant": name, "dtype": dtype, "precision": precision}
+        for name, dtype, precision in (
+            ("m1", "float64", "ieee"),  # no new rung
+            ("cublas", "float64", "ieee"),
+            ("t2", "float32", "tf32x3"),
+            ("cublas", "float32", "tf32x3"),  # there is no such thing
+            ("t3", "bfloat16", "ieee"),
+            ("cublas", "bfloat16", "ieee"),
+        )
+    ]
+    shown = matmul_table.ladder_rows({**results, "rows": [*others, *results["rows"]]})
+    assert [(row["variant"], row["dtype"]) for row in shown[6:]] == [
+        ("t2", "float32"), ("t3", "bfloat16"), ("cublas", "bfloat16"),
+    ]  # fmt: skip
+    wrong = {**results, "rows": [{**results["rows"][0], "error": math.nan}]}
+    for table in (lambda: matmul_table.ladder(wrong, published), lambda: matmul_table.shapes(wrong)):
+        with pytest.raises(ValueError, match=r"m0 of 2048 x 2048 x 1024 float32: its error is nan"):
+            table()
     drawn = matmul_table.ladder_chart(results, published, chart.DARK)
     assert "speed-up over m1" in drawn and "4.67x" in drawn and "5.78x" in drawn and ">cuBLAS<" in drawn
     (line,) = (line for line in matmul_table.shapes(results).splitlines() if line.startswith("| 2,048"))

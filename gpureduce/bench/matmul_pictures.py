@@ -151,7 +151,7 @@ def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
         points = [point for point in found.points if (point.flop_per_byte < _CROWD) == left]
         places = _apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17))
         for point, place in zip(points, places, strict=True):
-            near = [each.flop_per_byte for each in points if each.flop_per_byte < 2 * point.flop_per_byte]
+            near = [each.flop_per_byte for each in points if each.flop_per_byte < 1.7 * point.flop_per_byte]
             ax.annotate(
                 point.variant if left else f"{point.variant}  {known.get(point.variant, '')}",
                 (point.flop_per_byte, point.tflop_per_s),

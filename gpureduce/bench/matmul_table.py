@@ -30,13 +30,39 @@ def _what(row: dict) -> tuple[str, str | None]:
     return row["dtype"], row.get("precision")
 
 
+def _is_plain(row: dict) -> bool:
+    return row["dtype"] == "float32" and row.get("precision") in (None, "ieee")
+
+
+def refuse_wrong(record: dict) -> None:
+    """Raise ValueError for a row whose results were wrong: such a time is none."""
+    for row in record["rows"]:
+        if not row["error"] < 0.01:
+            size = " x ".join(map(str, _size(row)))
+            what = f"{row['variant']} of {size} {row['dtype']}"
+            raise ValueError(f"{what}: its error is {row['error']}; measure again, or take the row out")
+
+
 def ladder_rows(record: dict) -> list[dict]:
-    """Return the rows at the published size, float32 first, in ladder order."""
+    """Return the rows at the published size: all of float32, then of other kinds what is new there.
+
+    The default and cuBLAS stand beside new rungs.
+    """
     order = list(product_titles())
     rows = [row for row in record["rows"] if _size(row) == PUBLISHED and row["variant"] in order]
-    kinds = list(dict.fromkeys(_what(row) for row in rows))
-    plain = [kind for kind in kinds if kind[0] == "float32" and kind[1] in (None, "ieee")]
-    kinds = plain + [kind for kind in kinds if kind not in plain]
+    shown = {row["variant"] for row in rows if _is_plain(row)} - {AUTO, VENDOR}
+    new = {_what(row) for row in rows if row["variant"] not in shown | {AUTO, VENDOR}}
+    rows = [
+        row
+        for row in rows
+        if _is_plain(row)
+        or (
+            _what(row) in new
+            and row["variant"] not in shown
+            and (row["variant"], row.get("precision")) != (VENDOR, "tf32x3")  # which it does not have
+        )
+    ]
+    kinds = list(dict.fromkeys(_what(row) for row in sorted(rows, key=lambda row: not _is_plain(row))))
     return sorted(rows, key=lambda row: (kinds.index(_what(row)), order.index(row["variant"])))
 
 
@@ -54,22 +80,22 @@ def _title(row: dict) -> str:
 def ladder(record: dict, published: dict) -> str:
     """Return the ladder at the published size, the published figures beside it."""
     m, n, k = PUBLISHED
+    refuse_wrong(record)
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
     rows = ladder_rows(record)
-    ours = {row["variant"]: row["us"]["median"] for row in rows if _what(row) == _what(rows[0])}
+    ours = {row["variant"]: row["us"]["median"] for row in rows if _is_plain(row)}
     lines = [
         CHART.format(folder="docs/", name="matmul", alt="Speed-up of each rung over m1, and as published"),
         "",
         f"{_where(record)}: {m} x {k} times {k} x {n} float32 on the device. *published*: the same steps on"
-        f" a {published['device']}. *cuBLAS's speed*: of the same dtype and precision, in the same run.",
+        f" a {published['device']}. *cuBLAS's speed*: of the same dtype, in the same run; in TF32 beside tf32.",
         "",
         "| variant | technique | time (us) | TFLOP/s | of cuBLAS's speed | over m1 | published (ms)"
         " | published, over m1 |",
         "|---|---|" + "--:|" * 6,
     ]
     for row in rows:
-        name, us = row["variant"], row["us"]["median"]
-        plain = _what(row) == _what(rows[0])
+        name, us, plain = row["variant"], row["us"]["median"], _is_plain(row)
         printed = theirs.get(name) if plain else None
         cells = [
             f"`{name}`" if name != VENDOR else "cuBLAS",
@@ -89,7 +115,7 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     """Return the speed-ups of the rungs over the first that was published, as SVG."""
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
     rows = ladder_rows(record)
-    ours = {row["variant"]: row["us"]["median"] for row in rows if _what(row) == _what(rows[0])}
+    ours = {row["variant"]: row["us"]["median"] for row in rows if _is_plain(row)}
     rungs = [variant.name for variant in variants("matmul") if variant.role == "rung"]
     shown = [
         (
@@ -113,8 +139,9 @@ def counts(record: dict) -> str:
     m, n, k = _size(rows[0])
     lines = [
         f"Counted on the simulator, for a product of {m} x {n} x {k} float32 by the PTX that nvcc"
-        f" {record['toolkit']} made: multiply-adds in a warp instruction, of 32 at most but on tensor cores; bytes of global"
-        " sectors a FLOP; passes through shared memory for 32 multiply-adds, one of a warp; barriers in all.",
+        f" {record['toolkit']} made: multiply-adds in a warp instruction, of 32 at most but on tensor cores;"
+        " bytes of global sectors a FLOP; passes through shared memory for 32 multiply-adds, one of a warp;"
+        " barriers in all.",
         "",
         "| rung | what it does | multiply-adds an instruction | bytes a FLOP | shared wavefronts"
         " | of them conflicts | barriers |",
@@ -137,6 +164,7 @@ def counts(record: dict) -> str:
 
 def shapes(record: dict) -> str:
     """Return the default at all sizes beside cuBLAS."""
+    refuse_wrong(record)
     lines = [
         CHART.format(folder="", name="matmul-roofline", alt="All rungs below the roofs of an H200"),
         "",
