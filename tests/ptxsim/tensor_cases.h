@@ -142,7 +142,7 @@ static inline uint32_t tc_special(uint64_t *s, tc_type type) {
 
 /* ---- cases ---- */
 
-enum { TC_KINDS = 14 };
+enum { TC_KINDS = 15 };
 
 static inline uint32_t tc_zero_or(uint64_t *s, tc_type type, uint32_t n, uint32_t other) {
     return tc_one_in(s, n) ? other : tc_one_in(s, 2) ? tc_sign(type) : 0;
@@ -254,6 +254,7 @@ static inline uint32_t tc_addend(uint64_t *s, const tc_form *f, int kind) {
     case 8:
         return tc_one_in(s, 4) ? tc_special(s, f->out) : tc_near(s, f->out, -2, 2);
     case 9:
+    case 14:
         return tc_zero_or(s, f->out, 1000, 0);
     case 10:
         return tc_near(s, f->out, -30, 30);
@@ -275,8 +276,8 @@ static inline void tc_case(int form, uint32_t number, tc_inputs *in) {
     const int kind = (int)(number % TC_KINDS);
     uint64_t state = ((uint64_t)(form + 1) << 32 | number) * 0x2545f4914f6cdd1du, *s = &state;
     tc_next(s);
-    if (kind == 5)
-        tc_split(s, f, -126 + tc_between(s, -20, 8), 3, in);
+    if (kind == 5 || kind == 14)
+        tc_split(s, f, kind == 5 ? -126 + tc_between(s, -20, 8) : -126 - tc_between(s, 0, 26), 3, in);
     else if (kind == 6)
         tc_split(s, f, tc_between(s, 122, 130), 3, in);
     else if (kind == 7)
