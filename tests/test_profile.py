@@ -148,6 +148,23 @@ def test_multiply_adds_by_hand():
     assert math.isnan(of_sum.bytes_a_flop)
 
 
+def test_tensor_cores_by_hand():
+    """Of whole tiles they do as many multiply-adds as the product has, or three times that."""
+    for name, times in (("t0", 1), ("t1", 1), ("t2", 3)):
+        variant = next(each for each in gpureduce.variants("matmul") if each.name == name)
+        if "sim" not in variant.backends:
+            continue
+        found = gpureduce.profile((256, 256, 64), name, races=False)
+        assert found.totals.tensor_multiply_adds == times * 256 * 256 * 64
+        assert "tensor FMA" in found.annotate() and "by tensor cores" in str(found)
+    # ldmatrix loads: only the copies to the tiles of t0's four blocks store to shared memory.
+    copied = gpureduce.profile((256, 256, 64), "t0", races=False).totals
+    assert copied.shared_store_wavefronts == 4 * (128 + 128) * 64 * 4 // 128
+    without = gpureduce.profile((128, 128, 32), "m7", races=False)
+    assert without.totals.tensor_multiply_adds == 0
+    assert "tensor" not in without.annotate() and "tensor" not in str(without)
+
+
 def test_asynchronous_copies_load_from_memory_and_store_to_shared_memory():
     """As those of m8, whose only stores to global memory are those of C."""
     counts = gpureduce.profile((128, 128, 64), "m8", races=False).totals

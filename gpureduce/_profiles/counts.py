@@ -14,6 +14,8 @@ COUNTER_FIELDS = _LANES + 6
 SECTOR_BYTES = 32
 
 _MULTIPLY_ADD = re.compile(r"\bfma\.\w+(?:\.\w+)*?\.(?:bf16|f16|f32|f64)(x2)?\b")
+_PRODUCT = re.compile(r"\b(?:mma\.sync|wgmma\.mma_async)\S*\.m(\d+)n(\d+)k(\d+)\.")
+_ROWS_OF_A_WARP = 16  # of wgmma, which names those of four warps, too
 
 
 @dataclass
@@ -52,6 +54,8 @@ class Counts:
         Atomic warp instructions.
     multiply_adds : int
         Fused multiply-adds of floats, lane by lane: two floating-point operations each.
+    tensor_multiply_adds : int
+        Multiply-adds that tensor cores did, each a product in a step of ``mma`` or ``wgmma``.
     """
 
     warp_instructions: int = 0
@@ -73,6 +77,7 @@ class Counts:
     barriers: int = 0
     atomics: int = 0
     multiply_adds: int = 0
+    tensor_multiply_adds: int = 0
 
     @property
     def mean_lanes(self) -> float:
@@ -135,6 +140,12 @@ def _multiply_adds(text: str) -> int:
     return 0 if found is None else 2 if found[1] else 1
 
 
+def _tensor_multiply_adds(text: str) -> int:
+    """Return how many products a warp has its tensor core add up in an instruction."""
+    found = _PRODUCT.search(text)
+    return _ROWS_OF_A_WARP * int(found[2]) * int(found[3]) if found is not None else 0
+
+
 def from_row(
     row: np.ndarray, text: str, effect: str, branch_row: np.ndarray | None, becomes_predicate: bool
 ) -> Counts:
@@ -147,7 +158,7 @@ def from_row(
     issued = int(histogram.sum())
     lanes = int(histogram @ np.arange(_LANES, dtype=np.uint64))
     predicated = 0 if becomes_predicate else issued if branch_row is None else int(branch_row[:_LANES].sum())
-    kind = "load" if effect == "load" else "store"
+    kind = "load" if effect == "load" or "ldmatrix." in text else "store"
     shared = {f"shared_{kind}_wavefronts": int(row[_WAVEFRONTS]), f"shared_{kind}_ideal": int(row[_IDEAL])}
     kind = "store" if effect in ("store", "atomic") else "load"  # cp.async has no effect of its own: it loads
     in_global = {
@@ -165,6 +176,7 @@ def from_row(
         barriers=issued if effect == "barrier" else 0,
         atomics=issued if effect == "atomic" else 0,
         multiply_adds=lanes * _multiply_adds(text),
+        tensor_multiply_adds=(issued - int(histogram[0])) * _tensor_multiply_adds(text),
         **shared,
         **in_global,
     )

@@ -71,6 +71,7 @@ COLUMNS: tuple[Column, ...] = (
     ("barriers", lambda c: _number(c.barriers)),
     ("atomics", lambda c: _number(c.atomics)),
     ("FMA", lambda c: _number(c.multiply_adds)),
+    ("tensor FMA", lambda c: _number(c.tensor_multiply_adds)),
 )
 
 LEGEND = (
@@ -78,11 +79,12 @@ LEGEND = (
     "lanes: at work in one, mean; shared: passes through shared memory; sectors: of 32 bytes in global memory"
 )
 _FMA_LEGEND = "; FMA: fused multiply-adds, lane by lane"
+_TENSOR_LEGEND = "; tensor FMA: multiply-adds by tensor cores"
 
 
 def legend(used: list[str]) -> str:
     """Return what the columns mean, of those in use."""
-    return LEGEND + (_FMA_LEGEND if "FMA" in used else "")
+    return LEGEND + (_FMA_LEGEND if "FMA" in used else "") + (_TENSOR_LEGEND if "tensor FMA" in used else "")
 
 
 def margin_rows(
@@ -210,6 +212,8 @@ def metrics(profile: Shown) -> list[tuple[str, float]]:
     ]
     if totals.multiply_adds:
         rows.append(("fused multiply-adds", totals.multiply_adds))
+    if totals.tensor_multiply_adds:
+        rows.append(("multiply-adds by tensor cores", totals.tensor_multiply_adds))
     if profile.multiply_adds:
         rows += [
             ("multiply-adds a PTX warp instruction", profile.multiply_adds_an_instruction),
