@@ -9,6 +9,7 @@ import json
 import math
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from gpureduce.bench import (
     chart,
     drawings,
     environment,
+    matmul,
     matmul_pictures,
     matmul_table,
     products,
@@ -257,6 +259,27 @@ def test_precisions_are_measured_apart():
     assert [record["over_first"] for record in found.records()] == [1.0, None]
     alone = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": [plain]}))
     assert "precision" not in alone.table()
+
+
+def test_times_come_from_the_program(monkeypatch):
+    """Each precision by itself, with PyTorch set to the same; here without a GPU or PyTorch."""
+    cuda = types.SimpleNamespace(matmul=types.SimpleNamespace(allow_tf32=None))
+    torch = types.SimpleNamespace(backends=types.SimpleNamespace(cuda=cuda))
+    asked = []
+
+    def measure(sets, names, precision, repeats):
+        asked.append((sets, names, precision, cuda.matmul.allow_tf32, repeats))
+        yield from ({"variant": name, "precision": precision} for name in [*names, "cublas"])
+
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(matmul, "Sets", lambda *what: what[1:])
+    monkeypatch.setattr(matmul, "measure", measure)
+    begun = []
+    rows = list(products._timed((8, 8, 8), "float32", ["m1", "t0", "auto"], begun.append, 3))
+    sets = ((8, 8, 8), "float32")
+    assert asked == [(sets, ["m1", "auto"], "ieee", False, 3), (sets, ["t0"], "tf32", True, 3)]
+    assert [row["variant"] for row in rows] == ["m1", "auto", "cublas", "t0", "cublas"]
+    assert sorted(begun) == ["auto", "m1", "t0"]
 
 
 def test_programs_are_imported_once():
