@@ -491,6 +491,16 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
         "matmul-tiles-light.svg",
         "matmul-tiles-dark.svg",
     }
+    seen = []
+
+    def look(ax, path):
+        ax.figure.canvas.draw()
+        seen.extend(each.get_window_extent() for each in ax.figure.axes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(drawings, "save", look)
+        drawings.draw_documents(tmp_path)
+    assert len(seen) == 12 and min(min(box.width, box.height) for box in seen) > 300  # of 1200 by 900
     monkeypatch.setattr(tables, "products", some_products)
     assert drawings.main(["--out", str(tmp_path)]) == 0
     roofs = [(tmp_path / f"matmul-roofline-{name}.svg").read_text() for name in ("light", "dark")]
@@ -562,6 +572,8 @@ def test_pictures_of_products(dark):
     said = {text.get_text() for text in drawn.texts}
     assert {"m0", "m2  Tiles in shared memory", "memory: 4.6 TB/s", "cuBLAS: 49.7"} <= said
     panels = matmul_pictures.plot_tiles(tiles.tiles_of("m3"), dark=dark)
+    panels.figure.canvas.draw()
+    assert panels.get_window_extent().height > panels.figure.bbox.height / 2  # it is not squeezed
     assert len(panels.images) == 3 and "64 x 64" in panels.get_title() and "8 of them" in panels.get_title()
     c = np.asarray(panels.images[2].get_array())
     assert c.shape == (128, 128) and np.bincount(c.ravel()).tolist() == [3 * 4096, 0, 4096 - 256, 248, 8]

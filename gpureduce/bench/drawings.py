@@ -21,10 +21,12 @@ def draw_documents(folder: Path) -> list[Path]:
     results = tables.products()
     bandwidth = peers_table.best_bandwidth(tables.load("peers_h200.json"))
     for name, dark in (("light", False), ("dark", True)):
-        with style(dark):
-            figure, places = plt.subplots(2, 3, figsize=(12, 8.4), layout="constrained")
+        with style(dark) as palette:
+            figure, places = plt.subplots(2, 3, figsize=(12, 9), layout="constrained")
             for variant, ax in zip(SHOWN, places.flat, strict=True):
-                matmul_pictures.plot_tiles(tiles_of(variant), ax, dark=dark)
+                matmul_pictures.plot_tiles(tiles_of(variant), ax, dark=dark, legend=False)
+            handles = matmul_pictures.tile_legend(palette)
+            figure.legend(handles=handles, loc="outside lower center", ncols=4)
             written.append(folder / f"matmul-tiles-{name}.svg")
             save(places[0, 0], written[-1])
             plt.close(figure)

@@ -180,11 +180,10 @@ def _apart(places: list[float], least: float) -> list[float]:
 _OTHERS, _LATER, _BLOCK, _WARP, _THREAD = range(5)
 
 
-def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False) -> Any:
+def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool = True) -> Any:
     """Draw A, B above C, and C: what a block, one of its warps and one of its threads load and make."""
     with style(dark) as palette:
         from matplotlib.colors import ListedColormap
-        from matplotlib.patches import Patch
 
         ax = axes_of(ax, 5.2, 5.6)
         colours = _tile_colours(palette)
@@ -207,17 +206,25 @@ def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False) -> Any:
         ax.set_ylim(rows + 1, -gap - depth - 0.09 * rows)
         ax.set_aspect("equal")
         ax.set_axis_off()
-        labels = [None, "the block, later", "the block", f"warp {WARP} of it", f"thread {_thread()} of it"]
-        handles = [
-            Patch(color=colour, label=label)
-            for colour, label in zip(colours, labels, strict=True)
-            if label and (label != labels[1] or any((each == _LATER).any() for each in panels.values()))
-        ]
-        ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4, fontsize="small")
+        if legend:
+            several = any((panel == _LATER).any() for panel in panels.values())
+            handles = tile_legend(palette)[0 if several else 1 :]
+            ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4, fontsize="small")
         made = int((tiles.makes == _thread()).sum())
         what = f"a block makes {tiles.rows} x {tiles.columns} of C, a thread {made} of them"
         ax.set_title(f"{tiles.variant}: {what}", fontsize="medium")
         return ax
+
+
+def tile_legend(palette: Palette) -> list[Any]:
+    """Return what the colours of `plot_tiles` stand for; the first only where there are several steps."""
+    from matplotlib.patches import Patch
+
+    names = ("the block, later", "the block", f"warp {WARP} of it", f"thread {_thread()} of it")
+    return [
+        Patch(color=colour, label=name)
+        for colour, name in zip(_tile_colours(palette)[1:], names, strict=True)
+    ]
 
 
 def _thread() -> int:
