@@ -344,6 +344,10 @@ static void test_waits(void) {
     accept(SETUP BEGIN PRODUCT COMMIT "add.u32 %r8, %r3, 5;\n" END STORE("%r8"), 5);
     refuse(SETUP BEGIN PRODUCT COMMIT, THREADS, "the warp ends while this product is under way");
     accept(SETUP BEGIN PRODUCT END "add.u32 %r3, %r4, 7;\n" STORE("%r3"), 7);
+    accept(SETUP BEGIN
+           "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 " D_4
+           ", {0f00000000, 0f3F800000, 0f00000000, 0f40000000}, %rd4, 1, 1, 1;\n" END STORE("%r11"),
+           0x40000000);
     /* a variable that changes its name */
     accept(SETUP BEGIN PRODUCT COMMIT "mov.b32 %r20, %r11;\n" END STORE("%r20"), 0x40000000);
 }

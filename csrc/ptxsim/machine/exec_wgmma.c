@@ -234,7 +234,7 @@ static ptx_status check_registers(ptx_warp *w, const ptx_instr *in, const places
                              kernel->source[u->in - kernel->code].line);
     }
     for (unsigned i = at->a; i < at->b && !at->a_in_memory; i++)
-        if (p->units[in->op[i] / UNIT].summing)
+        if (ptx_role_of(in, i) == PTX_ROLE_READ && p->units[in->op[i] / UNIT].summing)
             return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
                              "a register of A is one that a wgmma.mma_async still sums into");
     return PTX_OK;
@@ -256,8 +256,12 @@ static void begin_sums(ptx_warp *w, const ptx_instr *in, const places *at) {
         p->units[unit] = (ptx_product_unit){.summing = p->groups + 1, .in = in};
         p->pending++;
     }
-    for (unsigned i = at->a; i < at->b && !at->a_in_memory; i++)
-        p->units[in->op[i] / UNIT].lent = p->groups + 1, p->units[in->op[i] / UNIT].in = in;
+    for (unsigned i = at->a; i < at->b && !at->a_in_memory; i++) {
+        if (ptx_role_of(in, i) != PTX_ROLE_READ) /* a constant */
+            continue;
+        p->units[in->op[i] / UNIT].lent = p->groups + 1;
+        p->units[in->op[i] / UNIT].in = in;
+    }
     p->watched = true;
 }
 
