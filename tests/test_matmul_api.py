@@ -211,3 +211,13 @@ def test_profiles():
         gpureduce.profile(16, "m2", block_size=128)
     with pytest.raises(TypeError, match="arr_or_n"):
         gpureduce.profile([1.0], "m2")
+
+
+@pytest.mark.parametrize("shape", [(70, 70), (9, 31), (3, 513)])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+def test_a_result_in_the_place_of_an_operand(shape, dtype, device):
+    a = (np.arange(np.prod(shape)).reshape(shape) % 7 - 3).astype(dtype)
+    b = np.roll(np.eye(shape[1], dtype=dtype), 1, axis=0)
+    there = gpureduce.to_device(a, device)
+    gpureduce.matmul(there, gpureduce.to_device(b, device), out=there)
+    assert np.array_equal(there.numpy(), a @ b)
