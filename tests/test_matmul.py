@@ -246,3 +246,14 @@ def test_the_same_bits_every_time(variant, device):
     first = gpureduce.matmul(a, b, variant=variant.name, device=device)
     again = [gpureduce.matmul(a, b, variant=variant.name, device=device) for _ in range(3)]
     assert all(each.tobytes() == first.tobytes() for each in again)
+
+
+@pytest.mark.parametrize("lies", ["nn", "nt", "tn", "tt"])
+def test_m10_takes_either_side_turned_as_it_lies(lies):
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-9, 9, (70, 35)).astype(np.float32), rng.integers(-9, 9, (35, 130)).astype(np.float32)
+    a, b = (np.asfortranarray(x) if how == "t" else x for x, how in zip((a, b), lies, strict=True))
+    found = gpureduce.profile((a, b), "m10")
+    assert [kernel.name for kernel in found.kernels] == [f"m10_f32_32x64_{lies}"]  # and no copy
+    assert not found.races
+    np.testing.assert_array_equal(found.result, a @ b)

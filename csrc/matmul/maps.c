@@ -204,7 +204,7 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
     gr_program_map(program, offsetof(gr_matmul_halves, maps.b), from_b.buffer, &from_b.tensor);
     if (of_c)
         gr_program_map(program, offsetof(gr_matmul_halves, maps.c), ends->c, &map_c);
-    gr_matmul_name(variant, self->dtype, NULL, &step->kernel);
+    gr_matmul_name(variant, self->dtype, "", &step->kernel);
     GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * across;
     const uint64_t most = gr_reference_limits.multiprocessors / variant->cluster;

@@ -148,21 +148,22 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_tiling *tiling,
-                    gr_kernel_id *out) {
-    char tile[32] = "";
-    if (tiling != NULL && variant != NULL && variant->rows == 0)
-        snprintf(tile, sizeof tile, "_%" PRIu32 "x%" PRIu32, tiling->rows, tiling->columns);
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const char *form, gr_kernel_id *out) {
     out->owner = variant != NULL ? variant->rung.name : "matmul";
     GR_KERNEL_NAME(out->file, variant != NULL ? variant->rung.file : "matmul_other");
     GR_KERNEL_NAME(out->entry, variant != NULL ? variant->rung.name : "matmul", "_", gr_dtypes[dtype].name,
-                   tile);
+                   form);
+}
+
+/* Whether it has a kernel for each of tiles.def, and for sides of which the columns are side by side. */
+static bool has_tiles(const gr_matmul_variant *variant) {
+    return variant != NULL && variant->rows == 0;
 }
 
 static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
     if (variant == NULL)
         return (gr_matmul_tiling){GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1};
-    if (variant->rows == 0)
+    if (has_tiles(variant))
         return gr_matmul_tile(self, variant);
     return (gr_matmul_tiling){variant->rows, variant->columns, variant->threads, 1};
 }
@@ -191,10 +192,23 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
     gr_program_place(program, offsetof(gr_matmul_params, b), ends->b);
     gr_program_place(program, offsetof(gr_matmul_params, c), ends->c);
     step->shared_bytes = variant != NULL ? variant->shared : 0;
-    gr_matmul_name(variant, dtype, &tiling, &step->kernel);
+    char form[32] = "";
+    if (has_tiles(variant))
+        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "_%c%c", tiling.rows, tiling.columns,
+                 a->turned ? 't' : 'n', b->turned ? 't' : 'n');
+    gr_matmul_name(variant, dtype, form, &step->kernel);
     step->cluster[0] = tiling.parts;
     return gr_matmul_spread(step, gr_ceil_div(self->m, tiling.rows) * params.across * tiling.parts,
                             params.pairs, tiling.threads, error);
+}
+
+/* Takes the columns of a side for its rows, where that is how it lies and the kernel takes it so. */
+static void turn(gr_matmul_side *side, uint64_t columns, const gr_matmul_variant *variant) {
+    side->turned = has_tiles(variant) && side->row == 1 && !is_packed(side, columns);
+    if (side->turned) {
+        side->row = side->column;
+        side->column = 1;
+    }
 }
 
 /* Has a side copied unless the kernel takes it as it lies. */
@@ -226,6 +240,8 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     if (variant == NULL || (variant->a_box > 0 && self->k == 0))
         status = choose(&plain, dtype, info, &variant, error);
     const bool by_map = variant != NULL && variant->a_box > 0;
+    turn(&a, self->k, variant);
+    turn(&b, self->n, variant);
     if (status == GR_OK)
         status = settle(&a, self->m, self->k, self, variant, &ends.a, program, error);
     if (status == GR_OK)

@@ -33,9 +33,8 @@ typedef struct gr_matmul_shape {
 gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
                          size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
 
-/* The entry of a rung; NULL: the kernel of the dtypes that have none. */
-void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_tiling *tiling,
-                    gr_kernel_id *out);
+/* The entry of a rung; NULL: the kernel of the dtypes that have none. What follows the dtype in its name. */
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const char *form, gr_kernel_id *out);
 
 /* Whether tensor maps can describe a side as it lies, or the kernels that part float32 can read it, how far
    apart the rows of a copy must be for that, and the product of sides that they can. */

@@ -31,14 +31,15 @@ static double cycles(const shape *of, uint64_t blocks) {
     return (double)blocks * 100 / of->percent[rate];
 }
 
-/* How long it takes, in cycles; to bring the parts together costs SPLIT, and PART each. */
+/* How long it takes, in cycles; to bring the parts together costs SPLIT and nine tenths for each element. */
 static double duration(const gr_matmul *self, const shape *of, uint32_t parts) {
-    enum { SPLIT = 1500, PART = 500, LANES = 128 };
+    enum { SPLIT = 3000, LANES = 128 };
     const uint64_t blocks = count_blocks(self, of, parts);
     const uint64_t steps = gr_ceil_div(gr_ceil_div(self->k, STEP), parts);
     const double products = (double)of->rows * of->columns / LANES * (double)(steps * STEP);
     const double waves = (double)(blocks / of->room) * cycles(of, of->room) + cycles(of, blocks % of->room);
-    return waves * products + (parts > 1 ? SPLIT + PART * parts : 0);
+    const double together = SPLIT + 0.9 * (double)(blocks * of->rows * of->columns);
+    return waves * products + (parts > 1 ? together : 0);
 }
 
 /* Whether it is worth looking at: each part has a step, and clusters leave room for one another. */

@@ -118,9 +118,12 @@ inline __device__ unsigned lane_across() {
 }
 
 // The ring that m8 teaches, for the rungs after it: the tiles of STAGES steps along k, in shared memory.
-template <class T, int ROWS, int COLUMNS, int DEEP, int STAGES, int THREADS> struct Ring {
-    typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;
-    typedef Copies<T, DEEP, COLUMNS, THREADS, false> OfB;
+// TURNED: the elements of a column lie side by side, and the pitch leads from one column to the next.
+template <class T, int ROWS, int COLUMNS, int DEEP, int STAGES, int THREADS, bool A_TURNED = false,
+          bool B_TURNED = false>
+struct Ring {
+    typedef Copies<T, DEEP, ROWS, THREADS, !A_TURNED> OfA;
+    typedef Copies<T, DEEP, COLUMNS, THREADS, B_TURNED> OfB;
     typename OfA::Tile a[STAGES];
     typename OfB::Tile b[STAGES];
 
