@@ -104,7 +104,7 @@ typedef enum gr_tensor_type {
     GR_TENSOR_F32 = 7,
     GR_TENSOR_F64 = 8,
     GR_TENSOR_BF16 = 9,
-    GR_TENSOR_TF32 = 11, /* float32 in memory, rounded to 10 bits of fraction on the way */
+    GR_TENSOR_TF32 = 11, /* float32 in memory, rounded to 10 bits of fraction on the way, ties to even */
 } gr_tensor_type;
 
 /* In shared memory 16-byte pieces change places within 32, 64 or 128 bytes, as `wgmma` wants them. */

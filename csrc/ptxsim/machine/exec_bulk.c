@@ -30,13 +30,17 @@ static ptx_status read_map(ptx_warp *w, const ptx_instr *in, unsigned lane, unsi
 static ptx_status read_tile(ptx_warp *w, const ptx_instr *in, unsigned first, unsigned lane, ptx_tile *tile) {
     for (unsigned i = 0; i < in->vector; i++)
         tile->at[i] = (s32)ptx_number_of(w, in, first + 2 + i, lane);
-    return read_map(w, in, lane, PTX_SPACE_GENERIC, ptx_further_address(w, in, first, lane), in->vector,
-                    &tile->tensor);
+    ptx_status status = read_map(w, in, lane, PTX_SPACE_GENERIC, ptx_further_address(w, in, first, lane),
+                                 in->vector, &tile->tensor);
+    if (status == PTX_OK && !ptx_tile_begins_well(tile))
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
+                         "the tile begins at element %d, which is no multiple of 16 bytes", tile->at[0]);
+    return status;
 }
 
 /* A swizzle may reach to the end of the last line of 128 bytes. */
 static u64 room_of(const ptx_tensor *t) {
-    const u64 bytes = ptx_tile_bytes(t);
+    const u64 bytes = ptx_tile_room(t);
     return t->swizzle ? (bytes + TILE_ALIGNMENT - 1) / TILE_ALIGNMENT * TILE_ALIGNMENT : bytes;
 }
 
@@ -178,6 +182,10 @@ static ptx_status store_tile(ptx_warp *w, const ptx_instr *in, unsigned lane) {
         return status;
     status = ptx_locate(w, in, lane, PTX_SPACE_SHARED, ptx_further_address(w, in, 2u + in->vector, lane),
                         room_of(&copy.tile.tensor), TILE_ALIGNMENT, &from);
+    for (unsigned i = 0; i < in->vector && status == PTX_OK; i++)
+        if (copy.tile.at[i] < 0)
+            return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
+                             "a tile is stored at the coordinate %d; none may be below 0", copy.tile.at[i]);
     copy.bytes = (u32)ptx_tile_bytes(&copy.tile.tensor);
     if (status != PTX_OK)
         return status;

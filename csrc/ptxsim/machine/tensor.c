@@ -70,6 +70,9 @@ static ptx_status check(const ptx_tensor *t, ptx_error *error) {
         return ptx_fail(error, PTX_ERR_ARGUMENT,
                         "a tensor map: %u bytes of the box lie together; the swizzle takes %u", row,
                         16u << t->swizzle);
+    if (status == PTX_OK && ptx_tile_bytes(t) > PTX_MAX_SHARED)
+        return ptx_fail(error, PTX_ERR_ARGUMENT, "a tensor map: a box of %llu bytes; a block has %d",
+                        (unsigned long long)ptx_tile_bytes(t), PTX_MAX_SHARED);
     if (t->fill_nan && !is_float(t->type))
         return ptx_fail(error, PTX_ERR_ARGUMENT, "a tensor map: integers cannot be filled with NaN");
     return status;
@@ -115,6 +118,10 @@ bool ptx_tensor_map_decode(const void *map, ptx_tensor *t) {
 
 /* ---- tiles ---- */
 
+bool ptx_tile_begins_well(const ptx_tile *tile) {
+    return (s64)tile->at[0] * element_bytes(tile->tensor.type) % PIECE == 0;
+}
+
 /* Elements of a box along a dimension. Along the one that lies together there are no steps. */
 static u32 length_of(const ptx_tensor *t, unsigned i) {
     return i ? (t->box[i] + t->steps[i] - 1) / t->steps[i] : t->box[i];
@@ -129,6 +136,15 @@ static u64 row_count(const ptx_tensor *t) {
 
 static u32 row_bytes(const ptx_tensor *t) {
     return t->box[0] * element_bytes(t->type);
+}
+
+/* From one row to the next in shared memory: a swizzle's rows lie as far apart as it reaches. */
+static u32 row_pitch(const ptx_tensor *t) {
+    return t->swizzle ? 16u << t->swizzle : row_bytes(t);
+}
+
+uint64_t ptx_tile_room(const ptx_tensor *t) {
+    return row_count(t) * row_pitch(t);
 }
 
 uint64_t ptx_tile_bytes(const ptx_tensor *t) {
@@ -173,7 +189,7 @@ static u64 swizzled(const ptx_tensor *t, u64 address) {
     return address ^ (address >> 7 & pattern) << 4;
 }
 
-/* What stands for elements outside the tensor. An H200's NaN is 0x7ff77ff7, seen of float32 alone. */
+/* What stands for elements outside the tensor. The NaN is an H200's, of every type. */
 static void fill(const ptx_tensor *t, uint8_t *row, u32 bytes) {
     memset(row, t->fill_nan ? 0x7f : 0, bytes);
     for (u32 i = 0; i < bytes && t->fill_nan; i += 2)
@@ -185,14 +201,18 @@ static void round_to_tf32(uint8_t *row, u32 bytes) {
     for (u32 i = 0; i < bytes; i += sizeof(u32)) {
         u32 value;
         memcpy(&value, row + i, sizeof value);
-        value = (value & 0x7fffffffu) > 0x7f800000u ? 0x7fffe000u : (value + 0x1000u) & ~0x1fffu;
+        value = (value & 0x7fffffffu) > 0x7f800000u ? 0x7fffe000u
+                                                    : (value + 0xfffu + (value >> 13 & 1)) & ~0x1fffu;
         memcpy(row + i, &value, sizeof value);
     }
 }
 
 void ptx_tile_poison(const ptx_tensor *t, uint8_t *to, uint64_t address) {
-    for (u64 piece = 0; piece < ptx_tile_bytes(t); piece += PIECE)
-        memset(to + (s64)(swizzled(t, address + piece) - address), PTX_POISON, PIECE);
+    const u32 rows = (u32)row_count(t), bytes = row_bytes(t);
+    u64 at = address;
+    for (u32 r = 0; r < rows; r++, at += row_pitch(t))
+        for (u32 piece = 0; piece < bytes; piece += PIECE)
+            memset(to + (s64)(swizzled(t, at + piece) - address), PTX_POISON, PIECE);
 }
 
 ptx_status ptx_tile_load(ptx_warp *w, const ptx_instr *in, unsigned lane, const ptx_tile *tile, uint8_t *to,
@@ -201,7 +221,7 @@ ptx_status ptx_tile_load(ptx_warp *w, const ptx_instr *in, unsigned lane, const 
     const u32 rows = (u32)row_count(t), bytes = row_bytes(t);
     uint8_t data[MOST_ROW];
     u64 at = address;
-    for (u32 r = 0; r < rows; r++, at += bytes) {
+    for (u32 r = 0; r < rows; r++, at += row_pitch(t)) {
         const tile_row row = find_row(tile, r);
         if (row.bytes < bytes)
             fill(t, data, bytes);
@@ -226,11 +246,12 @@ ptx_status ptx_tile_store(ptx_warp *w, const ptx_instr *in, unsigned lane, const
     const u32 rows = (u32)row_count(t), bytes = row_bytes(t);
     uint8_t data[MOST_ROW];
     u64 at = address;
-    for (u32 r = 0; r < rows; r++, at += bytes) {
-        const tile_row row = find_row(tile, r);
+    for (u32 r = 0; r < rows; r++, at += row_pitch(t)) {
+        tile_row row = find_row(tile, r);
         uint8_t *to;
         if (!row.bytes)
             continue;
+        row.bytes = (row.bytes + PIECE - 1) / PIECE * PIECE; /* so that the end of a row may be overwritten */
         ptx_status status = locate_row(w, in, lane, &row, &to);
         if (status != PTX_OK)
             return status;

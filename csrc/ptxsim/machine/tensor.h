@@ -7,9 +7,13 @@
 /* False for 128 bytes that no map is. */
 bool ptx_tensor_map_decode(const void *map, ptx_tensor *tensor);
 
-/* The bytes of a box in shared memory, those outside the tensor too; there may be more than any memory has.
- */
+/* Whether the first row of a tile begins at a multiple of 16 bytes of the tensor's: else an H200 stops. */
+bool ptx_tile_begins_well(const ptx_tile *tile);
+
+/* The bytes of a box in shared memory, those outside the tensor too. */
 uint64_t ptx_tile_bytes(const ptx_tensor *tensor);
+/* The bytes of shared memory over which they lie. */
+uint64_t ptx_tile_room(const ptx_tensor *tensor);
 
 /* Between global memory and a place in shared memory; `address` is the place's, which decides where the
    swizzle puts each piece. What lies outside the tensor is filled, and never written. */
