@@ -1,6 +1,6 @@
-/* What a GPU's tensor cores make of tests/ptxsim/tensor_cases.h, where wgmma finds its operands in shared memory, and
-   what cvt.tf32 does: nvcc -arch=sm_90a -O2 -I tests/ptxsim tests/gpu/tensor_cores.cu -o probe; ./probe FOLDER.
-   tests/gpu/tensor_cores.py makes the files that the tests read of what it writes. */
+/* What a GPU's tensor cores make of tests/ptxsim/tensor_cases.h, where wgmma finds its operands in shared
+   memory, and what cvt.tf32 does: nvcc -arch=sm_90a -O2 -I tests/ptxsim tests/gpu/tensor_cores.cu -o probe;
+   ./probe FOLDER. tests/gpu/tensor_cores.py makes the files that the tests read of what it writes. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,13 +9,13 @@
 
 #include "tensor_cases.h"
 
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        cudaError_t error_ = (call);                                                                                   \
-        if (error_ != cudaSuccess) {                                                                                   \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_));                            \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        cudaError_t error_ = (call);                                                                         \
+        if (error_ != cudaSuccess) {                                                                         \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_));                  \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 /* ---- products in registers ---- */
@@ -58,16 +58,17 @@ __device__ void store_d(uint32_t *d, const uint32_t (&r)[4], bool half) {
         d[place(i)] = half ? r[i / 2] >> i % 2 * 16 & 0xffff : r[i];
 }
 
-#define MMA_4_2(types)                                                                                                 \
-    asm volatile("mma.sync.aligned." types " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                    \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                      \
+#define MMA_4_2(types)                                                                                       \
+    asm volatile("mma.sync.aligned." types " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"          \
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                            \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
-#define MMA_2_1(types)                                                                                                 \
-    asm volatile("mma.sync.aligned." types " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                             \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                      \
+#define MMA_2_1(types)                                                                                       \
+    asm volatile("mma.sync.aligned." types " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                   \
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                            \
                  : "r"(a[0]), "r"(a[1]), "r"(b[0]))
 
-template <int FORM> __global__ void products(const uint32_t *as, const uint32_t *bs, const uint32_t *cs, uint32_t *ds) {
+template <int FORM>
+__global__ void products(const uint32_t *as, const uint32_t *bs, const uint32_t *cs, uint32_t *ds) {
     constexpr tc_type in = FORM < 2 ? TC_TF32 : FORM < 4 ? TC_BF16 : TC_F16;
     constexpr int k = FORM == 0 ? 4 : FORM == 1 || FORM % 2 == 0 ? 8 : 16, per = in == TC_TF32 ? 1 : 2;
     constexpr bool half = FORM == 6 || FORM == 7;
@@ -93,9 +94,10 @@ template <int FORM> __global__ void products(const uint32_t *as, const uint32_t 
                      : "+r"(c[0]), "+r"(c[1])
                      : "r"(a[0]), "r"(a[1]), "r"(b[0]));
     if constexpr (FORM == 7)
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
-                     : "+r"(c[0]), "+r"(c[1])
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
+            : "+r"(c[0]), "+r"(c[1])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
     store_d(ds + number * 128, c, half);
 }
 
@@ -110,7 +112,8 @@ __device__ void finish() {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-__device__ uint64_t descriptor(uint32_t address, uint32_t leading, uint32_t stride, uint32_t base, uint32_t swizzle) {
+__device__ uint64_t descriptor(uint32_t address, uint32_t leading, uint32_t stride, uint32_t base,
+                               uint32_t swizzle) {
     return (uint64_t)(address >> 4 & 0x3fff) | (uint64_t)(leading >> 4 & 0x3fff) << 16 |
            (uint64_t)(stride >> 4 & 0x3fff) << 32 | (uint64_t)(base & 7) << 49 | (uint64_t)swizzle << 62;
 }
@@ -120,18 +123,19 @@ __device__ void put(unsigned char *to, uint32_t bits, int bytes) {
         to[i] = (unsigned char)(bits >> 8 * i);
 }
 
-#define WGMMA_F32(types, keep, more)                                                                                   \
-    asm volatile("{.reg .pred p; setp.ne.b32 p, " keep ", 0;\n"                                                        \
-                 "wgmma.mma_async.sync.aligned." types " {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p, " more ";}"              \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                      \
+#define WGMMA_F32(types, keep, more)                                                                         \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, " keep ", 0;\n"                                              \
+                 "wgmma.mma_async.sync.aligned." types " {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p, " more ";}"    \
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                            \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
-#define WGMMA_F16(types, more)                                                                                         \
-    asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0;\n"                                                               \
-                 "wgmma.mma_async.sync.aligned." types " {%0,%1}, {%2,%3,%4,%5}, %6, p, " more ";}"                    \
-                 : "+r"(c[0]), "+r"(c[1])                                                                              \
+#define WGMMA_F16(types, more)                                                                               \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, 1, 0;\n"                                                     \
+                 "wgmma.mma_async.sync.aligned." types " {%0,%1}, {%2,%3,%4,%5}, %6, p, " more ";}"          \
+                 : "+r"(c[0]), "+r"(c[1])                                                                    \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 
-template <int FORM> __global__ void wide_products(const uint32_t *as, const uint32_t *bs, const uint32_t *cs, uint32_t *ds) {
+template <int FORM>
+__global__ void wide_products(const uint32_t *as, const uint32_t *bs, const uint32_t *cs, uint32_t *ds) {
     constexpr int bytes = FORM == 8 || (FORM >= 15 && FORM <= 17) ? 4 : FORM >= 12 && FORM <= 14 ? 1 : 2;
     constexpr int k = 32 / bytes;
     constexpr bool half = FORM == 11 || FORM == 14;
@@ -186,7 +190,8 @@ static const kernel kernels[TC_FORMS] = {
 /* Writes the results of the first `kept` cases as they are, and a hash of each chunk of `all`. */
 static void probe_form(int form, uint32_t kept, uint32_t all, FILE *bits, FILE *text) {
     const tc_form *f = &tc_forms[form];
-    const size_t na = (size_t)f->rows * f->k, nb = (size_t)f->k * TC_COLUMNS, nd = (size_t)f->rows * TC_COLUMNS;
+    const size_t na = (size_t)f->rows * f->k, nb = (size_t)f->k * TC_COLUMNS,
+                 nd = (size_t)f->rows * TC_COLUMNS;
     const uint32_t batch = 4 * TC_CHUNK;
     std::vector<uint32_t> a(batch * na), b(batch * nb), c(batch * nd), d(batch * nd);
     uint32_t *ga, *gb, *gc, *gd;
@@ -220,14 +225,15 @@ static void probe_form(int form, uint32_t kept, uint32_t all, FILE *bits, FILE *
             }
             if ((first + i) % TC_CHUNK == TC_CHUNK - 1) {
                 char one[24];
-                snprintf(one, sizeof one, "%s\"%016llx\"", hashes.empty() ? "" : ",", (unsigned long long)hash);
+                snprintf(one, sizeof one, "%s\"%016llx\"", hashes.empty() ? "" : ",",
+                         (unsigned long long)hash);
                 hashes += one;
                 hash = 0;
             }
         }
     }
-    fprintf(text, "%s\n{\"form\": \"%s\", \"kept\": %u, \"cases\": %u, \"hashes\": [%s]}", form ? "," : "", f->name, kept, all,
-            hashes.c_str());
+    fprintf(text, "%s\n{\"form\": \"%s\", \"kept\": %u, \"cases\": %u, \"hashes\": [%s]}", form ? "," : "",
+            f->name, kept, all, hashes.c_str());
     printf("%s: %u cases\n", f->name, all);
     CHECK(cudaFree(ga));
     CHECK(cudaFree(gb));
@@ -270,11 +276,13 @@ __global__ void where(layout at, int digit, uint32_t *found, uint32_t *base_addr
     __syncthreads();
     if ((int)threadIdx.x < k) { /* K-major, no swizzle: cores of 8 columns by 16 bytes */
         const int j = (int)threadIdx.x * BYTES;
-        put(identity + j / 16 * 512 + threadIdx.x / 8 * 128 + threadIdx.x % 8 * 16 + j % 16, small_number(BYTES, 1), BYTES);
+        put(identity + j / 16 * 512 + threadIdx.x / 8 * 128 + threadIdx.x % 8 * 16 + j % 16,
+            small_number(BYTES, 1), BYTES);
     }
     uint32_t a[4], d[64];
     for (int i = 0; i < 4; i++) {
-        const int row = warp * 16 + lane / 4 + i % 2 * 8, column = lane % 4 * (4 / BYTES) + i / 2 * 4 * (4 / BYTES);
+        const int row = warp * 16 + lane / 4 + i % 2 * 8,
+                  column = lane % 4 * (4 / BYTES) + i / 2 * 4 * (4 / BYTES);
         a[i] = 0;
         for (int j = 0; j < 4 / BYTES; j++)
             a[i] |= row == column + j ? small_number(BYTES, 1) << j * 8 * BYTES : 0;
@@ -299,20 +307,23 @@ __global__ void where(layout at, int digit, uint32_t *found, uint32_t *base_addr
 }
 
 static const layout layouts[] = {
-    {0, 128, 256, 0, 0},     {0, 256, 128, 0, 0},     {0, 1024, 2048, 0, 0},   {0, 2048, 1024, 0, 0},
-    {0, 16, 1024, 0, 0},     {32, 16, 1024, 0, 0},    {64, 2048, 4096, 0, 0},  {96, 4096, 512, 0, 0},
-    {128, 2048, 1024, 0, 0}, {128, 2048, 1024, 1, 0}, {1280, 2048, 1024, 2, 0}, {512, 512, 4096, 0, 0},
+    {0, 128, 256, 0, 0},     {0, 256, 128, 0, 0},      {0, 1024, 2048, 0, 0},    {0, 2048, 1024, 0, 0},
+    {0, 16, 1024, 0, 0},     {32, 16, 1024, 0, 0},     {64, 2048, 4096, 0, 0},   {96, 4096, 512, 0, 0},
+    {128, 2048, 1024, 0, 0}, {128, 2048, 1024, 1, 0},  {1280, 2048, 1024, 2, 0}, {512, 512, 4096, 0, 0},
     {16, 0, 768, 0, 0},      {2048, 8192, 2048, 0, 0},
 };
 
-template <int BYTES, int WHICH, int TRANSPOSED> static void probe_layouts(const char *name, FILE *bits, FILE *text, bool first) {
+template <int BYTES, int WHICH, int TRANSPOSED>
+static void probe_layouts(const char *name, FILE *bits, FILE *text, bool first) {
     constexpr int k = 32 / BYTES, n = WHICH == 0 ? k : BYTES == 2 ? 128 : 32, rows = WHICH == 0 ? 64 : k;
     uint32_t *found, *address, start = 0;
     std::vector<uint32_t> host(rows * n);
     CHECK(cudaMalloc(&found, 4 * host.size()));
     CHECK(cudaMalloc(&address, 4));
-    CHECK(cudaFuncSetAttribute(where<BYTES, WHICH, TRANSPOSED>, cudaFuncAttributeMaxDynamicSharedMemorySize, REGION));
-    fprintf(text, "%s\n{\"operand\": \"%s\", \"rows\": %d, \"columns\": %d, \"layouts\": [", first ? "" : ",", name, rows, n);
+    CHECK(cudaFuncSetAttribute(where<BYTES, WHICH, TRANSPOSED>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               REGION));
+    fprintf(text, "%s\n{\"operand\": \"%s\", \"rows\": %d, \"columns\": %d, \"layouts\": [", first ? "" : ",",
+            name, rows, n);
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
         for (uint32_t swizzle = 0; swizzle < 4; swizzle++) {
             layout at = layouts[i];
@@ -324,7 +335,8 @@ template <int BYTES, int WHICH, int TRANSPOSED> static void probe_layouts(const 
             CHECK(cudaMemcpy(host.data(), found, 4 * host.size(), cudaMemcpyDeviceToHost));
             CHECK(cudaMemcpy(&start, address, 4, cudaMemcpyDeviceToHost));
             fwrite(host.data(), 4, host.size(), bits);
-            fprintf(text, "%s[%u,%u,%u,%u,%u]", i || swizzle ? "," : "", at.start, at.leading, at.stride, at.base, swizzle);
+            fprintf(text, "%s[%u,%u,%u,%u,%u]", i || swizzle ? "," : "", at.start, at.leading, at.stride,
+                    at.base, swizzle);
         }
     fprintf(text, "], \"address\": %u}", start);
     printf("%s: memory at %u\n", name, start);
@@ -332,10 +344,10 @@ template <int BYTES, int WHICH, int TRANSPOSED> static void probe_layouts(const 
 
 /* ---- cvt ---- */
 
-#define CONVERT(name, what)                                                                                            \
-    __global__ void name(const uint32_t *x, uint32_t *y) {                                                             \
-        const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                                                      \
-        asm volatile("cvt." what ".tf32.f32 %0, %1;" : "=r"(y[i]) : "f"(__uint_as_float(x[i])));                       \
+#define CONVERT(name, what)                                                                                  \
+    __global__ void name(const uint32_t *x, uint32_t *y) {                                                   \
+        const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                                            \
+        asm volatile("cvt." what ".tf32.f32 %0, %1;" : "=r"(y[i]) : "f"(__uint_as_float(x[i])));             \
     }
 CONVERT(cvt_rna, "rna")
 CONVERT(cvt_rn, "rn")
@@ -345,13 +357,15 @@ CONVERT(cvt_rz_relu, "rz.relu")
 
 static void probe_conversions(FILE *text) {
     enum { N = 4096, SHOWN = 256 };
-    const uint32_t ends[] = {0x00000000, 0x80000000, 0x00000fff, 0x00001000, 0x00001001, 0x007fffff, 0x007fefff, 0x007ff000,
-                             0x00800000, 0x7f7fffff, 0x7f7fefff, 0x7f7ff000, 0x7f800000, 0xff800000, 0x7f800001, 0x7fc00000,
-                             0xffc01234, 0x7fffffff, 0xff800001, 0x3f801000, 0x3f803000, 0x3f802fff, 0xbf801000, 0xbf803000};
+    const uint32_t ends[] = {0x00000000, 0x80000000, 0x00000fff, 0x00001000, 0x00001001, 0x007fffff,
+                             0x007fefff, 0x007ff000, 0x00800000, 0x7f7fffff, 0x7f7fefff, 0x7f7ff000,
+                             0x7f800000, 0xff800000, 0x7f800001, 0x7fc00000, 0xffc01234, 0x7fffffff,
+                             0xff800001, 0x3f801000, 0x3f803000, 0x3f802fff, 0xbf801000, 0xbf803000};
     const struct {
         const char *name;
         void (*kernel)(const uint32_t *, uint32_t *);
-    } all[] = {{"rna", cvt_rna}, {"rn", cvt_rn}, {"rz", cvt_rz}, {"rn.relu", cvt_rn_relu}, {"rz.relu", cvt_rz_relu}};
+    } all[] = {
+        {"rna", cvt_rna}, {"rn", cvt_rn}, {"rz", cvt_rz}, {"rn.relu", cvt_rn_relu}, {"rz.relu", cvt_rz_relu}};
     std::vector<uint32_t> x(N), y(N);
     uint64_t state = 1;
     for (size_t i = 0; i < N; i++)
@@ -366,7 +380,8 @@ static void probe_conversions(FILE *text) {
         uint64_t hash = 0;
         for (uint32_t result : y)
             hash = tc_hash(hash, result);
-        fprintf(text, "%s\n\"%s\": {\"hash\": \"%016llx\", \"results\": [", k ? "," : "", all[k].name, (unsigned long long)hash);
+        fprintf(text, "%s\n\"%s\": {\"hash\": \"%016llx\", \"results\": [", k ? "," : "", all[k].name,
+                (unsigned long long)hash);
         for (size_t i = 0; i < SHOWN; i++)
             fprintf(text, "%s[%u,%u]", i ? "," : "", x[i], y[i]);
         fprintf(text, "]}");
@@ -387,7 +402,8 @@ int main(int count, char **arguments) {
     fprintf(text, "},\n\"forms\": [");
     for (int form = 0; form < TC_FORMS; form++) {
         const bool wide = tc_forms[form].rows == 64;
-        probe_form(form, wide ? (form > 14 ? 2 : 4) * TC_KINDS : 16 * TC_KINDS, (wide ? 40u : 200u) * TC_CHUNK, bits, text);
+        probe_form(form, wide ? (form > 14 ? 2 : 4) * TC_KINDS : 16 * TC_KINDS,
+                   (wide ? 40u : 200u) * TC_CHUNK, bits, text);
         fflush(text);
         fflush(bits);
     }
