@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void raise(eight *to, const eight *
 /* Adds `value`, shifted left and then right, which cuts it toward zero. */
 static inline __attribute__((always_inline)) void add_aligned(eight *sum, const eight *value, s32 left,
                                                               const eight *right) {
-    const eight sign = *value >> 31, far = *right > 31, shift = (*right & ~far) | (31 & far);
+    const eight sign = *value<0, far = *right> 31, shift = (*right & ~far) | (31 & far);
     const eight_unsigned size = (eight_unsigned)((*value ^ sign) - sign) << left >> (eight_unsigned)shift;
     *sum += ((eight)size ^ sign) - sign;
 }
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) void split_addends(bool half, const
     }
     eight x;
     memcpy(&x, bits, sizeof x);
-    const eight biased = x >> 23 & 255, fraction = x & 0x7fffff, minus = x >> 31;
+    const eight biased = x >> 23 & 255, fraction = x & 0x7fffff, minus = x < 0;
     const eight subnormal = biased == 0, special = biased == 255, zero = subnormal & (fraction == 0);
     const eight value = fraction | (~subnormal & 1 << 23), nan = special & (fraction != 0);
     const eight e =
@@ -148,7 +148,7 @@ static inline __attribute__((always_inline)) void row(ptx_core_step step, const 
     const bool bytes = step.type == PTX_CORE_E4M3 || step.type == PTX_CORE_E5M2;
     const s32 dropped = bytes ? KEPT - KEPT_OF_BYTES : 0;
     const eight *eights_s = (const eight *)sb, *eights_e = (const eight *)eb;
-    eight sc, ec, top = {0}, low = {0}, high = {0}, e;
+    eight sc = {0}, ec = {0}, top = {0}, low = {0}, high = {0}, e;
     split_addends(step.half, d, &sc, &ec);
     top += LOWEST;
     raise(&top, &ec);
