@@ -11,9 +11,12 @@ first and compared with float64: the error is that of the whole matrix, by its F
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from gpureduce._device.variants import AUTO, variants
@@ -136,6 +139,34 @@ def rows(shapes: list[Shape], dtypes: list[str], precision: str, repeats: int) -
             torch.cuda.empty_cache()
 
 
+def call_times(torch: Any) -> dict[str, float]:
+    """Return what a small call costs the host, in microseconds: ours and PyTorch's in turn, medians."""
+    a, b, c = (torch.randn(64, 64, device="cuda") for _ in range(3))
+    calls = {
+        "torch": lambda: torch.mm(a, b),
+        "gpureduce": lambda: matmul(a, b),
+        "torch_out": lambda: torch.mm(a, b, out=c),
+        "gpureduce_out": lambda: matmul(a, b, c),
+    }
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(30):
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(200):
+                call()
+            times[name].append((time.perf_counter() - start) / 200 * 1e6)
+    return {name: round(statistics.median(figures), 2) for name, figures in times.items()}
+
+
+def roofs(path: str | None) -> dict[str, float]:
+    """Return what a file says of the rates of multiply-adds and of L1: tests/gpu/roofs.cu prints it."""
+    if path is None:
+        return {}
+    told = json.loads(Path(path).read_text(encoding="utf-8"))
+    return {key: told[key] for key in ("ffma_tflop_per_s", "l1_gb_per_s")}
+
+
 def is_half(dtype: str) -> bool:
     """Return whether rungs of any precision multiply it exactly."""
     return dtype in ("float16", "bfloat16")
@@ -172,11 +203,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
     parser.add_argument("--precision", default="ieee", choices=PRECISIONS)
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--roofs", help="JSON of what the device's units do at most, for the file's head")
     parser.add_argument("--out", help="results file to write")
     options = parser.parse_args(argv)
     head = environment.header(environment.find_device("cuda"))
     found = list(rows(options.shapes, options.dtypes, options.precision, options.repeats))
-    environment.write(options.out, {**head, "method": method(), "rows": found})
+    import torch
+
+    head |= {"method": method(), "call_us": call_times(torch), **roofs(options.roofs)}
+    print(head["call_us"])
+    environment.write(options.out, {**head, "rows": found})
     return 0
 
 
