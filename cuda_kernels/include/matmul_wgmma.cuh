@@ -98,16 +98,9 @@ template <class T> __device__ void store_rounded(uint32_t at, const float *sums)
                  : "memory");
 }
 
-// The same to memory, one by one: 64 rows of C by twice as many columns as there are sums.
-template <class T, int LENGTH>
-__device__ void store_rounded(T *c, uint64_t m, uint64_t n, uint64_t row, uint64_t column,
-                              const float (&sums)[LENGTH]) {
-    row += threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-    column += threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < LENGTH; ++i) {
-        const uint64_t y = row + i / 2 % 2 * 8, x = column + i / 4 * 8 + i % 2;
-        if (y < m && x < n)
-            c[y * n + x] = T(sums[i]);
-    }
+// One of them again.
+template <class T> __device__ T load_half(uint32_t at) {
+    uint16_t bits;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(at) : "memory");
+    return reinterpret_cast<const T &>(bits);
 }

@@ -65,18 +65,25 @@ __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, un
         ring.release(last);
 }
 
-// The results of this group of four warps, 64 rows, by way of shared memory if the engine can store them.
+// The results of this group of four warps, 64 rows, from `staging` to C, where the engine cannot store them:
+// a warp takes a row, so that neighbours store neighbours.
+template <class S, class T>
+__device__ void store_rows(const gr_matmul_params &p, const Pair &pair, Place place, uint32_t staging) {
+    T *c = reinterpret_cast<T *>(p.c) + pair.number * p.m * p.n;
+    for (unsigned y = threadIdx.x / 32 % 4; y < ROWS / 2 && place.row + y < p.m; y += 4)
+#pragma unroll
+        for (unsigned x = threadIdx.x % 32; x < S::COLUMNS; x += 32)
+            if (place.column + x < p.n)
+                c[(place.row + uint64_t(y)) * p.n + place.column + x] = load_half<T>(
+                    staging + x / BOX * (ROWS / 2 * ROW_BYTES) + piece_at(y, x % BOX / 8) + x % 8 * 2);
+}
+
+// The results of this group, by way of shared memory.
 template <class S, class T>
 __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place, unsigned group,
                       uint32_t staging, const typename S::Sums &sums) {
-    const gr_matmul_params &p = maps.product;
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
-    if (!maps.map_of_c) {
-        store_rounded(reinterpret_cast<T *>(p.c) + pair.number * p.m * p.n, p.m, p.n, place.row, place.column,
-                      sums);
-        return;
-    }
     if (threadIdx.x % 128 == 0)
         wait_for_stores(); // of the tile before
     group_barrier(group);
@@ -86,7 +93,9 @@ __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place,
                          sums + 8 * i);
     show_shared();
     group_barrier(group);
-    if (threadIdx.x % 128 == 0) {
+    if (!maps.map_of_c)
+        store_rows<S, T>(maps.product, pair, place, staging);
+    else if (threadIdx.x % 128 == 0) {
         for (unsigned i = 0; i < S::COLUMNS; i += BOX)
             store_tile(&maps.c, place.column + i, place.row, uint32_t(pair.number),
                        staging + i * (ROWS / 2 * 2));
