@@ -79,31 +79,60 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
             copy<1, false>(tile, step, deep);
     }
 
+    // Whether all of the block's part is there, and can be copied without a check as far as whole steps go.
+    __device__ bool is_whole() const {
+        return wide == WIDE && (ALONG_K || aligned);
+    }
+
+    // Where this thread's part of the tile from `step` on begins, if it is whole, and the way to that of the
+    // next.
+    __device__ const T *own(uint64_t step) const {
+        typedef Turns<ALONG_K ? SECTOR : WIDE / Vector<T>::LENGTH, THREADS> At;
+        return ALONG_K ? from + int64_t(At::row()) * pitch + int64_t(step + At::column())
+                       : from + int64_t(step + At::row()) * pitch + At::column() * Vector<T>::LENGTH;
+    }
+    __device__ int64_t to_next() const {
+        return DEEP * (ALONG_K ? 1 : pitch);
+    }
+
+    // That part of a whole tile which comes before the products of its element `i` along k.
+    __device__ void begin_between(Tile &tile, const T *own, int i) const {
+        constexpr int LENGTH = ALONG_K ? 1 : Vector<T>::LENGTH, TURNS = DEEP * WIDE / LENGTH / THREADS;
+        static_assert(TURNS * LENGTH * THREADS == DEEP * WIDE, "every thread copies as much");
+#pragma unroll
+        for (int turn = i * TURNS / DEEP; turn < (i + 1) * TURNS / DEEP; ++turn)
+            copy_turn<LENGTH, true>(tile, own, DEEP, turn);
+    }
+
   private:
     template <int LENGTH, bool WHOLE> __device__ void copy(Tile &tile, uint64_t step, unsigned deep) const {
-        constexpr int PIECES = DEEP * WIDE / LENGTH, BYTES = LENGTH * sizeof(T);
+        constexpr int PIECES = DEEP * WIDE / LENGTH;
+        typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
+        const T *source =
+            ALONG_K ? own(step) : from + int64_t(step + At::row()) * pitch + At::column() * LENGTH;
+#pragma unroll
+        for (int i = 0; i < (PIECES + THREADS - 1) / THREADS; ++i)
+            if (PIECES % THREADS == 0 || threadIdx.x + i * THREADS < PIECES)
+                copy_turn<LENGTH, WHOLE>(tile, source, deep, i);
+    }
+
+    template <int LENGTH, bool WHOLE>
+    __device__ void copy_turn(Tile &tile, const T *source, unsigned deep, int turn) const {
+        constexpr int BYTES = LENGTH * sizeof(T);
         // ALONG_K a turn's row is one of A, of which it takes a sector; the next sectors follow after all
         // rows.
         typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
         const unsigned row = ALONG_K ? At::column() : At::row();
         const unsigned column = ALONG_K ? At::row() : At::column() * LENGTH;
-        const T *source = from + (ALONG_K ? int64_t(column) * pitch + int64_t(step + row)
-                                          : int64_t(step + row) * pitch + column);
-        T *to = &tile[row][column];
-#pragma unroll
-        for (int i = 0; i < (PIECES + THREADS - 1) / THREADS; ++i) {
-            const unsigned down = ALONG_K ? At::later_row(i) / WIDE * SECTOR : At::later_row(i);
-            const unsigned across = ALONG_K ? At::later_row(i) % WIDE : At::later_column(i) * LENGTH;
-            if (PIECES % THREADS != 0 && threadIdx.x + i * THREADS >= PIECES)
-                return;
-            unsigned there = BYTES;
-            if (!WHOLE)
-                there = row + down < deep && column + across < wide
-                            ? min(wide - column - across, LENGTH) * unsigned(sizeof(T))
-                            : 0;
-            copy_async<BYTES>(to + down * (WIDE + 16 / sizeof(T)) + across,
-                              source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
-        }
+        const unsigned down = ALONG_K ? At::later_row(turn) / WIDE * SECTOR : At::later_row(turn);
+        const unsigned across = ALONG_K ? At::later_row(turn) % WIDE : At::later_column(turn) * LENGTH;
+        unsigned there = BYTES;
+        if (!WHOLE)
+            there = row + down < deep && column + across < wide
+                        ? min(wide - column - across, LENGTH) * unsigned(sizeof(T))
+                        : 0;
+        copy_async<BYTES>(&tile[row][column] + down * (WIDE + 16 / sizeof(T)) + across,
+                          source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
     }
 };
 
@@ -119,21 +148,31 @@ inline __device__ unsigned lane_across() {
 
 // The ring that m8 teaches, for the rungs after it: the tiles of STAGES steps along k, in shared memory.
 // TURNED: the elements of a column lie side by side, and the pitch leads from one column to the next.
-template <class T, int ROWS, int COLUMNS, int DEEP, int STAGES, int THREADS, bool A_TURNED = false,
-          bool B_TURNED = false>
+template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, bool A_TURNED = false, bool B_TURNED = false>
 struct Ring {
     typedef Copies<T, DEEP, ROWS, THREADS, !A_TURNED> OfA;
     typedef Copies<T, DEEP, COLUMNS, THREADS, B_TURNED> OfB;
-    typename OfA::Tile a[STAGES];
-    typename OfB::Tile b[STAGES];
+    typename OfA::Tile a[2];
+    typename OfB::Tile b[2];
 
     // Has `multiply` take the tiles of A and of B of each step from `first` to `end`, of the block's rows and
-    // columns.
+    // columns. What it gets as its third argument it calls before the products of each element along k: where
+    // all that the block takes is whole, that begins the copies of the next step, and the loop has no
+    // branches among its products.
     template <class F>
     __device__ void each_step(const Matrices<T> &p, uint64_t first_row, uint64_t first_column, uint64_t first,
                               uint64_t end, F multiply) {
         const OfA of_a(p.a, p.a_row, first_row, p.m);
         const OfB of_b(p.b, p.b_row, first_column, p.n);
+        if (of_a.is_whole() && of_b.is_whole() && (end - first) % DEEP == 0)
+            run<true>(of_a, of_b, first, end, multiply);
+        else
+            run<false>(of_a, of_b, first, end, multiply);
+    }
+
+  private:
+    template <bool WHOLE, class F>
+    __device__ void run(const OfA &of_a, const OfB &of_b, uint64_t first, uint64_t end, F multiply) {
         const auto begin = [&](uint64_t step, unsigned stage) {
             if (step < end) {
                 of_a.begin(a[stage], step, end);
@@ -141,18 +180,28 @@ struct Ring {
             }
             commit_copies();
         };
-#pragma unroll
-        for (int stage = 0; stage < STAGES - 1; ++stage)
-            begin(first + stage * DEEP, stage);
-        unsigned now = 0, next = STAGES - 1;
-        for (uint64_t step = first; step < end; step += DEEP) {
-            wait_for_copies<STAGES - 2>();
+        begin(first, 0);
+        const T *next_a = of_a.own(first), *next_b = of_b.own(first);
+        unsigned now = 0;
+        for (uint64_t step = first; step < end; step += DEEP, now ^= 1) {
+            wait_for_copies<0>();
             __syncthreads();
-            begin(step + (STAGES - 1) * DEEP, next);
-            multiply(a[now], b[now]);
-            next = now;
-            now = now + 1 == STAGES ? 0 : now + 1;
+            if (!WHOLE)
+                begin(step + DEEP, now ^ 1);
+            // Behind the last step that one comes again, for nobody, rather than a branch.
+            const bool more = step + DEEP < end;
+            next_a += more ? of_a.to_next() : 0;
+            next_b += more ? of_b.to_next() : 0;
+            multiply(a[now], b[now], [&](int i) {
+                if (WHOLE) {
+                    of_a.begin_between(a[now ^ 1], next_a, i);
+                    of_b.begin_between(b[now ^ 1], next_b, i);
+                }
+            });
+            if (WHOLE)
+                commit_copies();
         }
+        wait_for_copies<0>();
     }
 };
 

@@ -11,9 +11,8 @@
 #include "matmul_ring.cuh"
 
 // A block's tile, of which a thread makes DOWN by ACROSS results, and a warp eight by four times as many.
-template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_, int AT_ONCE_> struct Shape {
-    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DOWN = DOWN_, ACROSS = ACROSS_, DEEP = 16, STAGES = STAGES_ };
-    enum { AT_ONCE = AT_ONCE_ }; // elements along k between two branches
+template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_> struct Shape {
+    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DOWN = DOWN_, ACROSS = ACROSS_, DEEP = 16 };
     enum { WARP_ROWS = 8 * DOWN, WARP_COLUMNS = 4 * ACROSS };
     enum { THREADS = 32 * (ROWS / WARP_ROWS) * (COLUMNS / WARP_COLUMNS) };
 };
@@ -45,7 +44,7 @@ __device__ void add_up(const Matrices<T> &p, uint64_t first_row, uint64_t first_
 template <class T, class S, bool A_TURNED, bool B_TURNED>
 __device__ void matmul(const Matrices<T> &p, Block block, unsigned part, unsigned parts) {
     __shared__ alignas(16) union {
-        Ring<T, S::ROWS, S::COLUMNS, S::DEEP, S::STAGES, S::THREADS, A_TURNED, B_TURNED> ring;
+        Ring<T, S::ROWS, S::COLUMNS, S::DEEP, S::THREADS, A_TURNED, B_TURNED> ring;
         T sums[S::ROWS][S::COLUMNS];
     } shared;
     const uint64_t first_row = block.y * S::ROWS, first_column = block.x * S::COLUMNS;
@@ -57,9 +56,10 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned part, unsigne
     const uint64_t first = min(each * part, p.k), end = min(first + each, p.k);
 
     T sums[S::DOWN][S::ACROSS] = {};
-    const auto multiply = [&](const auto &tile_a, const auto &tile_b) {
-#pragma unroll S::AT_ONCE
+    const auto multiply = [&](const auto &tile_a, const auto &tile_b, const auto &begin_copies) {
+#pragma unroll
         for (int i = 0; i < S::DEEP; ++i) {
+            begin_copies(i);
             T down[S::DOWN], across[S::ACROSS];
             load_fragment<32>(&tile_a[i][y], down);
             load_fragment<16>(&tile_b[i][x], across);
@@ -108,13 +108,13 @@ __device__ void matmul_of(const gr_matmul_params &p) {
     }
 // Of matrices whose rows, n, or whose columns, t, have their elements side by side: A, then B. A
 // multiprocessor is to have room for so many blocks.
-#define GR_MATMUL(rows, columns, down, across, stages, at_once, blocks)                                      \
-    typedef Shape<rows, columns, down, across, stages, at_once> Shape##rows##x##columns;                     \
+#define GR_MATMUL(rows, columns, down, across, blocks)                                                       \
+    typedef Shape<rows, columns, down, across> Shape##rows##x##columns;                                      \
     GR_ENTRY(rows, columns, Shape##rows##x##columns, blocks, _nn, false, false)                              \
     GR_ENTRY(rows, columns, Shape##rows##x##columns, blocks, _nt, false, true)                               \
     GR_ENTRY(rows, columns, Shape##rows##x##columns, blocks, _tn, true, false)                               \
     GR_ENTRY(rows, columns, Shape##rows##x##columns, blocks, _tt, true, true)
 
-GR_MATMUL(64, 128, 8, 16, 2, 4, 4)
-GR_MATMUL(64, 64, 8, 8, 2, 16, 6)
-GR_MATMUL(32, 64, 4, 8, 3, 16, 8)
+GR_MATMUL(64, 128, 8, 16, 4)
+GR_MATMUL(64, 64, 8, 8, 6)
+GR_MATMUL(32, 64, 4, 8, 8)
