@@ -115,6 +115,6 @@ __device__ void matmul_of(const gr_matmul_params &p) {
     GR_ENTRY(rows, columns, Shape##rows##x##columns, blocks, _tn, true, false)                               \
     GR_ENTRY(rows, columns, Shape##rows##x##columns, blocks, _tt, true, true)
 
-GR_MATMUL(64, 128, 8, 16, 4)
+GR_MATMUL(128, 64, 16, 8, 4)
 GR_MATMUL(64, 64, 8, 8, 6)
 GR_MATMUL(32, 64, 4, 8, 8)
