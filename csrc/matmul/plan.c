@@ -120,8 +120,9 @@ gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info
 static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dtype dtype,
                  const gr_device_info *info) {
     gr_error ignored;
-    const bool has_products = variant->a_box == 0 || self->k > 0; /* a map has no room for nothing */
-    return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && has_products &&
+    const uint64_t longest = self->m > self->n ? self->m : self->n, k = self->k;
+    const bool mapped = variant->a_box == 0 || (k > 0 && k <= INT32_MAX && longest <= INT32_MAX);
+    return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && mapped &&
            gr_matmul_covers(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
 }
 

@@ -75,8 +75,10 @@ def matmul(
     variant : str
         The kernel: ``"auto"``, or one of ``variants("matmul")`` for dtypes that its record covers.
     precision : str, optional
-        How products of floats are made. ``"ieee"``, the default: every product and sum of float32 and float64
-        is fused and rounded once, as in IEEE 754.
+        How products of float32 are made. ``"ieee"``, the default: every product and sum, of float64 too, is
+        fused and rounded once, as in IEEE 754. On tensor cores, where the device has them: ``"tf32"`` rounds
+        the factors to 10 bits of fraction; ``"tf32x3"`` and ``"f16x3"`` take each for the sum of two such
+        numbers, which is about as exact as ``"ieee"`` for finite numbers of ordinary size.
     device : str or Device, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
         the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
@@ -106,6 +108,9 @@ def matmul(
     error of a result in float32 or float64 is at most ``k * u / (1 - k * u)`` times the sum of the absolute
     products, `u` being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical
     Algorithms", 2nd ed., section 3.5). Results have the same bits on every run and on both backends.
+
+    What becomes of infinities and of numbers near the ends of the range in ``"tf32x3"`` and ``"f16x3"``, the
+    heads of the variants `t2` and `t4` say; NaNs and infinities in ``"ieee"`` are those of IEEE 754.
 
     Examples
     --------
