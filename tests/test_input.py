@@ -416,6 +416,8 @@ def test_calls_keep_nothing(total):
     call_all(200)
     gc.collect()
     after = resident_bytes()
-    assert [sys.getrefcount(thing) for thing in watched] == references
+    # Fewer are no loss: arrays of other tests may end meanwhile.
+    now = [sys.getrefcount(thing) for thing in watched]
+    assert all(count <= then for count, then in zip(now, references, strict=True)), (now, references)
     if not UNDER_ASAN:  # it keeps freed memory on purpose
         assert after - before < 2**20
