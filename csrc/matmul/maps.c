@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "matmul/plan.h"
+#include "matmul/maps.h"
 
 enum { BOX_BYTES = 128, ALIGNMENT = 16 }; /* of a row of a box; of addresses and of strides */
 

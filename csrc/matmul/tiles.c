@@ -1,5 +1,5 @@
+#include "matmul/tiles.h"
 #include "base/limits.h"
-#include "matmul/plan.h"
 
 enum {
     STEP = 16, /* elements along k that a block takes at once */

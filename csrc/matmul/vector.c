@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "matmul/plan.h"
+#include "matmul/vector.h"
 
 enum {
     WARP = 32,

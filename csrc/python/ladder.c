@@ -6,6 +6,7 @@
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/methods.h"
+#include "python/tables.h"
 
 enum { REQUIRED = 7 };
 

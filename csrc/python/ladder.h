@@ -17,14 +17,4 @@ typedef struct py_rung_call {
 int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out, bool views,
                       size_t *extra, Py_ssize_t extra_count);
 
-/* What variants() says of a rung, whose precision may be ""; takes the references to the pairs of operator
-   and dtype, and to the block sizes. NULL with an exception set. */
-PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *block_sizes,
-                         int64_t default_block, bool float_atomics, bool takes_grid, const char *precision,
-                         bool exact);
-
-/* Lists of these, a ladder each. */
-PyObject *py_ladder_records(void);
-PyObject *py_matmul_records(void);
-
 #endif

@@ -5,10 +5,10 @@
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/job.h"
-#include "python/ladder.h"
 #include "python/methods.h"
 #include "python/observed.h"
 #include "python/signature.h"
+#include "python/tables.h"
 
 enum { LEFT, RIGHT }; /* the inputs of its job */
 

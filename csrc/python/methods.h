@@ -7,7 +7,9 @@
 /* The rungs of the ladder of reductions, and what runs one of them. */
 PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
-PyObject *py_variants(PyObject *module, PyObject *ignored);
+/* Lists of records of rungs, a ladder each. */
+PyObject *py_ladder_records(void);
+PyObject *py_matmul_records(void);
 PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
 /* Reductions of any layout: functions that take the arguments of the public ones, with as little as possible

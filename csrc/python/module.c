@@ -94,6 +94,14 @@ static PyObject *core_hold(PyObject *module, PyObject *taken) {
     Py_RETURN_NONE;
 }
 
+static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *all = py_ladder_records(), *more = all == NULL ? NULL : py_matmul_records();
+    PyObject *both = more == NULL ? NULL : PySequence_InPlaceConcat(all, more);
+    Py_XDECREF(all);
+    Py_XDECREF(more);
+    return both;
+}
+
 static PyMethodDef methods[] = {
     {"reduce", (PyCFunction)(void (*)(void))py_reduce, METH_FASTCALL,
      "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
@@ -186,7 +194,7 @@ static PyMethodDef methods[] = {
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
      "cuda_problem() -> why there is no CUDA device, or None"},
     {"dtypes", py_dtypes, METH_NOARGS, "dtypes() -> a tuple for each dtype"},
-    {"variants", py_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
+    {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
     {"general_coverage", py_general_coverage, METH_NOARGS,
      "general_coverage() -> the pairs of operator and dtype that general takes"},
     {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},

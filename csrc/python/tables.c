@@ -2,7 +2,7 @@
 
 #include "python/args.h"
 #include "python/intake/dlpack_abi.h"
-#include "python/ladder.h"
+#include "python/tables.h"
 
 static PyObject *dtype_tuple(gr_dtype dtype) {
     static const char *const kinds[] = {[GR_KIND_BITS] = "bits", [GR_KIND_NUMBER] = "number"};
@@ -32,12 +32,4 @@ PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *bloc
                          float_atomics ? Py_True : Py_False, takes_grid ? Py_True : Py_False,
                          (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10), rung->after,
                          precision, exact ? Py_True : Py_False);
-}
-
-PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    PyObject *all = py_ladder_records(), *more = all == NULL ? NULL : py_matmul_records();
-    PyObject *both = more == NULL ? NULL : PySequence_InPlaceConcat(all, more);
-    Py_XDECREF(all);
-    Py_XDECREF(more);
-    return both;
 }

@@ -1,0 +1,35 @@
+/* What the planners of this room share. */
+#ifndef GR_MATMUL_COMMON_H
+#define GR_MATMUL_COMMON_H
+
+#include "matmul/matmul.h"
+
+/* The buffers of a product. */
+typedef struct gr_matmul_ends {
+    uint32_t a, b, c;
+} gr_matmul_ends;
+
+/* How many matrices a stack of these lengths has. */
+uint64_t gr_matmul_count(const uint64_t *stack);
+
+/* A block for each of `tiles` along x, and of these for every matrix along y and z. */
+gr_status gr_matmul_spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads,
+                           gr_error *error);
+
+/* Has a side copied to memory of the program, which takes the place of *buffer, `pitch` elements from one row
+   to the next; what is taken again is copied once. */
+typedef struct gr_matmul_shape {
+    uint64_t rows, columns, pitch;
+} gr_matmul_shape;
+
+gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
+                         size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
+
+/* Has the result, which lies in memory of the program, copied to the output. */
+gr_status gr_matmul_put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
+                        gr_program *program, gr_error *error);
+
+/* The entry of a rung; NULL: the kernel of the dtypes that have none. What follows the dtype in its name. */
+void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const char *form, gr_kernel_id *out);
+
+#endif
