@@ -158,10 +158,10 @@ def test_stacks_of_rungs(variant, stacks, device):
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
-def test_stacks(variant, device):
+def test_stacks(variant, device, thin):
     """Of every rung: matrices that are taken again, in every way, and those that lie apart."""
     for dtype in variant.dtypes:
-        for stacks in STACKS[:6] + STACKS[10:12]:
+        for stacks in STACKS[4:6] if thin else STACKS[:6] + STACKS[10:12]:
             a = cases.numbers(dtype, (*stacks[0], 65, 33), 33, "exact", "a")
             b = cases.numbers(dtype, (*stacks[1], 33, 131), 33, "exact", "b")
             for left, right in ((a, b), (a[..., ::2, :], b[..., ::3])):
@@ -170,7 +170,9 @@ def test_stacks(variant, device):
                 np.testing.assert_array_equal(got, wide.astype(got.dtype), err_msg=str(stacks))
 
 
-def test_a_stack_of_more_matrices_than_blocks_along_y(device):
+def test_a_stack_of_more_matrices_than_blocks_along_y(device, thin):
+    if thin:
+        pytest.skip("the C code takes the same way for fewer")
     a = cases.numbers("int32", (65_537, 1, 2), 2, "extremes", "a")
     b = cases.numbers("int32", (65_537, 2, 1), 2, "extremes", "b")
     np.testing.assert_array_equal(gpureduce.matmul(a, b, variant="m2", device=device), np.matmul(a, b))
