@@ -89,6 +89,13 @@ def thin(pytestconfig):
     return pytestconfig.getoption("thin")
 
 
+@pytest.fixture
+def full(thin):
+    """For tests of Python that take long on slow builds: those of C that it calls have tests of their own."""
+    if thin:
+        pytest.skip("what it draws or counts takes no way through C of its own")
+
+
 @pytest.fixture(scope="session")
 def on_gpu(device):
     return device.startswith("cuda")

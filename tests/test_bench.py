@@ -472,6 +472,7 @@ def some_products():
     return {**HEAD, "ffma_tflop_per_s": 64.7, "rows": rows}
 
 
+@pytest.mark.usefixtures("full")
 def test_roofline():
     found = roofline.roofline({**some_products(), "l1_gb_per_s": 30000.0}, 4600.0)
     assert [point.variant for point in found.points] == ["m0", "m1", "m2", "m4"]
@@ -484,6 +485,7 @@ def test_roofline():
     assert roofline.intensity("m4", 64) == 1 / gpureduce.profile((128, 128, 64), "m4").bytes_a_flop
 
 
+@pytest.mark.usefixtures("full")
 def test_pictures_of_the_documents(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(tables, "products", lambda: None)
@@ -555,6 +557,7 @@ def test_tables_of_products():
     assert line == "| 2,048 x 2,048 x 1,024 | 180.00 | 47.72 | 173.00 | 1.040 | 5.0e-07 | 5.0e-07 |"
 
 
+@pytest.mark.usefixtures("full")
 def test_the_counts_in_the_documents_are_those_of_now():
     """Of rungs whose loads and stores are as plain as can be."""
     record = tables.load("matmul_counts.json")
@@ -567,6 +570,7 @@ def test_the_counts_in_the_documents_are_those_of_now():
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.usefixtures("full")
 def test_pictures_of_products(dark):
     pytest.importorskip("matplotlib")
     results = some_products()
