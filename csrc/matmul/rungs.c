@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "matmul/matmul.h"
@@ -40,18 +39,12 @@ bool gr_precision_find(const char *name, gr_precision *out) {
 const size_t gr_matmul_variant_count = sizeof gr_matmul_variants / sizeof gr_matmul_variants[0];
 
 gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error) {
-    for (size_t i = 0; i < gr_matmul_variant_count; ++i) {
-        if (strcmp(gr_matmul_variants[i].rung.name, name) == 0) {
-            *out = &gr_matmul_variants[i];
-            return GR_OK;
-        }
-    }
-    char names[512] = "auto";
-    size_t used = strlen(names);
-    for (size_t i = 0; i < gr_matmul_variant_count && used < sizeof names; ++i)
-        used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_matmul_variants[i].rung.name);
-    return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s' of matmul; expected one of %s",
-                   name, names);
+    size_t place;
+    const gr_status status = gr_rung_find(gr_matmul_variants, sizeof gr_matmul_variants[0],
+                                          gr_matmul_variant_count, name, " of matmul", &place, error);
+    if (status == GR_OK)
+        *out = &gr_matmul_variants[place];
+    return status;
 }
 
 bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {

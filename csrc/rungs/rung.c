@@ -1,5 +1,8 @@
 #include "rungs/rung.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum { ALL_DEVICES = 75 }; /* of a rung that runs on every device */
 
 gr_status gr_rung_check(const gr_rung *rung, const gr_device_info *info, gr_error *error) {
@@ -11,4 +14,22 @@ gr_status gr_rung_check(const gr_rung *rung, const gr_device_info *info, gr_erro
                        rung->name, (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10),
                        info->name, info->capability_major, info->capability_minor);
     return GR_OK;
+}
+
+static const gr_rung *rung_at(const void *rows, size_t row_bytes, size_t i) {
+    return (const gr_rung *)((const char *)rows + i * row_bytes);
+}
+
+gr_status gr_rung_find(const void *rows, size_t row_bytes, size_t count, const char *name, const char *of,
+                       size_t *out, gr_error *error) {
+    for (*out = 0; *out < count; ++*out)
+        if (strcmp(rung_at(rows, row_bytes, *out)->name, name) == 0)
+            return GR_OK;
+    char names[512] = "auto";
+    size_t used = strlen(names);
+    for (size_t i = 0; i < count && used < sizeof names; ++i)
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, ", %s", rung_at(rows, row_bytes, i)->name);
+    return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'%s; expected one of %s", name, of,
+                   names);
 }

@@ -28,6 +28,11 @@ typedef struct gr_rung {
             title, technique                                                                                 \
     }
 
+/* The place of a name among `count` rows of `row_bytes` bytes, whose first member is a gr_rung. GR_ERR_VALUE
+   lists the names; `of` follows the unknown one. */
+gr_status gr_rung_find(const void *rows, size_t row_bytes, size_t count, const char *name, const char *of,
+                       size_t *out, gr_error *error);
+
 /* GR_ERR_VALUE where the device cannot run the rung at all. */
 gr_status gr_rung_check(const gr_rung *rung, const gr_device_info *info, gr_error *error);
 

@@ -1,6 +1,3 @@
-#include <stdio.h>
-#include <string.h>
-
 #include "reduce/ladder/ladder.h"
 
 const gr_variant gr_variants[] = {
@@ -25,17 +22,12 @@ const gr_variant gr_variants[] = {
 const size_t gr_variant_count = sizeof gr_variants / sizeof gr_variants[0];
 
 gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error) {
-    for (size_t i = 0; i < gr_variant_count; ++i) {
-        if (strcmp(gr_variants[i].rung.name, name) == 0) {
-            *out = &gr_variants[i];
-            return GR_OK;
-        }
-    }
-    char names[512] = "auto";
-    size_t used = strlen(names);
-    for (size_t i = 0; i < gr_variant_count && used < sizeof names; ++i)
-        used += (size_t)snprintf(names + used, sizeof names - used, ", %s", gr_variants[i].rung.name);
-    return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'; expected one of %s", name, names);
+    size_t place;
+    const gr_status status =
+        gr_rung_find(gr_variants, sizeof gr_variants[0], gr_variant_count, name, "", &place, error);
+    if (status == GR_OK)
+        *out = &gr_variants[place];
+    return status;
 }
 
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype) {
