@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
 from gpureduce._reduce.options import Options
+from gpureduce._reduce.quick import through
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
@@ -23,29 +22,11 @@ from gpureduce._rules import dtypes
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul")))
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
-def _quick(function: _F) -> _F:
-    """Let a product go to the core at once, as `gpureduce._reduce.quick` does with reductions."""
-    named = inspect.Parameter.KEYWORD_ONLY
-    parameters = inspect.signature(function).parameters.values()
-    core = _core.multiplier(
-        tuple(each.name for each in parameters if each.kind is not named),
-        tuple(each.name for each in parameters if each.kind is named),
-    )
-
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        result = core(*args, **options)
-        return function(*args, **options) if result is NotImplemented else result
-
-    return call
-
-
-@_quick
+@partial(through, _core.multiplier)
 def matmul(
     a: ArrayLike,
     b: ArrayLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from gpureduce import _core
@@ -13,7 +14,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def quick(function: _F) -> _F:
-    """Let a reduction go to the core at once.
+    """Let a reduction go to the core at once."""
+    return through(partial(_core.reducer, function.__name__), function)
+
+
+def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]], function: _F) -> _F:
+    """Let a function go at once to what the core has for its parameters, the positional and the others.
 
     What the core does not take as it is comes back as NotImplemented, before anything was done, and then the
     function itself is called.
@@ -21,8 +27,7 @@ def quick(function: _F) -> _F:
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = inspect.signature(function).parameters.values()
     positional = tuple(each.name for each in parameters if each.kind is not named)
-    others = tuple(each.name for each in parameters if each.kind is named)
-    core = _core.reducer(function.__name__, positional, others)
+    core = core_of(positional, tuple(each.name for each in parameters if each.kind is named))
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
