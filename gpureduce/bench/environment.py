@@ -51,6 +51,19 @@ def find_device(name: str) -> Device:
     return record(name)
 
 
+def capture(torch, call, inputs: int, launches: int):
+    """Return a graph of PyTorch of so many calls, of all inputs in turn; `call` takes the number of one."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        call(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for launch in range(launches):
+            call(launch % inputs)
+    return graph
+
+
 def replay_times(torch, graph, launches: int, repeats: int) -> list[float]:
     """Return microseconds a launch, a figure for each replay of one of PyTorch's graphs after the first."""
     graph.replay()

@@ -61,19 +61,6 @@ class Sets:
         self.torch.cuda.synchronize()
         return ((self.c[0].double() - self.wanted).norm() / self.wanted.norm()).item()
 
-    def capture(self, call: Callable[[int], object], launches: int) -> Any:
-        """Return a graph of so many products, all sets in turn."""
-        torch = self.torch
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            call(0)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            for launch in range(launches):
-                call(launch % self.count)
-        return graph
-
 
 def contenders(sets: Sets, names: list[str], precision: str) -> dict[str, Callable[[int], object]]:
     """Return what multiplies one set, by name."""
@@ -96,7 +83,7 @@ def measure(sets: Sets, names: list[str], precision: str, repeats: int) -> Itera
     slow = m * n * k > 1 << 36
     launches = sets.count if slow else max(sets.count, 8)
     few = {name: 2 if name == "m0" else launches for name in field}
-    graphs = {name: sets.capture(call, few[name]) for name, call in field.items()}
+    graphs = {name: environment.capture(torch, call, sets.count, few[name]) for name, call in field.items()}
     times: dict[str, list[float]] = {name: [] for name in field}
     for _ in range(repeats):
         for name, graph in graphs.items():

@@ -42,14 +42,7 @@ class Case:
 
 def replays(torch, case: Case, call: Callable[[int], object], repeats: int) -> list[float]:
     """Capture calls for all inputs into a graph of PyTorch, and replay it."""
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        call(0)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for launch in range(case.launches):
-            call(launch % len(case.firsts))
+    graph = environment.capture(torch, call, len(case.firsts), case.launches)
     return environment.replay_times(torch, graph, case.launches, repeats)
 
 
