@@ -512,9 +512,10 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
 
 
 def test_names_beside_points_keep_apart():
-    places = matmul_pictures._apart([1.0, 0.0, 1.01, 0.99], 0.1)
-    assert places[1] == 0 and places[3] < places[0] < places[2]
-    assert np.diff(sorted(places)).min() > 0.099
+    for highest in (2.0, 1.02):
+        places = matmul_pictures._apart([1.0, 0.0, 1.01, 0.99], 0.1, highest)
+        assert places[1] == 0 and places[3] < places[0] < places[2] <= highest
+        assert np.diff(sorted(places)).min() > 0.099
 
 
 def test_tables_of_products():

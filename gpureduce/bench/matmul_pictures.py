@@ -122,14 +122,13 @@ def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Pa
         **small,
     )
     for i, (name, bandwidth) in enumerate(found.bandwidths):
-        level = found.peak / (40, 30, 15)[i]  # beside its line, that of memory on the right
+        level = found.peak / (40, 30, 15)[i]  # beside its line
         ax.annotate(
             f"{name}: {bandwidth:.1f} TB/s",
             (level / bandwidth, level),
-            (4, -4) if i == 0 else (-4, 4),
+            (4, -4),
             textcoords="offset points",
-            va="top" if i == 0 else "bottom",
-            ha="left" if i == 0 else "right",
+            va="top",
             **small,
         )
     if found.vendor is not None:
@@ -145,33 +144,35 @@ def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Pa
 
 
 def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
-    """Write names beside the points, apart from one another where points are close."""
+    """Write names beside the points, below the roofs, and apart from one another where points are close."""
     known = product_titles()
+    highest = float(np.log(0.85 * min(found.peak, found.vendor or found.peak)))
     for left in (True, False):  # those on the right lie above one another
         points = [point for point in found.points if (point.flop_per_byte < _CROWD) == left]
-        places = _apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17))
+        places = _apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
         for point, place in zip(points, places, strict=True):
-            near = [each.flop_per_byte for each in points if each.flop_per_byte < 1.7 * point.flop_per_byte]
+            column = 1.5 * (point if left else max(points, key=lambda each: each.flop_per_byte)).flop_per_byte
             ax.annotate(
                 point.variant if left else f"{point.variant}  {known.get(point.variant, '')}",
                 (point.flop_per_byte, point.tflop_per_s),
-                (1.4 * max(near), np.exp(place)),
+                (column, np.exp(place)),
                 textcoords="data",
                 va="center",
                 fontsize="small",
                 color=palette.text,
-                arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6},
+                arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6, "relpos": (0, 0.5)},
             )
 
 
-def _apart(places: list[float], least: float) -> list[float]:
-    """Return places moved until neighbours are so far apart, in their order."""
+def _apart(places: list[float], least: float, highest: float) -> list[float]:
+    """Return places moved until neighbours are so far apart, in their order, and none above the highest."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = [places[i] for i in order]
     for _ in range(200):
         for i in range(1, len(moved)):
             lack = max(0.0, least - (moved[i] - moved[i - 1])) / 2
             moved[i - 1], moved[i] = moved[i - 1] - lack, moved[i] + lack
+        moved = [min(place, highest) for place in moved]
     return [moved[order.index(i)] for i in range(len(places))]
 
 
