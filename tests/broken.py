@@ -45,7 +45,7 @@ def arguments() -> list:
 def compile_ptx(nvcc: str, name: str, folder: Path) -> str:
     """Compile one kernel as the rungs are compiled; return its PTX."""
     target = folder / f"{name}.ptx"
-    arch = "90" if source(name).parent == HOPPER else "75"
+    arch = "90a" if source(name).parent == HOPPER else "75"
     flags = ["-ptx", f"-arch=compute_{arch}", "-lineinfo", "-fmad=false", "-std=c++17"]
     # The compiler does not run under a sanitizer that is there for the extension.
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}

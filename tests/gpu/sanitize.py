@@ -1,5 +1,7 @@
 """Runs every variant under the four tools of compute-sanitizer: ``python tests/gpu/sanitize.py --out FILE``.
 
+With ``--ladder matmul`` those that multiply, and `auto`, in ``--jobs`` processes side by side.
+
 Expects no finding, except that racecheck must report the study rungs: they race on purpose, and a run in
 which it does not see them proves nothing about the others.
 """
@@ -9,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import gpureduce
@@ -20,44 +23,70 @@ TOOLS = {
     "initcheck": [],
     "synccheck": [],
 }
+PROGRAMS = {"reduction": "exercise.py", "matmul": "exercise_products.py"}
+TOGETHER = 5  # variants of one process, but of racecheck, which is slow
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK|LEAK) SUMMARY: (\d+)")
 
 
-def findings(tool: str, variants: list[str], *options: str) -> dict:
+def findings(ladder: str, tool: str, variants: list[str], *options: str) -> dict:
     """Run one tool over some variants; return its number of findings and the exit code of the program."""
-    program = [sys.executable, str(Path(__file__).with_name("exercise.py")), *variants, *options]
+    program = [sys.executable, str(Path(__file__).with_name(PROGRAMS[ladder])), *variants, *options]
     command = ["compute-sanitizer", "--tool", tool, *TOOLS[tool], "--print-limit", "10", *program]
     done = subprocess.run(command, capture_output=True, text=True)
     counts = [int(count) for count in SUMMARY.findall(done.stdout + done.stderr)]
+    row = {"tool": tool, "variants": variants, "findings": sum(counts), "wrong_sums": done.returncode}
+    text = done.stdout + done.stderr
     if not counts:
-        sys.exit(f"{tool} printed no summary:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    if sum(counts) and tool != "racecheck":
-        print(done.stdout[:3000])
-    return {"tool": tool, "variants": variants, "findings": sum(counts), "wrong_sums": done.returncode}
+        row["findings"] = None
+        print(f"{tool} printed no summary:\n{text[-2000:]}")
+    elif (sum(counts) and tool != "racecheck") or done.returncode:
+        print(text[:3000])
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def groups(tool: str, names: list[str], jobs: int) -> list[list[str]]:
+    """Return the variants of each process."""
+    if jobs == 1:
+        return [names]
+    step = 1 if tool == "racecheck" else TOGETHER
+    return [names[i : i + step] for i in range(0, len(names), step)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--ladder", choices=PROGRAMS, default="reduction")
     parser.add_argument("--variants", nargs="+", help="only these (default: all)")
-    parser.add_argument("--short", action="store_true", help="one dtype, block size and length only")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--short", action="store_true", help="few dtypes and sizes only")
     options = parser.parse_args()
-    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's
-    chosen = [v for v in own if not options.variants or v.name in options.variants]
-    clean = [variant.name for variant in chosen if variant.role != "study"]
-    study = [variant.name for variant in chosen if variant.role == "study"]
+    own = [v for v in gpureduce.variants(options.ladder) if v.backends != ("cuda",)]  # not a library's
+    roles = {variant.name: variant.role for variant in own}
+    if options.ladder == "matmul":
+        roles["auto"] = "default"
+    chosen = [name for name in roles if not options.variants or name in options.variants]
+    clean = [name for name in chosen if roles[name] != "study"]
     short = ["--short"] if options.short else []
-    rows, failed = [], False
-    for tool in TOOLS:
-        row = findings(tool, clean, *short)
-        failed |= row["findings"] > 0 or row["wrong_sums"] != 0
-        rows.append(row)
-        print(json.dumps(row), flush=True)
-    for name in study:
-        row = findings("racecheck", [name], "--short")  # one launch alone has thousands of hazards
-        failed |= row["findings"] == 0
-        rows.append(row)
-        print(json.dumps(row), flush=True)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        jobs = [
+            pool.submit(findings, options.ladder, tool, group, *short)
+            for tool in sorted(TOOLS, key="racecheck".__ne__)  # the slow one first
+            for group in groups(tool, clean, options.jobs)
+        ]
+        jobs += [
+            # One launch alone has thousands of hazards.
+            pool.submit(findings, options.ladder, "racecheck", [name], "--short")
+            for name in chosen
+            if roles[name] == "study"
+        ]
+        rows = [job.result() for job in jobs]
+    failed = any(
+        (row["findings"] == 0)
+        if roles[row["variants"][0]] == "study"
+        else row["findings"] != 0 or row["wrong_sums"]
+        for row in rows
+    )
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True).stdout
     record = environment.header(environment.find_device("cuda:0"))
     record["compute_sanitizer"] = version.strip().splitlines()[-1]

@@ -1,7 +1,8 @@
 """compute-sanitizer beside the simulator's detector, on every rung and every kernel of tests/broken_kernels.
 
 ``python tests/gpu/sanitize_broken.py --out tests/data/sanitizer_agreement_h200.json`` on a GPU machine with
-nvcc and compute-sanitizer. tests/test_racecheck.py holds the simulator against the result.
+nvcc and compute-sanitizer; ``--besides FILE`` runs only the kernels that a file of results lacks.
+tests/test_racecheck.py holds the simulator against the results.
 """
 
 import argparse
@@ -53,8 +54,15 @@ KINDS = re.compile(
 def build(name: str, folder: Path) -> Path:
     """Compile one broken kernel into a program."""
     program = folder / name
-    source = broken.FOLDER / f"{name}.cu"
-    flags = ["-O3", "-arch=sm_90", "-lineinfo", f"-DKERNEL={name}", f'-DKERNEL_FILE="{source}"']
+    source = broken.source(name)
+    flags = [
+        "-O3",
+        "-std=c++17",
+        "-arch=sm_90a",
+        "-lineinfo",
+        f"-DKERNEL={name}",
+        f'-DKERNEL_FILE="{source}"',
+    ]
     subprocess.run(["nvcc", *flags, str(HERE / "run_broken.cu"), "-o", str(program)], check=True)
     return program
 
@@ -65,19 +73,21 @@ def main() -> None:
     )
     parser.add_argument("--out", required=True)
     parser.add_argument("--only-broken", action="store_true", help="leave the rungs out")
+    parser.add_argument("--besides", help="only broken kernels that this file of results lacks")
     options = parser.parse_args()
+    known = json.loads(Path(options.besides).read_text())["rows"] if options.besides else []
+    names = [*broken.names(), *broken.names(broken.HOPPER)]
+    names = [name for name in names if name not in {row["kernel"] for row in known}]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(16) as pool:
-        programs = dict(
-            zip(broken.names(), pool.map(lambda n: build(n, Path(folder)), broken.names()), strict=True)
-        )
+        programs = dict(zip(names, pool.map(lambda name: build(name, Path(folder)), names), strict=True))
         commands = {name: [str(program)] for name, program in programs.items()}
-        if not options.only_broken:
+        if not (options.only_broken or options.besides):
             import gpureduce
 
             exercise = [sys.executable, str(HERE / "exercise.py")]
             installed = [v.name for v in gpureduce.variants("reduction") if v.installed]
             commands |= {name: [*exercise, name, "--short"] for name in installed}
-        with ThreadPoolExecutor(8) as few:
+        with ThreadPoolExecutor(12) as few:
             jobs = {
                 (name, tool): few.submit(run, tool, command)
                 for name, command in commands.items()

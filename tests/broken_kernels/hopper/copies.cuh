@@ -29,15 +29,25 @@ __device__ inline void copy(void *to, const void *from, unsigned bytes, uint64_t
         : "memory");
 }
 
-__device__ inline void wait(uint64_t *barrier, unsigned parity) {
+__device__ inline bool ended(uint64_t *barrier, unsigned parity) {
     uint32_t done;
-    do {
-        asm volatile(
-            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-            : "=r"(done)
-            : "r"(shared_address(barrier)), "r"(parity)
-            : "memory");
-    } while (!done);
+    asm volatile(
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+    return done;
+}
+
+__device__ inline void wait(uint64_t *barrier, unsigned parity) {
+    while (!ended(barrier, parity)) {
+    }
+}
+
+// A wait for the wrong phase may never end; this one does.
+__device__ inline void wait_a_while(uint64_t *barrier, unsigned parity) {
+    for (unsigned i = 0; i < 100 && !ended(barrier, parity); i++) {
+    }
 }
 
 __device__ inline void fence() {

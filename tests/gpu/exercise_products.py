@@ -1,0 +1,67 @@
+"""Multiplies by chosen variants, or `auto`, in all their dtypes and a few shapes, checking results.
+
+Small on purpose: this is the program that ``tests/gpu/sanitize.py --ladder matmul`` runs.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import gpureduce
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import product_cases as cases
+from test_matmul import ALL_DTYPES, strided
+
+# Inside a tile, off in each direction, a tail along k, whole tiles, a row, a column, nothing to add.
+SHAPES = ((3, 5, 7), (130, 137, 33), (65, 63, 100), (256, 128, 64), (1, 257, 65), (257, 1, 65), (5, 3, 0))
+FEW_SHAPES = ((130, 137, 33), (128, 128, 64))
+LAYOUTS = (("plain", "plain"), ("transposed", "cropped"), ("cropped", "transposed"))
+
+
+def operands(dtype, shape):
+    """Matrices whose product rounds nowhere."""
+    m, n, k = shape
+    if dtype == "bool":
+        return tuple(np.random.default_rng(k).integers(0, 2, each) == 1 for each in ((m, k), (k, n)))
+    if np.dtype(cases.named(dtype)).kind == "c":
+        real, imaginary = (operands("float32", shape) for _ in range(2))
+        return tuple((x + 1j * y).astype(dtype) for x, y in zip(real, imaginary, strict=True))
+    return cases.numbers(dtype, (m, k), k, "exact", "a"), cases.numbers(dtype, (k, n), k, "exact", "b")
+
+
+def wrong(variant, dtype, shape, layouts, device):
+    """What is wrong with a product, or None."""
+    a, b = operands(dtype, shape)
+    left, right = (strided(each, how) for each, how in zip((a, b), layouts, strict=True))
+    got = gpureduce.matmul(left, right, variant=variant, device=device)
+    if a.dtype.kind in "bc":
+        return None if np.array_equal(got, np.matmul(a, b)) else "not NumPy's"
+    return cases.mismatch(a, b, got, "exact")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("variants", nargs="+")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--short", action="store_true", help="two shapes only, as they lie")
+    options = parser.parse_args()
+    dtypes = {variant.name: variant.dtypes for variant in gpureduce.variants("matmul")}
+    dtypes["auto"] = (*ALL_DTYPES, "bfloat16")
+    count = 0
+    for variant in options.variants:
+        for dtype in dtypes[variant]:
+            for shape in FEW_SHAPES if options.short else SHAPES:
+                for layouts in LAYOUTS[:1] if options.short else LAYOUTS:
+                    reason = wrong(variant, dtype, shape, layouts, options.device)
+                    if reason:
+                        count += 1
+                        print(f"{variant} {dtype} {shape} {layouts}: {reason}")
+    print(f"wrong results: {count}")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
