@@ -44,6 +44,26 @@ def test_every_shape(variant, dtype, device, thin):
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_whole_tiles(variant, dtype, device):
+    """Of which some kernels take all copies and loads at once; several, and several steps along k."""
+    for k in (64, 448):
+        a, b = matrices(dtype, (256, 256, k), "exact")
+        wide = np.int64 if a.dtype.kind in "iu" else np.float64  # the sums have room in either
+        wanted = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
+        got = gpureduce.matmul(a, b, variant=variant.name, device=device)
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("variant", ["t2", "t3", "t4"])
+def test_more_tiles_than_multiprocessors(variant, device):
+    """The blocks of these rungs stay, and make several tiles."""
+    (dtype, *_) = next(each.dtypes for each in VARIANTS if each.name == variant)
+    a, b = matrices(dtype, (2304, 2050, 8), "exact")
+    wanted = np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(dtype)
+    np.testing.assert_array_equal(gpureduce.matmul(a, b, variant=variant, device=device), wanted)
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
 def test_quick(variant, dtype, device):

@@ -5,6 +5,7 @@ import pytest
 from selection import runs_on
 
 import gpureduce
+from gpureduce._profiles.observed import kernel_profiles
 
 A = np.arange(6.0).reshape(2, 3)
 B = np.arange(12.0).reshape(3, 4) - 5
@@ -192,9 +193,26 @@ def test_records(device):
     "name", [v.name for v in gpureduce.variants("matmul") if "sim" in v.backends and v.role != "study"]
 )
 def test_no_races(name):
-    for dtype in ("float32", "int64"):
-        if dtype in {v.name: v.dtypes for v in gpureduce.variants()}[name]:
-            assert gpureduce.profile((65, 130, 35), name, dtype=dtype).races == ()
+    for dtype in ("float32", "int64", "float16"):
+        if dtype not in {v.name: v.dtypes for v in gpureduce.variants()}[name]:
+            continue
+        for shape in ((65, 130, 35), (65, 130, 64), (30, 35, 460)):  # the last goes round every ring
+            assert gpureduce.profile(shape, name, dtype=dtype).races == ()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"])
+def test_no_races_by_default(dtype):
+    """Of the kernels that are no rungs, too: other dtypes, vectors, copies of what lies apart."""
+    rng = np.random.default_rng(3)
+    shapes = (((65, 35), (35, 70)), ((1, 3000), (3000, 5)), ((7, 3000), (3000, 1)), ((9, 70), (70, 1)))
+    for shape in shapes:
+        a, b = (rng.integers(0, 2, each).astype(dtype) for each in shape)
+        wide = np.repeat(np.repeat(a, 2, axis=0), 3, axis=1)[::2, ::3]
+        for left, right in ((a, b), (wide, b), (np.asfortranarray(a), np.asfortranarray(b))):
+            result, launches, problem = gpureduce._core.profile_matmul(left, right, None, True, 0, False)
+            assert problem is None
+            assert [found for kernel in kernel_profiles(launches, "", 0) for found in kernel.races] == []
+            np.testing.assert_array_equal(result, np.matmul(a, b))
 
 
 def test_profiles():

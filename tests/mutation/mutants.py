@@ -52,6 +52,7 @@ UNROLLED_TREE = INCLUDE + "unrolled_tree.cuh"
 PLACE = INCLUDE + "place.cuh"
 PLAN = "csrc/reduce/ladder/plan.c"
 CALL = "csrc/python/call.c"
+JOB = "csrc/python/job.c"
 
 SECOND_LOAD = "    if (i + blockDim.x < n)\n"
 SHUFFLE_STAGE = """    if (warp == 0)
@@ -323,7 +324,7 @@ MUTANTS = (
     ),
     Mutant(
         "others' streams that do not come after our work",
-        CALL,
+        JOB,
         "order_others(self, true,",
         "order_others(self, false,",
         ("tests/test_fake_driver.py", "-k", "check_results_that_stay"),
@@ -344,7 +345,7 @@ MUTANTS = (
     ),
     Mutant(
         "a result written where the array is read-only",
-        "csrc/python/public.c",
+        JOB,
         "!place->read_only && ",
         "",
         ("tests/test_fake_driver.py", "-k", "interface"),
@@ -352,7 +353,7 @@ MUTANTS = (
     Mutant(
         "min of no elements left to the kernels",
         "csrc/python/public.c",
-        "call->source.extent[d] == 0)",
+        "call->job.inputs[PY_SOURCE].extent[d] == 0)",
         "false)",
         ("tests/test_short_way.py", "-k", "test_results_and_errors and min"),
     ),

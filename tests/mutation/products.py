@@ -9,6 +9,20 @@ M2 = KERNELS + "m2_shared_tiles.cu"
 M3 = KERNELS + "m3_thread_column.cu"
 M4 = KERNELS + "m4_thread_tile.cu"
 M7 = KERNELS + "m7_double_buffer.cu"
+M8 = KERNELS + "m8_async_copies.cu"
+M10 = KERNELS + "m10_split_k.cu"
+T0 = KERNELS + "t0_mma.cu"
+T1 = KERNELS + "t1_wgmma.cu"
+T2 = KERNELS + "t2_three_products.cu"
+T3 = KERNELS + "t3_half.cu"
+T4 = KERNELS + "t4_halves.cu"
+INCLUDE = "cuda_kernels/include/"
+RING = INCLUDE + "matmul_ring.cuh"
+STAGES = INCLUDE + "matmul_stages.cuh"
+PARTS = INCLUDE + "matmul_parts.cuh"
+WIDE = INCLUDE + "matmul_wide.cuh"
+MAPS = "csrc/matmul/maps.c"
+OTHER = KERNELS + "auto/matmul_other.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
 
@@ -21,20 +35,29 @@ def races(name):
     return (f"tests/test_matmul_api.py::test_no_races[{name}]",)
 
 
+def whole(name, dtype="float32"):
+    return ("tests/test_matmul.py", "-k", f"test_whole_tiles and {name}-{dtype}")
+
+
+def many(name):
+    return (f"tests/test_matmul.py::test_more_tiles_than_multiprocessors[{name}]",)
+
+
+EVERY = ("tests/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
 MUTANTS = (
     Mutant(
         "tiles of rows by floor: the last rows are lost",
         PLAN,
-        "gr_ceil_div(self->m, rows)",
-        "(self->m / rows)",
+        "gr_ceil_div(self->m, tiling.rows)",
+        "(self->m / tiling.rows ? self->m / tiling.rows : 1)",
         shapes("m3"),
     ),
     Mutant(
         "tiles of columns by floor: the last columns are lost",
         PLAN,
-        "gr_ceil_div(self->n, columns)",
-        "(self->n / columns ? self->n / columns : 1)",
+        "gr_ceil_div(self->n, tiling.columns)",
+        "(self->n / tiling.columns ? self->n / tiling.columns : 1)",
         shapes("m4"),
     ),
     Mutant(
@@ -82,8 +105,8 @@ MUTANTS = (
     Mutant(
         "the buffer that is being read is the one written",
         M7,
-        "store_transposed(tile_a[now ^ 1])",
-        "store_transposed(tile_a[now])",
+        "of_a.store(tile_a[now ^ 1])",
+        "of_a.store(tile_a[now])",
         races("m7"),
     ),
     Mutant(
@@ -120,5 +143,257 @@ MUTANTS = (
         "row < p.rows && column < p.columns)\n            to[",
         "row < p.rows && column + 1 < p.columns)\n            to[",
         ("tests/test_matmul.py", "-k", "test_strides"),
+    ),
+    Mutant(
+        "the last column of every matrix is not stored",
+        M2,
+        "column < p.n)",
+        "column + 1 < p.n)",
+        shapes("m2"),
+    ),
+    Mutant(
+        "a tile is multiplied twice, and the next one never",
+        M7,
+        "of_b.load(p, step + DEEP,",
+        "of_b.load(p, step,",
+        shapes("m7"),
+    ),
+    Mutant(
+        "a wait leaves the group of copies under way that is read",
+        M8,
+        "wait_for_copies<STAGES - 2>();",
+        "wait_for_copies<STAGES - 1>();",
+        races("m8"),
+    ),
+    Mutant(
+        "copies overwrite the stage that others read",
+        M8,
+        "        __syncthreads(); // all",
+        "        // all",
+        races("m8"),
+    ),
+    Mutant(
+        "copies between products bring less than all of a tile",
+        RING,
+        "turn < (i + 1) * TURNS / DEEP",
+        "turn < (i + 1) * TURNS / DEEP - (i + 1 == DEEP)",
+        whole("m9"),
+    ),
+    Mutant(
+        "the tail of k is copied from beyond the matrix",
+        RING,
+        "row + down < deep && column",
+        "row + down < DEEP && column",
+        shapes("m9"),
+    ),
+    Mutant(
+        "blocks of a cluster each take the rest of k",
+        M10,
+        "end = min(first + each, p.k)",
+        "end = p.k",
+        shapes("m10"),
+    ),
+    Mutant(
+        "the sums of a cluster's last block are lost",
+        M10,
+        "int other = 1; other < PARTS",
+        "int other = 1; other + 1 < PARTS",
+        shapes("m10"),
+    ),
+    Mutant(
+        "sums are read before the other blocks have written them",
+        M10,
+        "    cluster_arrive();\n    cluster_wait();\n    switch",
+        "    __syncthreads();\n    switch",
+        races("m10"),
+    ),
+    Mutant(
+        "a block ends while others read its sums",
+        M10,
+        "cluster_arrive(); // before any block ends, of which others may still read\n    cluster_wait();",
+        "",
+        races("m10"),
+    ),
+    Mutant(
+        "a matrix is taken to lie the other way",
+        PLAN,
+        "a->turned ? 't' : 'n'",
+        "a->turned ? 'n' : 't'",
+        shapes("m10"),
+    ),
+    Mutant(
+        "the tail of k in fragments is what follows in memory",
+        T0,
+        "unsigned(min(p.k - step, uint64_t(DEEP)))",
+        "DEEP",
+        shapes("t0"),
+    ),
+    Mutant(
+        "copies for tensor cores are not waited for",
+        T0,
+        "wait_for_copies<STAGES - 2>();",
+        "wait_for_copies<STAGES - 1>();",
+        races("t0"),
+    ),
+    Mutant(
+        "factors of TF32 are cut, not rounded",
+        INCLUDE + "matmul_mma.cuh",
+        "return y;",
+        "return x & 0xffffe000;",
+        shapes("t0"),
+    ),
+    Mutant(
+        "a tensor map ends a column early",
+        MAPS,
+        ".sizes = {columns, rows, count}",
+        ".sizes = {columns - (columns > 1), rows, count}",
+        shapes("t1"),
+    ),
+    Mutant(
+        "a tensor map ends a row early",
+        MAPS,
+        ".sizes = {columns, rows, count}",
+        ".sizes = {columns, rows - (rows > 1), count}",
+        shapes("t1"),
+    ),
+    Mutant(
+        "a stage is free before its products are done",
+        T1,
+        "        finish_products(sums);\n        ring.release(ring.full());",
+        "        ring.release(ring.full());\n        finish_products(sums);",
+        races("t1"),
+    ),
+    Mutant(
+        "a stage is free when all readers but one have read it",
+        STAGES,
+        "READING_WARPS * CLUSTER)",
+        "READING_WARPS * CLUSTER - 1)",
+        races("t1"),
+    ),
+    Mutant(
+        "the phase before is waited for: tiles are read that have not come",
+        STAGES,
+        "wait_for(full(), parity);",
+        "wait_for(full(), parity ^ 1);",
+        races("t1"),
+    ),
+    Mutant(
+        "the small parts of B are left out",
+        T2,
+        "(i < 4 ? small : big)",
+        "(i < 4 ? big : big)",
+        shapes("t2"),
+    ),
+    Mutant(
+        "small parts are not shown to the tensor cores",
+        T2,
+        "        show_shared();\n        arrive(parted",
+        "        arrive(parted",
+        races("t2"),
+    ),
+    Mutant(
+        "persistent blocks make their first tile alone",
+        T2,
+        "number += gridDim.x) {",
+        "number = tiles) {",
+        many("t2"),
+    ),
+    Mutant(
+        "a cluster's blocks make the same tile twice",
+        T3,
+        "place.row += blockIdx.x % S::CLUSTER * ROWS;",
+        "",
+        shapes("t3", "float16"),
+    ),
+    Mutant(
+        "products of two stages are under way when the first is free",
+        T3,
+        "wait_for_products<1>()",
+        "wait_for_products<2>()",
+        races("t3"),
+    ),
+    Mutant(
+        "the engine stores what threads have not shown it",
+        T3,
+        "    show_shared();\n    group_barrier(group);\n    if",
+        "    group_barrier(group);\n    if",
+        races("t3"),
+    ),
+    Mutant(
+        "results are stored before the other warps have laid theirs down",
+        T3,
+        "    show_shared();\n    group_barrier(group);\n    if",
+        "    show_shared();\n    if",
+        races("t3"),
+    ),
+    Mutant(
+        "the last column is lost where the engine cannot store",
+        T3,
+        "if (place.column + x < p.n)",
+        "if (place.column + x + 1 < p.n)",
+        shapes("t3", "float16"),
+    ),
+    Mutant(
+        "the scales of B are left out",
+        T4,
+        "sums[i] * of_a[row] * of_b[column]",
+        "sums[i] * of_a[row]",
+        shapes("t4"),
+    ),
+    Mutant(
+        "parts of the matrices of a stack are those of the one before",
+        T4,
+        "2 * pair.b + small",
+        "2 * pair.b - (pair.b > 0) + small",
+        ("tests/test_matmul.py", "-k", "test_stacks and t4"),
+    ),
+    Mutant(
+        "one of four magnitudes is not looked at for the scale",
+        PARTS,
+        "max(magnitude(x[2]), magnitude(x[3]))",
+        "magnitude(x[2])",
+        shapes("t4"),
+    ),
+    Mutant(
+        "the steps along k of other dtypes end one too early",
+        OTHER,
+        "step < p.k; step += DEEP",
+        "step + DEEP <= p.k; step += DEEP",
+        EVERY,
+    ),
+    Mutant(
+        "no barrier before the tiles of other dtypes are written again",
+        OTHER,
+        "tile_b[i][x + s * (TILE / EACH)], sums[r][s]);\n        }\n        __syncthreads();",
+        "tile_b[i][x + s * (TILE / EACH)], sums[r][s]);\n        }",
+        ("tests/test_matmul_api.py", "-k", "no_races_by_default"),
+    ),
+    Mutant(
+        "imaginary parts are added where they are subtracted",
+        WIDE,
+        "fmaf(-a.im, b.im, c.re)",
+        "fmaf(a.im, b.im, c.re)",
+        EVERY,
+    ),
+    Mutant(
+        "the sums of a block's last warp are lost",
+        VECTOR,
+        "int w = 1; w < WARPS; ++w",
+        "int w = 1; w + 1 < WARPS; ++w",
+        VECTORS,
+    ),
+    Mutant(
+        "the tail of a row is lost",
+        VECTOR,
+        "for (i += lane; i < p.end; i += lanes)",
+        "for (i += lane; i + lanes < p.end; i += lanes)",
+        VECTORS,
+    ),
+    Mutant(
+        "the block that ends first adds up the parts",
+        VECTOR,
+        "atomicInc(ticket, parts - 1) == parts - 1",
+        "atomicInc(ticket, parts - 1) == 0",
+        VECTORS,
     ),
 )

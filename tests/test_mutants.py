@@ -1,0 +1,22 @@
+"""The mutants of tests/mutation still fit the sources; tests/mutation/run.py shows which tests kill them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "mutation"))
+from mutants import MUTANTS as REDUCTIONS  # noqa: E402
+from products import MUTANTS as PRODUCTS  # noqa: E402
+
+MUTANTS = (*REDUCTIONS, *PRODUCTS)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.trap)
+def test_a_mutant_changes_what_is_there(mutant):
+    path = ROOT / mutant.file
+    if not path.exists():
+        pytest.skip("no sources beside the tests")
+    assert path.read_text().count(mutant.old) == mutant.times
+    assert mutant.old != mutant.new
