@@ -200,6 +200,28 @@ def test_no_races(name):
             assert gpureduce.profile(shape, name, dtype=dtype).races == ()
 
 
+@pytest.mark.parametrize(("k", "right"), [(0, True), (20, False), (32, True), (33, False), (96, True)])
+def test_the_study_that_truncates(k, right):
+    """Right for whole tiles along k, and wrong else, which no race check sees."""
+    rng = np.random.default_rng(7)
+    a, b = rng.integers(1, 9, (40, k)).astype(np.float32), rng.integers(1, 9, (k, 50)).astype(np.float32)
+    found = gpureduce.profile((a, b), "m2_published")
+    assert (found.result == a @ b).all() == (found.result == a @ b).any() == right
+    assert found.races == ()
+
+
+def test_the_study_that_races():
+    """A race from the second step on, in the two statements that the head of its file speaks of."""
+    assert gpureduce.profile((40, 50, 32), "m7_published").races == ()
+    races = gpureduce.profile((40, 50, 33), "m7_published").races
+    source = gpureduce.source("m7_published").splitlines()
+    lines = {source[side.line - 1].strip() for race in races for side in (race.first, race.second)}
+    assert {race.kind for race in races} == {"read-write", "write-read"}
+    assert any(line.startswith("tile_a[place][y][x] =") for line in lines)
+    assert any(line.startswith("sum = multiply_add(") for line in lines)
+    assert all(race.missing in ("__syncthreads", "__syncwarp") for race in races)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"])
 def test_no_races_by_default(dtype):
     """Of the kernels that are no rungs, too: other dtypes, vectors, copies of what lies apart."""

@@ -52,7 +52,8 @@ def agree(got, wanted):
 @pytest.mark.core
 def test_random_products(device, thin):
     rng = np.random.default_rng(20261122)
-    names = ["auto", *(each.name for each in gpureduce.variants("matmul") if runs_on(each, device))]
+    able = [each for each in gpureduce.variants("matmul") if runs_on(each, device) and each.role != "study"]
+    names = ["auto", *(each.name for each in able)]
     for _ in range(300 if thin else 1500):
         shapes, dtype = draw_shapes(rng), rng.choice(DTYPES)
         a, b = (draw_array(rng, shape, dtype) for shape in shapes)

@@ -58,11 +58,12 @@ def _shape(given: Any) -> Shape:
 
 
 def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
-    """Return the names of what is measured; of those that are not named what can be."""
-    able = [record.name for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
-    able += [AUTO] if where.kind == "cuda" else []
+    """Return the names of what is measured; of those that are not named what can be, and is right."""
+    found = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
+    default = [AUTO] if where.kind == "cuda" else []
+    able = [record.name for record in found] + default
     if names is None:
-        return able
+        return [record.name for record in found if record.role != "study"] + default
     wanted = sequence(names, "variants")
     if AUTO in wanted and where.kind == "sim":
         raise ValueError("variants: 'auto' is measured on a CUDA device; it has no counts on the simulator")

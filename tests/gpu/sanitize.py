@@ -2,8 +2,8 @@
 
 With ``--ladder matmul`` those that multiply, and `auto`, in ``--jobs`` processes side by side.
 
-Expects no finding, except that racecheck must report the study rungs: they race on purpose, and a run in
-which it does not see them proves nothing about the others.
+Expects no finding, except that racecheck must report the studies that race on purpose: a run in which it does
+not see them proves nothing about the others.
 """
 
 import argparse
@@ -61,12 +61,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--short", action="store_true", help="few dtypes and sizes only")
     options = parser.parse_args()
-    own = [v for v in gpureduce.variants(options.ladder) if v.backends != ("cuda",)]  # not a library's
-    roles = {variant.name: variant.role for variant in own}
-    if options.ladder == "matmul":
-        roles["auto"] = "default"
-    chosen = [name for name in roles if not options.variants or name in options.variants]
-    clean = [name for name in chosen if roles[name] != "study"]
+    own = [v for v in gpureduce.variants(options.ladder) if v.block_sizes]  # not a library's
+    racy = [variant.name for variant in own if "racy" in variant.title]
+    clean = [variant.name for variant in own if variant.role != "study"]
+    clean += ["auto"] if options.ladder == "matmul" else []
+    if options.variants:
+        racy, clean = ([name for name in names if name in options.variants] for names in (racy, clean))
     short = ["--short"] if options.short else []
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [
@@ -77,14 +77,11 @@ def main() -> int:
         jobs += [
             # One launch alone has thousands of hazards.
             pool.submit(findings, options.ladder, "racecheck", [name], "--short")
-            for name in chosen
-            if roles[name] == "study"
+            for name in racy
         ]
         rows = [job.result() for job in jobs]
     failed = any(
-        (row["findings"] == 0)
-        if roles[row["variants"][0]] == "study"
-        else row["findings"] != 0 or row["wrong_sums"]
+        row["findings"] == 0 if row["variants"][0] in racy else row["findings"] != 0 or row["wrong_sums"]
         for row in rows
     )
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True).stdout
