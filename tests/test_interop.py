@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import statistics
 import weakref
 
 import numpy as np
@@ -235,11 +236,15 @@ def test_sum_copies_nothing(peer, cupy, device):
     array = peer.array(host)
     gpureduce.sum(peer.array(host[:10]), device=device)  # what is loaded once is loaded now
     gc.collect()
-    theirs, everybodys = peer.used_bytes(), driver_bytes(cupy)
-    assert gpureduce.sum(array, device=device) == host.sum()
+    theirs, grown = peer.used_bytes(), []
+    for _ in range(9):
+        gpureduce.free_memory()
+        everybodys = driver_bytes(cupy)
+        assert gpureduce.sum(array, device=device) == host.sum()
+        grown.append(driver_bytes(cupy) - everybodys)
     assert peer.used_bytes() <= theirs
-    # Partial results stay, perhaps; a copy would be 256 MiB.
-    assert driver_bytes(cupy) - everybodys < LARGE
+    # Partial results stay, perhaps; a copy would be 256 MiB. Other processes come and go in some rounds.
+    assert statistics.median(grown) < LARGE
 
 
 LAYOUTS = {

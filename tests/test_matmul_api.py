@@ -1,5 +1,7 @@
 """`matmul` takes what NumPy's takes, gives what NumPy's gives, and refuses the rest by name."""
 
+import time
+
 import numpy as np
 import pytest
 from selection import runs_on
@@ -235,6 +237,15 @@ def test_no_races_by_default(dtype):
             assert problem is None
             assert [found for kernel in kernel_profiles(launches, "", 0) for found in kernel.races] == []
             np.testing.assert_array_equal(result, np.matmul(a, b))
+
+
+@pytest.mark.parametrize(("variant", "seconds"), [("m1", 5), ("m7", 1)])
+def test_the_simulator_is_quick(variant, seconds, full):
+    """512 x 512 x 512 on two cores, by their own time, which others on the machine do not take."""
+    a = np.random.default_rng(4).random((512, 512), dtype=np.float32)
+    start = time.process_time()
+    gpureduce.matmul(a, a, variant=variant, device="sim")
+    assert time.process_time() - start < 2 * seconds
 
 
 def test_profiles():
