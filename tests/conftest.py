@@ -3,9 +3,10 @@
 pytest tests                             on the simulator
 pytest tests --device=cuda               on a GPU; also sums 2^25 elements
 pytest tests --device=cuda --large       and 2^31 + 3
-pytest tests --thin                      every test, fewer sizes and block sizes; tests/sanitized.sh
+pytest tests --thin                      every test, of fewer things; tests/sanitized.sh
 """
 
+import collections
 import sys
 from pathlib import Path
 
@@ -32,13 +33,14 @@ def pytest_addoption(parser):
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=300, help="of each entry point, in test_leaks.py")
     parser.addoption(
-        "--thin", action="store_true", help="fewer sizes in the tests that try many, for slow builds"
+        "--thin", action="store_true", help="fewer things in the tests that try many, for slow builds"
     )
     parser.addoption("--property-seconds", type=float, default=90, help="after which it runs no more")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: a quick subset that reaches every C path, for sanitizers")
+    config.addinivalue_line("markers", "many: run with many parameters, of which slow builds take a quarter")
     config.addinivalue_line("markers", "gpu: needs a CUDA device (--device=cuda)")
     config.addinivalue_line("markers", "large: sums 2^25 elements (--large, or --device=cuda)")
     config.addinivalue_line("markers", "huge: sums 2^31 + 3 elements (--device=cuda --large)")
@@ -48,7 +50,7 @@ def pytest_collection_modifyitems(config, items):
     on_gpu = config.getoption("device").startswith("cuda")
     large = config.getoption("large")
     if config.getoption("thin"):
-        kept = [item for item in items if is_one_of_few(item)]
+        kept = few(items)
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
     skipped = {
@@ -64,10 +66,23 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def is_one_of_few(item):
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    block = parameters.get("block")
-    return block is None or block in selection.few_block_sizes(parameters["variant"])
+def few(items):
+    """Return what is left for slow builds: a quarter of each test of many things, by variants if it has any.
+
+    Quarters begin at different places, so that every dtype and operator stays with some of the variants.
+    """
+    groups = collections.defaultdict(list)
+    kept = set()
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        variant, block = parameters.get("variant"), parameters.get("block")
+        if variant is None and not item.get_closest_marker("many"):
+            kept.add(item)
+        elif block is None or block in selection.few_block_sizes(variant):
+            groups[item.module, item.originalname, str(variant)].append(item)
+    for i, group in enumerate(groups.values()):
+        kept.update(group[i % min(4, len(group)) :: 4])
+    return [item for item in items if item in kept]
 
 
 def can_run(item, device):

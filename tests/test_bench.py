@@ -181,6 +181,7 @@ PRODUCTS = [
 ]
 
 
+@pytest.mark.usefixtures("full")
 def test_products_are_counted_as_by_a_profile():
     found = gpureduce.bench((64, 32, 48), ops="matmul", device="sim", progress=False)
     assert [row["variant"] for row in found.rows] == PRODUCTS and found.products and found.simulated
@@ -292,6 +293,7 @@ def test_times_come_from_the_program(monkeypatch):
     assert sorted(begun) == ["auto", "m1", "t0"]
 
 
+@pytest.mark.usefixtures("full")
 def test_programs_are_imported_once():
     """Else Python warns of the module of `python -m`, which would be there twice."""
     for name in ("matmul", "tables", "drawings"):
@@ -348,6 +350,7 @@ needs_matplotlib = pytest.mark.skipif(
 )
 
 
+@pytest.mark.usefixtures("full")
 @needs_matplotlib
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("ending", ["svg", "png"])

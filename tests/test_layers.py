@@ -9,6 +9,8 @@ from pathlib import Path
 import layers
 import pytest
 
+pytestmark = pytest.mark.usefixtures("full")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 pytestmark = pytest.mark.skipif(not ROOT.joinpath("csrc").is_dir(), reason="no sources beside the tests")

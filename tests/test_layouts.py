@@ -17,6 +17,7 @@ def data(shape):
     return np.random.default_rng(sum(shape)).integers(-100, 100, shape).astype(np.int8)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

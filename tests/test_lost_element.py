@@ -7,6 +7,8 @@ import operator_cases
 import pytest
 import reference
 
+pytestmark = pytest.mark.usefixtures("full")
+
 # The roundings that a variant is allowed on the simulator and on GPUs, with room to spare.
 ROUNDS = 100
 EXACT = [(name, dtype) for dtype in reference.RESULT_DTYPE for name in reference.datasets(dtype)

@@ -148,6 +148,7 @@ def strided(array, how):
 LAYOUTS = ("plain", "transposed", "backwards", "apart", "cropped", "record")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("of_b", LAYOUTS)
 @pytest.mark.parametrize("of_a", LAYOUTS)
 def test_strides(of_a, of_b, device):

@@ -171,6 +171,7 @@ def test_default_float32_sums_are_as_exact_as_numpys():
         assert error["auto"] <= max(error["numpy"], 2.0**-24), row["case"]
 
 
+@pytest.mark.usefixtures("full")
 def test_accuracy_is_the_same_on_this_device(device):
     """A small run of the same measurement holds the same claim, with the bits of the device at hand."""
     for row in accuracy.measure(100_003, 2, ["auto"], device):
