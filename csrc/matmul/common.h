@@ -25,10 +25,6 @@ typedef struct gr_matmul_shape {
 gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
                          size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
 
-/* Has the result, which lies in memory of the program, copied to the output. */
-gr_status gr_matmul_put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
-                        gr_program *program, gr_error *error);
-
 /* The entry of a rung; NULL: the kernel of the dtypes that have none. What follows the dtype in its name. */
 void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const char *form, gr_kernel_id *out);
 

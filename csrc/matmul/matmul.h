@@ -85,6 +85,10 @@ uint64_t gr_matmul_results(const gr_matmul *self);
 gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
                          gr_error *error);
 
+/* Appends a copy of the result, which lies in memory of the program, to the output. */
+gr_status gr_matmul_put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
+                        gr_program *program, gr_error *error);
+
 /* Nothing is done where there are no results. */
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error);

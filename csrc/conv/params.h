@@ -1,0 +1,31 @@
+/* What the kernels of convolutions are told: read by C and CUDA alike, so only plain types of fixed size. */
+#ifndef GR_CONV_PARAMS_H
+#define GR_CONV_PARAMS_H
+
+#include <stdint.h>
+
+/* The height or the width of the pictures. The tap `k` of the result `i` is the element
+   i * stride + k * dilation - padding of x, or 0 where x has no such element. */
+typedef struct gr_conv_axis {
+    uint64_t size, kernel, out; /* how many elements: of x, of w, of the result */
+    uint64_t stride, dilation;
+    int64_t padding; /* zeros before the first element */
+} gr_conv_axis;
+
+/* Elements from one to the next. The outermost are pictures of x and of the result, and filters of w;
+   channels of the result are those that the filters make. */
+typedef struct gr_conv_steps {
+    int64_t outer, down, along, channel;
+} gr_conv_steps;
+
+/* The results of `batch` pictures. The filters of number g * filters and up take the channels of number
+   g * channels and up. */
+typedef struct gr_conv_params {
+    uint64_t x, w, out;
+    uint64_t batch;
+    uint64_t groups, channels, filters; /* channels and filters of one group */
+    gr_conv_axis down, along;
+    gr_conv_steps of_x, of_w, of_out;
+} gr_conv_params;
+
+#endif

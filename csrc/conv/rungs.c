@@ -1,0 +1,40 @@
+#include "conv/conv.h"
+
+const gr_conv_variant gr_conv_variants[] = {
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, dtypes_,            \
+                precision_, way_, lies_, threads_, shared_)                                                  \
+    {                                                                                                        \
+        .rung = GR_RUNG_COLUMNS("conv", name, file, after, role, backends, capability, launch, title,        \
+                                technique),                                                                  \
+        .dtypes = GR_CONV_##dtypes_,                                                                         \
+        .precision = GR_PRECISION_##precision_,                                                              \
+        .way = GR_CONV_##way_,                                                                               \
+        .lies = GR_CONV_##lies_,                                                                             \
+        .threads = threads_,                                                                                 \
+        .shared = shared_,                                                                                   \
+    },
+#include "conv/rungs.def"
+#undef GR_RUNG
+};
+
+const size_t gr_conv_variant_count = sizeof gr_conv_variants / sizeof gr_conv_variants[0];
+
+const char *const gr_conv_layouts[GR_CONV_LAYOUTS] = {"NHWC", "NCHW"};
+
+gr_status gr_conv_find(const char *name, const gr_conv_variant **out, gr_error *error) {
+    size_t place;
+    const gr_status status = gr_rung_find(gr_conv_variants, sizeof gr_conv_variants[0], gr_conv_variant_count,
+                                          name, " of conv", &place, error);
+    if (status == GR_OK)
+        *out = &gr_conv_variants[place];
+    return status;
+}
+
+bool gr_conv_covers(const gr_conv_variant *variant, gr_dtype dtype) {
+    static const bool sets[GR_CONV_SETS][GR_DTYPE_COUNT] = {
+        [GR_CONV_FLOATS] =
+            {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
+        [GR_CONV_F32] = {[GR_DTYPE_f32] = true},
+    };
+    return sets[variant->dtypes][dtype];
+}
