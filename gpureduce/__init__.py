@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from gpureduce import _former, numpy_like  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._conv.convolution import conv2d
 from gpureduce._custom.kernel import ReductionKernel
 from gpureduce._custom.nvrtc import CompileError
 from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
@@ -75,6 +76,7 @@ __all__ = [
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
+    "conv2d",
     "count_nonzero",
     "devices",
     "dot",

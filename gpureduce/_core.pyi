@@ -131,6 +131,22 @@ def matmul(
     stream: object = ...,
     /,
 ) -> Any: ...
+def conv2d(
+    x: np.ndarray | DeviceView,
+    w: np.ndarray | DeviceView,
+    strides: tuple[int, int],
+    paddings: tuple[int, int, int, int],
+    dilations: tuple[int, int],
+    groups: int,
+    layout: str,
+    variant: str | None,
+    precision: str | None,
+    out: DeviceView | None,
+    device_kind: int,
+    device_index: int,
+    stream: object = ...,
+    /,
+) -> Any: ...
 def time_general(
     sources: tuple[DeviceView, ...],
     op: str,
@@ -187,6 +203,20 @@ def profile(
 ) -> tuple[np.generic | None, list[Observed], str | None]: ...
 def profile_matmul(
     a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, visits: bool, /
+) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
+def profile_conv(
+    x: np.ndarray,
+    w: np.ndarray,
+    strides: tuple[int, int],
+    paddings: tuple[int, int, int, int],
+    dilations: tuple[int, int],
+    groups: int,
+    layout: str,
+    variant: str | None,
+    races: bool,
+    timeline_block: int,
+    visits: bool,
+    /,
 ) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def simulate(
     ptx: str,

@@ -112,6 +112,58 @@ int py_job_take_out(py_job *self, PyObject *out, PyObject *as_device, bool on_de
            has_shape(self, place->ndim, place->extent) && py_operand_packed(place, true);
 }
 
+bool py_job_stride_result(py_job *self) {
+    npy_intp next = (npy_intp)gr_dtypes[self->dtype].item_bytes;
+    for (size_t d = self->ndim; d-- > 0;) {
+        self->stride[d] = next;
+        const npy_intp length = self->extent[d] > 0 ? (npy_intp)self->extent[d] : 1;
+        if (__builtin_mul_overflow(next, length, &next))
+            return false;
+    }
+    return true;
+}
+
+/* The addresses that an operand on a device touches: from *low to before *high. */
+static void span_of(const py_operand *operand, uint64_t *low, uint64_t *high) {
+    *low = *high = operand->source.origin;
+    for (size_t d = 0; d < operand->ndim; ++d) {
+        const int64_t reach =
+            operand->extent[d] > 0 ? operand->stride[d] * (int64_t)(operand->extent[d] - 1) : 0;
+        if (reach < 0)
+            *low += (uint64_t)reach;
+        else
+            *high += (uint64_t)reach;
+    }
+    *high += gr_dtypes[operand->dtype].item_bytes;
+}
+
+bool py_job_overlaps(const py_job *self) {
+    uint64_t place_low, place_high, low, high;
+    bool found = false;
+    if (self->out == NULL || !self->on_device)
+        return false;
+    span_of(&self->place, &place_low, &place_high);
+    for (size_t i = 0; i < self->input_count; ++i) {
+        span_of(&self->inputs[i], &low, &high);
+        found = found || (self->inputs[i].source.host == NULL && low < place_high && place_low < high);
+    }
+    return found;
+}
+
+int py_job_take_place(py_job *self, PyObject *out) {
+    py_operand *place = &self->place;
+    if (out == Py_None)
+        return 0;
+    if (PyArray_Check(out) || py_operand_take(self->state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", place) < 0)
+        return PyErr_Occurred() ? -1
+                                : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
+    if (place->dtype != self->dtype || !has_shape(self, place->ndim, place->extent))
+        return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
+    self->out = out;
+    self->on_device = true;
+    return 0;
+}
+
 /* The stream that the caller names, else that of the first array on a device. */
 int py_job_take_stream(py_job *self, PyObject *given) {
     if (py_is_none(given)) {

@@ -43,6 +43,14 @@ int py_job_take_stream(py_job *self, PyObject *given);
 /* Whether elements lie elsewhere than on the device of the job. */
 bool py_job_is_elsewhere(const py_job *self, const py_operand *operand);
 
+/* Has the result in C order. False where it is too large for any memory. */
+bool py_job_stride_result(py_job *self);
+/* Takes the view that the result, described before, goes to on a device; None: none. -1 with an exception
+ * set. */
+int py_job_take_place(py_job *self, PyObject *out);
+/* Whether the place of the result, on the device, overlaps with what is read there. */
+bool py_job_overlaps(const py_job *self);
+
 static inline bool py_is_none(PyObject *given) {
     return given == NULL || given == Py_None;
 }

@@ -34,15 +34,6 @@ static int64_t step_of(const py_operand *operand, size_t from_end) {
     return from_end > operand->ndim || operand->extent[d] <= 1 ? 0 : operand->stride[d] / item;
 }
 
-/* Copies an array whose strides are no whole elements, as those of a field of records. */
-static int settle(py_operand *operand) {
-    const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
-    bool whole = true;
-    for (size_t d = 0; d < operand->ndim; ++d)
-        whole = whole && (operand->stride[d] % item == 0 || operand->extent[d] <= 1);
-    return whole || operand->owner == NULL ? 0 : py_operand_pack(operand);
-}
-
 static size_t stack_ndim(const py_operand *operand) {
     return operand->ndim > 2 ? operand->ndim - 2 : 0;
 }
@@ -107,48 +98,8 @@ static const char *describe(product *self) {
     return NULL;
 }
 
-/* The result lies in C order. False where it is too large for any memory. */
-static bool stride_result(py_job *job) {
-    npy_intp next = (npy_intp)gr_dtypes[job->dtype].item_bytes;
-    for (size_t d = job->ndim; d-- > 0;) {
-        job->stride[d] = next;
-        const npy_intp length = job->extent[d] > 0 ? (npy_intp)job->extent[d] : 1;
-        if (__builtin_mul_overflow(next, length, &next))
-            return false;
-    }
-    return true;
-}
-
 static bool is_rounded(gr_dtype dtype) {
     return gr_dtypes[dtype].kind == GR_KIND_NUMBER;
-}
-
-/* The addresses that an operand on a device touches: from *low to before *high. */
-static void span_of(const py_operand *operand, uint64_t *low, uint64_t *high) {
-    *low = *high = operand->source.origin;
-    for (size_t d = 0; d < operand->ndim; ++d) {
-        const int64_t reach =
-            operand->extent[d] > 0 ? operand->stride[d] * (int64_t)(operand->extent[d] - 1) : 0;
-        if (reach < 0)
-            *low += (uint64_t)reach;
-        else
-            *high += (uint64_t)reach;
-    }
-    *high += gr_dtypes[operand->dtype].item_bytes;
-}
-
-/* Whether the place of the result, on the device, overlaps with what is read there. */
-static bool overlaps(const py_job *job) {
-    uint64_t place_low, place_high, low, high;
-    bool found = false;
-    if (job->out == NULL || !job->on_device)
-        return false;
-    span_of(&job->place, &place_low, &place_high);
-    for (int side = LEFT; side <= RIGHT; ++side) {
-        span_of(&job->inputs[side], &low, &high);
-        found = found || (job->inputs[side].source.host == NULL && low < place_high && place_low < high);
-    }
-    return found;
 }
 
 /* What the plan has to know of addresses. */
@@ -157,7 +108,7 @@ static void note_places(product *self) {
     self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;
     self->matmul.b.aligned = job->inputs[RIGHT].source.origin % 16 == 0;
     self->matmul.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
-    self->matmul.aside = overlaps(job);
+    self->matmul.aside = py_job_overlaps(job);
 }
 
 /* ---- the run ---- */
@@ -204,10 +155,11 @@ static int take(const py_arguments given, product *self) {
     for (int side = LEFT; side <= RIGHT; ++side) {
         const int taken = py_operand_take(job->state, given[names[side]], PY_LOOK, GR_SCOPE_GENERAL,
                                           side == LEFT ? "a" : "b", &job->inputs[side]);
-        if (taken <= 0 || settle(&job->inputs[side]) < 0)
+        if (taken <= 0 || py_operand_settle(&job->inputs[side]) < 0)
             return taken < 1 ? taken : -1;
     }
-    if (describe(self) != NULL || !stride_result(job) || !take_precision(given[PY_NAME_precision], self) ||
+    if (describe(self) != NULL || !py_job_stride_result(job) ||
+        !take_precision(given[PY_NAME_precision], self) ||
         !take_variant(given[PY_NAME_variant], !py_is_none(given[PY_NAME_precision]), self))
         return 0;
     job->rounded = is_rounded(job->dtype);
@@ -274,12 +226,12 @@ static int take_product(py_state *state, PyObject *const *args, product *self) {
     for (int side = LEFT; side <= RIGHT; ++side)
         if (py_operand_take(state, args[side], PY_TAKE, GR_SCOPE_GENERAL, names[side], &job->inputs[side]) <
                 0 ||
-            settle(&job->inputs[side]) < 0)
+            py_operand_settle(&job->inputs[side]) < 0)
             return -1;
     const char *wrong = describe(self);
     if (wrong != NULL)
         return PY_REFUSE(PyExc_ValueError, "%s", wrong);
-    if (!stride_result(job))
+    if (!py_job_stride_result(job))
         return PY_REFUSE(PyExc_ValueError, "a, b: the product would have too many elements");
     job->as_array = true;
     if (args[2] == Py_None)
@@ -312,21 +264,6 @@ static int take_named_precision(PyObject *name, product *self) {
                : PY_REFUSE(PyExc_ValueError, "precision: unknown precision '%.32s'", text);
 }
 
-static int take_place(py_state *state, PyObject *out, product *self) {
-    py_job *job = &self->job;
-    if (out == Py_None)
-        return 0;
-    if (PyArray_Check(out) || py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &job->place) < 0)
-        return PyErr_Occurred() ? -1
-                                : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (job->place.dtype != job->dtype || job->place.ndim != job->ndim ||
-        memcmp(job->place.extent, job->extent, job->ndim * sizeof job->extent[0]) != 0)
-        return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
-    job->out = out;
-    job->on_device = true;
-    return 0;
-}
-
 PyObject *py_matmul(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *given[3], *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
@@ -336,7 +273,7 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
     product self;
     begin(&self, state);
     if (take_product(state, given, &self) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
-        take_place(state, out, &self) == 0 && take_named_precision(precision, &self) == 0 &&
+        py_job_take_place(&self.job, out) == 0 && take_named_precision(precision, &self) == 0 &&
         (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
         note_places(&self);
         result = py_job_run(&self.job, work, &self);

@@ -10,6 +10,7 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* Lists of records of rungs, a ladder each. */
 PyObject *py_ladder_records(void);
 PyObject *py_matmul_records(void);
+PyObject *py_conv_records(void);
 PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
 /* Reductions of any layout: functions that take the arguments of the public ones, with as little as possible
@@ -25,6 +26,10 @@ PyObject *py_time_general(PyObject *module, PyObject *args);
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);
 PyObject *py_profile_matmul(PyObject *module, PyObject *args);
+
+/* Convolutions, of what Python has made of the arguments. */
+PyObject *py_conv2d(PyObject *module, PyObject *args);
+PyObject *py_profile_conv(PyObject *module, PyObject *args);
 
 /* Reductions that were compiled while the program runs: a capsule that unloads the kernels at its end, and
    runs of it. Inputs are arrays or views of one shape, and bytes for the value of a scalar, in the order and

@@ -95,11 +95,16 @@ static PyObject *core_hold(PyObject *module, PyObject *taken) {
 }
 
 static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    PyObject *all = py_ladder_records(), *more = all == NULL ? NULL : py_matmul_records();
-    PyObject *both = more == NULL ? NULL : PySequence_InPlaceConcat(all, more);
-    Py_XDECREF(all);
-    Py_XDECREF(more);
-    return both;
+    static PyObject *(*const ladders[])(void) = {py_ladder_records, py_matmul_records, py_conv_records};
+    PyObject *all = PyList_New(0);
+    for (size_t i = 0; all != NULL && i < sizeof ladders / sizeof ladders[0]; ++i) {
+        PyObject *more = ladders[i]();
+        PyObject *longer = more == NULL ? NULL : PySequence_InPlaceConcat(all, more);
+        Py_XDECREF(more);
+        Py_DECREF(all);
+        all = longer;
+    }
+    return all;
 }
 
 static PyMethodDef methods[] = {
@@ -124,6 +129,12 @@ static PyMethodDef methods[] = {
      "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
     {"profile_matmul", py_profile_matmul, METH_VARARGS,
      "profile_matmul(a, b, variant, races, timeline_block, visits), as profile"},
+    {"conv2d", py_conv2d, METH_VARARGS,
+     "conv2d(x, w, strides, paddings, dilations, groups, layout, variant, precision, out, device_kind, "
+     "device_index[, stream]) -> array, or out"},
+    {"profile_conv", py_profile_conv, METH_VARARGS,
+     "profile_conv(x, w, strides, paddings, dilations, groups, layout, variant, races, timeline_block, "
+     "visits), as profile"},
     {"default_device", py_default_device, METH_VARARGS,
      "default_device(device_kind, device_index): where calls without device= go that name no other place"},
     {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},

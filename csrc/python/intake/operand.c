@@ -82,6 +82,14 @@ int py_operand_pack(py_operand *self) {
     return own(self, PyArray_NewCopy((PyArrayObject *)self->owner, NPY_CORDER));
 }
 
+int py_operand_settle(py_operand *self) {
+    const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
+    bool whole = true;
+    for (size_t d = 0; d < self->ndim; ++d)
+        whole = whole && (self->stride[d] % item == 0 || self->extent[d] <= 1);
+    return whole || self->owner == NULL ? 0 : py_operand_pack(self);
+}
+
 static bool is_plain(PyArrayObject *array) {
     return PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
 }

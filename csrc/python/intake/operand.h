@@ -60,6 +60,9 @@ bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent)
 /* Puts a copy in C order in the place of an array. */
 int py_operand_pack(py_operand *self);
 
+/* The same for one whose strides are no whole elements, as those of a field of records. */
+int py_operand_settle(py_operand *self);
+
 /* For as long as the pin lives, nobody takes the memory of an array away: NumPy does not resize an array that
    has weak references, even when told not to look (refcheck=False), be it in a callback, in a signal handler
    or in another thread. A new reference, or NULL with an exception set. */

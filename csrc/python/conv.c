@@ -1,0 +1,257 @@
+/* Convolutions, from what Python has made of the arguments to their result. */
+#include <string.h>
+
+#include "conv/conv.h"
+#include "python/dtype.h"
+#include "python/errors.h"
+#include "python/job.h"
+#include "python/methods.h"
+#include "python/observed.h"
+#include "python/tables.h"
+
+enum { PICTURES, FILTERS }; /* the inputs of its job */
+enum { DOWN, ALONG, BOTH };
+enum { BEFORE, AFTER };
+
+typedef struct convolution {
+    py_job job;
+    gr_conv conv;
+    long long stride[BOTH], dilation[BOTH], padding[BOTH][2], groups;
+} convolution;
+
+static void begin(convolution *self, py_state *state) {
+    py_job_begin(&self->job, state);
+    self->job.input_count = 2;
+    self->job.as_array = true;
+    memset(&self->conv, 0, sizeof self->conv);
+}
+
+/* ---- shapes ---- */
+
+/* Where the axes of a layout stand. */
+typedef struct places {
+    size_t outer, down, along, channel;
+} places;
+
+static const places places_of[GR_CONV_LAYOUTS] = {
+    [GR_CONV_NHWC] = {0, 1, 2, 3},
+    [GR_CONV_NCHW] = {0, 2, 3, 1},
+};
+
+/* Elements from one to the next along an axis; 0 where there is no next. */
+static int64_t step_of(const py_operand *operand, size_t axis) {
+    const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
+    return operand->extent[axis] <= 1 ? 0 : operand->stride[axis] / item;
+}
+
+static gr_conv_steps steps_of(const py_operand *operand, const places *at) {
+    return (gr_conv_steps){step_of(operand, at->outer), step_of(operand, at->down),
+                           step_of(operand, at->along), step_of(operand, at->channel)};
+}
+
+/* Makes one picture a stack of one. */
+static void stack(py_operand *operand) {
+    memmove(operand->extent + 1, operand->extent, 3 * sizeof operand->extent[0]);
+    memmove(operand->stride + 1, operand->stride, 3 * sizeof operand->stride[0]);
+    operand->extent[0] = 1;
+    operand->stride[0] = 0;
+    operand->ndim = 4;
+}
+
+/* One axis of the pictures; false where there is no result, or there are too many. */
+static bool describe_axis(const convolution *self, int which, uint64_t size, uint64_t kernel,
+                          gr_conv_axis *axis) {
+    const long long stride = self->stride[which], dilation = self->dilation[which];
+    const long long before = self->padding[which][BEFORE], after = self->padding[which][AFTER];
+    int64_t reach, padded;
+    if (stride < 1 || dilation < 1 || before < 0 || after < 0 || kernel < 1 ||
+        __builtin_mul_overflow((int64_t)kernel - 1, (int64_t)dilation, &reach) ||
+        __builtin_add_overflow((int64_t)size, (int64_t)before, &padded) ||
+        __builtin_add_overflow(padded, (int64_t)after, &padded) || padded <= reach)
+        return false;
+    *axis = (gr_conv_axis){.size = size,
+                           .kernel = kernel,
+                           .out = (uint64_t)(padded - reach - 1) / (uint64_t)stride + 1,
+                           .stride = (uint64_t)stride,
+                           .dilation = (uint64_t)dilation,
+                           .padding = before};
+    return true;
+}
+
+/* Shape of the result, and both sides as the ladder has them. NULL, or what is wrong. */
+static const char *describe(convolution *self) {
+    py_job *job = &self->job;
+    py_operand *x = &job->inputs[PICTURES], *w = &job->inputs[FILTERS];
+    gr_conv *conv = &self->conv;
+    const bool single = x->ndim == 3;
+    if (w->ndim != 4 || (x->ndim != 4 && !single))
+        return "x, w: conv2d takes x of three or four dimensions and w of four";
+    if (x->dtype != w->dtype)
+        return "w: expected the dtype of x";
+    if (single)
+        stack(x);
+    const places *at = &places_of[conv->layout];
+    conv->dtype = job->dtype = x->dtype;
+    if (self->groups < 1 || w->extent[at->outer] % (uint64_t)self->groups != 0 ||
+        x->extent[at->channel] % (uint64_t)self->groups != 0 ||
+        x->extent[at->channel] / (uint64_t)self->groups != w->extent[at->channel])
+        return "groups: x, w have no such groups of channels and filters";
+    conv->batch = x->extent[at->outer];
+    conv->groups = (uint64_t)self->groups;
+    conv->channels = w->extent[at->channel];
+    conv->filters = w->extent[at->outer] / conv->groups;
+    if (!describe_axis(self, DOWN, x->extent[at->down], w->extent[at->down], &conv->down) ||
+        !describe_axis(self, ALONG, x->extent[at->along], w->extent[at->along], &conv->along))
+        return "x, w: the kernel does not fit into the padded pictures";
+    conv->x.steps = steps_of(x, at);
+    conv->w.steps = steps_of(w, at);
+    uint64_t extent[4];
+    extent[at->outer] = conv->batch;
+    extent[at->down] = conv->down.out;
+    extent[at->along] = conv->along.out;
+    extent[at->channel] = w->extent[at->outer];
+    job->ndim = single ? 3 : 4;
+    memcpy(job->extent, extent + (single ? 1 : 0), job->ndim * sizeof extent[0]);
+    return py_job_stride_result(job) ? NULL : "x, w: the result would have too many elements";
+}
+
+/* What the plan has to know of addresses. */
+static void note_places(convolution *self) {
+    const py_job *job = &self->job;
+    self->conv.x.aligned = job->inputs[PICTURES].source.origin % 16 == 0;
+    self->conv.w.aligned = job->inputs[FILTERS].source.origin % 16 == 0;
+    self->conv.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
+    self->conv.aside = py_job_overlaps(job);
+}
+
+/* ---- the run ---- */
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_conv_run(device, &((convolution *)arg)->conv, binding, interrupt, error);
+}
+
+/* ---- arguments ---- */
+
+static int take_layout(PyObject *given, gr_conv *conv) {
+    const char *name = py_text_argument(given, "layout");
+    for (int i = 0; name != NULL && i < GR_CONV_LAYOUTS; ++i) {
+        conv->layout = (gr_conv_layout)i;
+        if (strcmp(name, gr_conv_layouts[i]) == 0)
+            return 0;
+    }
+    return name == NULL ? -1 : PY_REFUSE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
+}
+
+/* Of (x, w, ...): arrays or views of one dtype. */
+static int take_inputs(convolution *self, PyObject *const *given) {
+    static const char *const names[] = {"x", "w"};
+    py_job *job = &self->job;
+    for (int side = PICTURES; side <= FILTERS; ++side)
+        if (py_operand_take(job->state, given[side], PY_TAKE, GR_SCOPE_GENERAL, names[side],
+                            &job->inputs[side]) < 0 ||
+            py_operand_settle(&job->inputs[side]) < 0)
+            return -1;
+    const char *wrong = describe(self);
+    return wrong == NULL ? 0 : PY_REFUSE(PyExc_ValueError, "%s", wrong);
+}
+
+/* The name of a rung or None, and that of a precision; None is that of the rung, or the first. */
+static int take_rung(convolution *self, PyObject *variant, PyObject *precision) {
+    gr_conv *conv = &self->conv;
+    gr_error error;
+    if (variant != Py_None) {
+        const char *name = py_text_argument(variant, "variant");
+        if (name == NULL)
+            return -1;
+        if (gr_conv_find(name, &conv->variant, &error) != GR_OK) {
+            py_raise(self->job.state, &error);
+            return -1;
+        }
+        conv->precision = conv->variant->precision;
+    }
+    if (conv->variant != NULL && !gr_conv_covers(conv->variant, conv->dtype))
+        return PY_REFUSE(PyExc_TypeError, "x: %s does not take dtype %s", conv->variant->rung.name,
+                         gr_dtypes[conv->dtype].numpy_name);
+    if (precision == Py_None)
+        return 0;
+    const char *name = py_text_argument(precision, "precision");
+    if (name == NULL)
+        return -1;
+    return gr_precision_find(name, &conv->precision)
+               ? 0
+               : PY_REFUSE(PyExc_ValueError, "precision: unknown precision '%.32s'", name);
+}
+
+/* What both functions begin with: "OO(LL)(LLLL)(LL)LO". */
+#define ARGUMENTS(self, given, layout)                                                                       \
+    &(given)[0], &(given)[1], &(self).stride[DOWN], &(self).stride[ALONG], &(self).padding[DOWN][BEFORE],    \
+        &(self).padding[DOWN][AFTER], &(self).padding[ALONG][BEFORE], &(self).padding[ALONG][AFTER],         \
+        &(self).dilation[DOWN], &(self).dilation[ALONG], &(self).groups, &(layout)
+
+PyObject *py_conv2d(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *given[2], *layout, *variant, *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
+    convolution self;
+    begin(&self, state);
+    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOOOO|O", ARGUMENTS(self, given, layout), &variant,
+                          &precision, &out, &kind, &index, &stream))
+        return NULL;
+    if (take_layout(layout, &self.conv) == 0 && take_inputs(&self, given) == 0 &&
+        take_rung(&self, variant, precision) == 0 &&
+        py_take_device(state, kind, index, &self.job.device) == 0 && py_job_take_place(&self.job, out) == 0 &&
+        (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
+        note_places(&self);
+        result = py_job_run(&self.job, work, &self);
+    }
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_profile_conv(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *given[2], *layout, *variant, *result = NULL, *all = NULL;
+    int races, visits;
+    unsigned long long timeline;
+    convolution self;
+    begin(&self, state);
+    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKp", ARGUMENTS(self, given, layout), &variant, &races,
+                          &timeline, &visits))
+        return NULL;
+    gr_profile profile = {
+        .look_for_races = races != 0, .list_visits = visits != 0, .timeline_block = timeline};
+    gr_error error = {GR_OK, ""};
+    if (take_layout(layout, &self.conv) < 0 || take_inputs(&self, given) < 0 ||
+        take_rung(&self, variant, Py_None) < 0)
+        goto cleanup;
+    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+    if (status == GR_OK) {
+        note_places(&self);
+        self.job.device = profile.device;
+        result = py_job_run(&self.job, work, &self);
+        status = self.job.work.error.status;
+        error = self.job.work.error;
+    }
+    if (status == GR_ERR_SIMULATION)
+        PyErr_Clear();
+    all = py_observed_outcome(state, &profile, status, &error, result);
+    gr_profile_release(&profile);
+cleanup:
+    py_job_release(&self.job);
+    return all;
+}
+
+PyObject *py_conv_records(void) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < gr_conv_variant_count; ++i) {
+        const gr_conv_variant *variant = &gr_conv_variants[i];
+        PyObject *coverage = PyList_New(0);
+        for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
+            if (gr_conv_covers(variant, (gr_dtype)dtype))
+                py_append(&coverage, Py_BuildValue("(ss)", "conv2d", gr_dtypes[dtype].numpy_name));
+        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                        Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads,
+                                        false, false, gr_precisions[variant->precision], false));
+    }
+    return list;
+}

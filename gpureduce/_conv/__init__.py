@@ -1,0 +1,1 @@
+"""Convolutions: the third ladder."""

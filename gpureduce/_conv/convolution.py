@@ -1,0 +1,170 @@
+"""The public convolution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._conv.geometry import geometry
+from gpureduce._device.devices import Device, text
+from gpureduce._device.variants import variants
+from gpureduce._matmul.product import PRECISIONS
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import dtypes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in record.dtypes))
+
+
+def conv2d(
+    x: ArrayLike,
+    w: ArrayLike,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    layout: str = "NHWC",
+    *,
+    out: Any = None,
+    dtype: DTypeLike = None,
+    variant: str = "auto",
+    precision: str | None = None,
+    device: str | Device | None = None,
+    stream: Any = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the convolution of pictures with filters, as PyTorch has it: the filters are not turned.
+
+    Parameters
+    ----------
+    x : array_like or device array
+        Pictures: of shape ``(n, height, width, c)`` in the layout ``"NHWC"``, ``(n, c, height, width)`` in
+        ``"NCHW"``; without `n`, one picture. Of any strides.
+    w : array_like or device array
+        Filters: of shape ``(f, kernel height, kernel width, c / groups)``, in ``"NCHW"`` ``(f, c / groups,
+        kernel height, kernel width)``; on the device where `x` lies, if that is on one.
+    stride, dilation : int or pair of int
+        Rows and columns from a result to the next one, and from a tap of a filter to the next one.
+    padding : int, pair of int or str
+        Rows and columns of zeros on each side of a picture. ``"valid"`` is none; ``"same"``, for a stride of
+        1, is as many as make the result as large as the picture; of an odd number, one more comes behind.
+    groups : int
+        Into how many parts channels and filters are divided: the filters of each see its channels only.
+    layout : str
+        ``"NHWC"`` or ``"NCHW"``.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to by the rule ``"same_kind"``;
+        one on a device must have the result's dtype and C order. It may overlap with `x` and `w`.
+    dtype : dtype_like, optional
+        Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes that to which
+        NumPy promotes the two. A device array is not cast.
+    variant : str
+        The kernel: ``"auto"``, or one of ``variants("conv")`` for dtypes that its record covers.
+    precision : str, optional
+        How products of float32 are made, as in `matmul`.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `x` lies; for `x` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    stream : int or object, optional
+        The CUDA stream to work in, as for `sum`.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `x` lies there.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, with the axes of `x`: `f` channels, and ``(size + both paddings - dilation * (kernel - 1)
+        - 1) // stride + 1`` rows or columns.
+
+    Raises
+    ------
+    TypeError
+        For dtypes other than float16, bfloat16, float32 and float64, and for arrays in different places.
+    ValueError
+        For shapes that do not fit, and for unknown names.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    float16 and bfloat16 are added up in float32 and rounded once. A result of k products in float32 or
+    float64 is off by at most ``k * u / (1 - k * u)`` times the sum of the absolute products, `u` being half
+    the machine epsilon, as in `matmul`. Results have the same bits on every run and on both backends.
+
+    A tensor of PyTorch's ``channels_last`` lies in memory as NHWC: give ``x.permute(0, 2, 3, 1)``.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> x = np.arange(12, dtype=np.float32).reshape(1, 3, 4, 1)
+    >>> gpureduce.conv2d(x, np.ones((1, 2, 2, 1), np.float32), stride=(1, 2), device="sim")[0, ..., 0]
+    array([[10., 18.],
+           [26., 34.]], dtype=float32)
+    """
+    options = Options(variant, device, stream=stream, as_device=as_device, ladder="conv")
+    record = options.record
+    name = None if record is None else record.name
+    _check_precision(precision, options)
+    left = intake(x, device, name="x")
+    right = intake(w, text(left.kind, left.index), name="w")
+    if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
+        raise TypeError("w: must lie where x lies")
+    asked = geometry(left.shape, right.shape, stride, padding, dilation, groups, layout)
+    target = Target(out, options, left, 0, asked.shape, (), False)
+    target.reads.append(right)
+    own = _dtype(left, right, dtype)
+    if record is not None and dtypes.name_of(own) not in record.dtypes:
+        raise TypeError(f"variant: {name} takes {', '.join(record.dtypes)}, not {own}; 'auto' takes all")
+    if precision not in (None, "ieee") and own != np.float32:
+        raise TypeError(f"precision: {precision} is for float32, not for {own}")
+    if target.host_out is not None and not np.can_cast(own, target.host_out.dtype, "same_kind"):
+        raise TypeError(f"out: cannot cast from {own} to {target.host_out.dtype} by the rule 'same_kind'")
+    target.set_dtype(own if target.host_out is None else target.host_out.dtype)
+    left, right = left.cast(own), right.cast(own)
+    place = target.core_out(own)
+    target.follow_others()
+    result = _core.conv2d(
+        left.handle,
+        right.handle,
+        *asked.arguments,
+        name,
+        precision,
+        place,
+        left.kind,
+        left.index,
+        target.stream,
+    )
+    return target.store(None if place is not None else result)
+
+
+def _check_precision(precision: Any, options: Options) -> None:
+    if precision is None:
+        return
+    if not isinstance(precision, str):
+        raise TypeError(f"precision: expected str or None, got {type(precision).__name__}")
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    record = options.record
+    if record is not None and record.precision not in (None, precision):
+        raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
+
+
+def _dtype(x: Operand, w: Operand, dtype: DTypeLike) -> np.dtype:
+    """Return the dtype to work in: the one asked for, or that which holds both."""
+    found = np.promote_types(x.dtype, w.dtype)
+    if dtype is not None:
+        found = np.dtype(dtype)
+        dtypes.require_supported(found, "dtype")
+    name = "x, w" if dtype is None else "dtype"
+    if dtypes.name_of(found) not in DTYPES:
+        raise TypeError(f"{name}: conv2d takes {', '.join(DTYPES)}, not {found}")
+    for operand, which in ((x, "x"), (w, "w")):
+        if not np.can_cast(operand.dtype, found, "same_kind"):
+            raise TypeError(f"{which}: cannot cast from {operand.dtype} to {found} by the rule 'same_kind'")
+    return dtypes.as_named(found, "dtype")

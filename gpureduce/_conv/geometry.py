@@ -1,0 +1,117 @@
+"""What the arguments of a convolution mean for its shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+LAYOUTS = ("NHWC", "NCHW")
+_MOST = 2**31 - 1  # of a stride, a dilation and a padding
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Strides, paddings (before and after) and dilations of both axes, as the core takes them; the result."""
+
+    stride: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    dilation: tuple[int, int]
+    groups: int
+    layout: str
+    shape: tuple[int, ...]
+
+    @property
+    def arguments(self) -> tuple[tuple[int, int], tuple[int, int, int, int], tuple[int, int], int, str]:
+        return self.stride, self.padding, self.dilation, self.groups, self.layout
+
+
+def axes(layout: Any) -> tuple[int, int, int, int]:
+    """Return where pictures, rows, columns and channels stand."""
+    if not isinstance(layout, str):
+        raise TypeError(f"layout: expected str, got {type(layout).__name__}")
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout: expected one of {', '.join(LAYOUTS)}, got {layout!r}")
+    return (0, 1, 2, 3) if layout == "NHWC" else (0, 2, 3, 1)
+
+
+def _integer(value: Any, name: str, least: int) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an int or a pair of them, got {type(value).__name__}") from None
+    if not least <= number <= _MOST:
+        raise ValueError(f"{name}: expected {least} to {_MOST}, got {number}")
+    return number
+
+
+def _pair(given: Any, name: str, least: int) -> tuple[int, int]:
+    if not isinstance(given, tuple | list):
+        return (_integer(given, name, least),) * 2
+    if len(given) == 1:
+        return (_integer(given[0], name, least),) * 2
+    if len(given) != 2:
+        raise ValueError(f"{name}: expected an int or a pair of them, got {len(given)} numbers")
+    return _integer(given[0], name, least), _integer(given[1], name, least)
+
+
+def _padding(
+    given: Any, stride: tuple[int, int], dilation: tuple[int, int], kernel: tuple[int, int]
+) -> tuple[int, int, int, int]:
+    """Return the rows above and below, and the columns before and after."""
+    if not isinstance(given, str):
+        down, along = _pair(given, "padding", 0)
+        return down, down, along, along
+    if given == "valid":
+        return 0, 0, 0, 0
+    if given != "same":
+        raise ValueError(f"padding: expected 'same', 'valid' or numbers, got {given!r}")
+    if stride != (1, 1):
+        raise ValueError(f"padding: 'same' is for stride 1, not for {stride}")
+    total = [step * (taps - 1) for step, taps in zip(dilation, kernel, strict=True)]
+    return total[0] // 2, total[0] - total[0] // 2, total[1] // 2, total[1] - total[1] // 2
+
+
+def geometry(
+    x: tuple[int, ...],
+    w: tuple[int, ...],
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: Any = 1,
+    layout: Any = "NHWC",
+) -> Geometry:
+    """Return what a convolution of arrays of these shapes is; TypeError and ValueError name the argument."""
+    _, down, along, channel = axes(layout)
+    if len(w) != 4:
+        raise ValueError(f"w: expected four dimensions, got shape {w}")
+    if len(x) not in (3, 4):
+        raise ValueError(f"x: expected four dimensions, or three for one picture, got shape {x}")
+    pictures = x if len(x) == 4 else (1, *x)
+    steps, apart = _pair(stride, "stride", 1), _pair(dilation, "dilation", 1)
+    parts = _integer(groups, "groups", 1)
+    channels, filters, kernel = pictures[channel], w[0], (w[down], w[along])
+    for name, what, count in (("x", "channels", channels), ("w", "filters", filters)):
+        if count % parts:
+            raise ValueError(f"groups: {parts} do not divide the {count} {what} of {name}")
+    if channels // parts != w[channel]:
+        each = channels // parts
+        raise ValueError(
+            f"w: expected {each} channels, as x has {channels} in {parts} groups, got {w[channel]}"
+        )
+    if 0 in kernel:
+        raise ValueError(f"w: expected a kernel with elements, got {kernel[0]} x {kernel[1]}")
+    zeros = _padding(padding, steps, apart, kernel)
+    result = list(pictures)
+    result[channel] = filters
+    for i, axis in enumerate((down, along)):
+        padded, reach = pictures[axis] + zeros[2 * i] + zeros[2 * i + 1], apart[i] * (kernel[i] - 1) + 1
+        if padded < reach:
+            what = ("rows", "columns")[i]
+            raise ValueError(
+                f"w: its kernel reaches over {reach} {what}, but x with its padding has {padded}"
+            )
+        result[axis] = (padded - reach) // steps[i] + 1
+    return Geometry(steps, zeros, apart, parts, layout, tuple(result[4 - len(x) :]))

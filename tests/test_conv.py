@@ -1,0 +1,180 @@
+"""Every rung of the convolutions, and `auto`, is right for every shape and every argument."""
+
+import conv_cases as cases
+import numpy as np
+import pytest
+
+import gpureduce
+
+VARIANTS = [variant for variant in gpureduce.variants("conv") if variant.role != "study"]
+PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision for variant in VARIANTS}}
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+
+
+def combinations():
+    for variant in VARIANTS:
+        for dtype in variant.dtypes:
+            yield pytest.param(variant, dtype, id=f"{variant.name}-{dtype}")
+
+
+def failures(variant, dtype, chosen, device):
+    """The sentences about every wrong result, so that one report names all cases that fail."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    found = []
+    for case in chosen:
+        for layout in cases.LAYOUTS:
+            for kind in ("exact", "rounded"):
+                x, w = cases.arrays(dtype, case, layout, kind)
+                options = {**case.options, "layout": layout}
+                got = gpureduce.conv2d(x, w, **options, variant=variant, device=device)
+                reason = cases.mismatch(x, w, got, kind, PRECISIONS[variant], **options)
+                found += [f"{kind} {layout} {case}: {reason}"] if reason else []
+    return found
+
+
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_every_case(variant, dtype, device, thin):
+    chosen = cases.THIN if thin else cases.CASES if dtype == "float32" else cases.CASES[::3]
+    found = failures(variant.name, dtype, chosen, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_quick(variant, dtype, device):
+    found = failures(variant.name, dtype, cases.FEW, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_case_by_default(dtype, device, thin):
+    found = failures("auto", dtype, cases.THIN if thin else cases.CASES, device)
+    assert not found, "\n".join(found)
+
+
+def without(x, w, what):
+    """The arrays less one of what takes part in a result."""
+    x, w = x.copy(), w.copy()
+    if what == "tap":
+        w[0, 1, 2] = 0
+    elif what == "channel":
+        x[..., -1] = 0
+    elif what == "row":
+        x[:, 3] = 0
+    elif what == "corner":
+        x[0, 0, 0, 0] = 0
+    elif what == "element":
+        x[-1, -1, -1, -1] = 0
+    return x, w
+
+
+@pytest.mark.parametrize("kind", ["exact", "rounded"])
+@pytest.mark.parametrize("what", ["tap", "channel", "row", "corner", "element"])
+def test_one_that_is_lost_is_noticed(what, kind):
+    case = next(each for each in cases.CASES if each.c == 12 and each.n == 2)
+    options = {**case.options, "padding": 1}
+    x, w = cases.arrays("float32", case, "NHWC", kind)
+    whole = cases.convolve(x.astype(float), w.astype(float), **options).astype(np.float32)
+    assert cases.mismatch(x, w, whole, kind, **options) is None
+    less = cases.convolve(*(each.astype(float) for each in without(x, w, what)), **options)
+    assert cases.mismatch(x, w, less.astype(np.float32), kind, **options) is not None
+
+
+def test_halos_that_are_wrong_are_noticed():
+    x, w = cases.arrays("float32", cases.Case(1, 6, 7, 3, 4, 3, 3), "NHWC", "exact")
+    good = cases.convolve(x.astype(float), w.astype(float), padding=1)
+    assert cases.mismatch(x, w, good.astype(np.float32), "exact", padding=1) is None
+    for mode in ("edge", "wrap", "reflect"):
+        around = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode=mode)
+        other = cases.convolve(around.astype(float), w.astype(float)).astype(np.float32)
+        assert cases.mismatch(x, w, other, "exact", padding=1) is not None
+    turned = cases.convolve(x.astype(float), w[:, ::-1, ::-1].astype(float), padding=1).astype(np.float32)
+    assert cases.mismatch(x, w, turned, "exact", padding=1) is not None
+
+
+def strided(array, how):
+    """The same elements lying another way."""
+    if how == "moved":
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+    if how == "turned":
+        return np.asfortranarray(array)
+    if how == "backwards":
+        return np.ascontiguousarray(array[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1]
+    if how == "apart":
+        wide = np.full([2 * length for length in array.shape], 77, array.dtype)
+        wide[::2, ::2, ::2, ::2] = array
+        return wide[::2, ::2, ::2, ::2]
+    if how == "cropped":
+        wide = np.full([length + 3 for length in array.shape], 77, array.dtype)
+        wide[1:-2, 2:-1, 1:-2, 2:-1] = array
+        return wide[1:-2, 2:-1, 1:-2, 2:-1]
+    if how == "record":
+        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
+        records["value"] = array
+        return records["value"]
+    return array
+
+
+LIES = ("plain", "moved", "turned", "backwards", "apart", "cropped", "record")
+
+
+@pytest.mark.parametrize("of_w", LIES)
+@pytest.mark.parametrize("of_x", LIES)
+def test_strides(of_x, of_w, device):
+    """Whatever strides; what lies between the elements is never used."""
+    case = cases.Case(2, 7, 6, 4, 6, 3, 2, (1, 2), 1, 1, 2)
+    for layout in cases.LAYOUTS:
+        x, w = cases.arrays("float32", case, layout, "exact")
+        options = {**case.options, "layout": layout}
+        for variant in ("auto", *(each.name for each in VARIANTS)):
+            there = strided(x, of_x), strided(w, of_w)
+            got = gpureduce.conv2d(*there, **options, variant=variant, device=device)
+            assert got.flags.c_contiguous
+            assert cases.mismatch(x, w, got, "exact", **options) is None, (variant, layout)
+
+
+def test_pictures_that_are_taken_again(device):
+    case = cases.Case(3, 5, 6, 4, 3, 3, 3)
+    x, w = cases.arrays("float32", case, "NHWC", "exact")
+    again = np.broadcast_to(x[:1], x.shape)
+    for variant in ("auto", *(each.name for each in VARIANTS)):
+        got = gpureduce.conv2d(again, w, variant=variant, device=device)
+        assert cases.mismatch(again, w, got, "exact") is None, variant
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_one_picture(layout, device):
+    case = cases.Case(1, 6, 5, 3, 4, 3, 3, 2, 1)
+    x, w = cases.arrays("float64", case, layout, "rounded")
+    options = {**case.options, "layout": layout, "device": device}
+    got = gpureduce.conv2d(x[0], w, **options)
+    assert got.shape == gpureduce.conv2d(x, w, **options).shape[1:]
+    np.testing.assert_array_equal(got, gpureduce.conv2d(x, w, **options)[0])
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
+    """A NaN reaches the results that see it, and zeros around the picture are no products with infinity."""
+    if variant.precision not in (None, "ieee"):
+        pytest.skip("what becomes of it on tensor cores its head says")
+    x, w = cases.arrays("float32", cases.Case(2, 6, 7, 3, 4, 3, 3), layout, "rounded")
+    down, along, channel = (1, 2, 3) if layout == "NHWC" else (2, 3, 1)
+    place = [0] * 4
+    place[down], place[along], place[channel] = 2, 3, 1
+    x[tuple(place)] = np.nan
+    got = gpureduce.conv2d(x, w, padding=1, layout=layout, variant=variant.name, device=device)
+    wrong = np.zeros(got.shape, bool)
+    window = [0, slice(None), slice(None), slice(None)]
+    window[down], window[along] = slice(1, 4), slice(2, 5)
+    wrong[tuple(window)] = True
+    np.testing.assert_array_equal(np.isnan(got), wrong)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_the_same_bits_every_time(variant, device):
+    x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 12, 13, 12, 24, 3, 3, 1, 1), "NHWC", "rounded")
+    first = gpureduce.conv2d(x, w, padding=1, variant=variant.name, device=device)
+    again = [gpureduce.conv2d(x, w, padding=1, variant=variant.name, device=device) for _ in range(3)]
+    assert all(each.tobytes() == first.tobytes() for each in again)
