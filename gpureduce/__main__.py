@@ -43,12 +43,12 @@ def _count(text: str) -> int:
 _count.__name__ = "number of elements"  # argparse puts it into its message
 
 
-def _size(text: str) -> int | tuple[int, int, int]:
-    """Return a number of elements, or the sizes m, n, k of a product in ``MxNxK``."""
+def _size(text: str) -> int | tuple[int, ...]:
+    """Return a number of elements, or sizes: of a product ``MxNxK``, of a convolution ``NxHxWxCxFxKHxKW``."""
     parts = [_count(part) for part in text.lower().split("x")]
-    if len(parts) not in (1, 3):
+    if len(parts) not in (1, 3, 7):
         raise ValueError(text)
-    return parts[0] if len(parts) == 1 else (parts[0], parts[1], parts[2])
+    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 _size.__name__ = "size"
@@ -113,7 +113,10 @@ def _add_profile(add: Callable) -> None:
     parser = add("profile", commands.run_profile, "count what a variant does, on the simulator; find races")
     parser.add_argument("variant", help='its name, as in "gpureduce variants"')
     parser.add_argument(
-        "-n", type=_size, help="elements (default 4096); of a product M=N=K, or MxNxK (default 256x256x64)"
+        "-n",
+        type=_size,
+        help="elements (default 4096); of a product M=N=K, or MxNxK (default 256x256x64); of a convolution "
+        "NxHxWxCxFxKHxKW (default 1x18x66x12x24x3x3)",
     )
     parser.add_argument("--op", default="sum", help="operator (default sum)")
     parser.add_argument("--dtype", default="float32", help="(default float32)")

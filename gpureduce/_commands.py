@@ -160,13 +160,23 @@ def run_bench(args: argparse.Namespace) -> int:
     return 0
 
 
+def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
+    """Return what `profile` takes of the sizes that were given for a variant, or of none."""
+    ladder = find(variant).ladder
+    if n is None:
+        n = {"matmul": (256, 256, 64), "conv": (1, 18, 66, 12, 24, 3, 3)}.get(ladder, 4096)
+    if (len(n) if isinstance(n, tuple) else 1) not in {"matmul": (1, 3), "conv": (7,)}.get(ladder, (1,)):
+        sizes = {"matmul": "M=N=K or MxNxK", "conv": "NxHxWxCxFxKHxKW"}.get(ladder, "a number of elements")
+        raise ValueError(f"n: {variant} takes {sizes}")
+    if ladder != "conv" or not isinstance(n, tuple):
+        return n
+    pictures, height, width, channels, filters, *kernel = n
+    return (pictures, height, width, channels), (filters, *kernel, channels)
+
+
 def run_profile(args: argparse.Namespace) -> int:
     """Count what a variant does, on the simulator."""
-    n, product = args.n, find(args.variant).ladder == "matmul"
-    if n is None:
-        n = (256, 256, 64) if product else 4096
-    elif isinstance(n, tuple) and not product:
-        raise ValueError(f"n: {args.variant} takes a number of elements, not the sizes of matrices")
+    n = _sizes(args.n, args.variant)
 
     def profile(variant: str) -> gpureduce.Profile:
         return gpureduce.profile(

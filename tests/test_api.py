@@ -27,7 +27,7 @@ PUBLIC = {
     "Device", "DeviceError", "SimulationError", "SimulatorWarning", "Variant", "__version__", "devices",
     "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
-    "min", "prod", "matmul", "ReductionKernel", "CompileError", "free_memory",
+    "min", "prod", "matmul", "conv2d", "ReductionKernel", "CompileError", "free_memory",
     "Profile", "profile", "simulate", "bench", "BenchResult",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
@@ -96,7 +96,7 @@ def test_ladders():
     """A name is enough to find a variant, whatever its ladder."""
     every = gpureduce.variants()
     ladders = list(dict.fromkeys(variant.ladder for variant in every))
-    assert ladders == ["reduction", "matmul"]
+    assert ladders == ["reduction", "matmul", "conv"]
     assert every == tuple(variant for ladder in ladders for variant in gpureduce.variants(ladder))
     for ladder in ladders:
         assert {variant.ladder for variant in gpureduce.variants(ladder=ladder)} == {ladder}

@@ -47,12 +47,12 @@ class Profile:
     @property
     def counted(self) -> str:
         """What there are `n` of: ``"an element"`` or ``"a multiply-add"``."""
-        product = self.variant != "" and find(self.variant).ladder == "matmul"
+        product = self.variant != "" and find(self.variant).ladder in ("matmul", "conv")
         return "a multiply-add" if product else "an element"
 
     @property
     def multiply_adds(self) -> int:
-        """Those that a product of matrices asks for; of anything else those of `Counts`, which ran."""
+        """Those that a product or a convolution asks for; of anything else those of `Counts`, which ran."""
         return self.n if self.counted == "a multiply-add" else self.totals.multiply_adds
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._conv.geometry import Geometry, geometry
 from gpureduce._device.variants import Variant, find
 from gpureduce._profiles.observed import kernel_profiles, stopped
 from gpureduce._profiles.profile import Profile
@@ -65,6 +67,55 @@ def _run_product(
     return profile
 
 
+def _pictures(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]:
+    """Return x, w and what they are to be: (x, w), or (x, w, arguments).
+
+    For either, its shape stands for random elements.
+    """
+    arguments: dict[str, Any] = {}
+    if isinstance(given, tuple) and len(given) == 3 and isinstance(given[2], dict):
+        *given, arguments = given
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise TypeError(
+            "arr_or_n: a convolution takes two arrays or shapes, (x, w) or (x, w, arguments), got "
+            f"{type(given).__name__}"
+        )
+
+    def array(each: Any) -> np.ndarray:
+        return _data(math.prod(each), dtype).reshape(each) if isinstance(each, tuple) else _data(each, dtype)
+
+    x, w = map(array, given)
+    if x.dtype != w.dtype:
+        raise TypeError(f"arr_or_n: expected two arrays of one dtype, got {x.dtype} and {w.dtype}")
+    return x, w, geometry(x.shape, w.shape, **arguments)
+
+
+def _run_convolution(
+    x: np.ndarray,
+    w: np.ndarray,
+    asked: Geometry,
+    record: Variant,
+    races: bool,
+    drawn: int = 0,
+    visits: bool = False,
+) -> Profile:
+    result, launches, problem = _core.profile_conv(x, w, *asked.arguments, record.name, races, drawn, visits)
+    file = f"cuda_kernels/conv/{record.file}"
+    kernels = kernel_profiles(launches, file, drawn)
+    shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
+    threads = kernels[-1].block[0] if kernels else 0
+    title = f"{record.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads a block"
+
+    def rerun(block: int, visits: bool) -> Profile:
+        return _run_convolution(x, w, asked, record, False, block, visits)
+
+    products = math.prod(asked.shape) * math.prod(w.shape[1:])
+    profile = Profile(title, kernels, file, record.name, products, result, rerun)
+    if problem is not None:
+        raise stopped(problem, profile)
+    return profile
+
+
 def _run(
     data: np.ndarray,
     record: Variant,
@@ -110,7 +161,9 @@ def profile(
     ----------
     arr_or_n : array_like or int
         What to reduce, as for `reduce`; an integer n stands for n random elements. Of a product of matrices
-        the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three.
+        the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. Of a
+        convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of those that `conv2d` has more; the
+        shapes of `x` and `w` stand for random elements.
     variant : str
         The name of a variant, as in `variants`.
     op : str
@@ -149,9 +202,11 @@ def profile(
     record = find(variant)
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
-    if record.ladder == "matmul":
+    if record.ladder != "reduction":
         for name, size in (("block_size", block_size), ("grid_size", grid_size)):
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
+        if record.ladder == "conv":
+            return _run_convolution(*_pictures(arr_or_n, dtype), record, races)
         return _run_product(*_matrices(arr_or_n, dtype), record, races)
     return _run(_data(arr_or_n, dtype), record, op, block_size, grid_size, races)
