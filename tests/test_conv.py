@@ -7,7 +7,7 @@ import pytest
 import gpureduce
 
 VARIANTS = [variant for variant in gpureduce.variants("conv") if variant.role != "study"]
-PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision for variant in VARIANTS}}
+PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision or "ieee" for variant in VARIANTS}}
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 

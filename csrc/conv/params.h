@@ -28,4 +28,20 @@ typedef struct gr_conv_params {
     gr_conv_steps of_x, of_w, of_out;
 } gr_conv_params;
 
+enum {
+    GR_CONV_COLUMNS_THREADS = 256,
+    GR_CONV_COLUMNS_LENGTH = 1024, /* elements of a line that a block takes at most */
+    GR_CONV_COLUMNS_LINES = 256,   /* lines */
+};
+
+/* A matrix of all that the taps see, which takes the place of the result: in NHWC a line for each group and
+   pixel, of all its taps; in NCHW a line for each picture, group and tap, of all pixels. Of w only the size
+   of the kernel counts. */
+typedef struct gr_conv_columns_params {
+    gr_conv_params conv;
+    uint64_t lines, length;
+    uint64_t pitch; /* elements from one line to the next */
+    uint64_t each;  /* lines that a block takes */
+} gr_conv_columns_params;
+
 #endif

@@ -1,13 +1,34 @@
+#include "conv/columns.h"
 #include "conv/common.h"
 #include "conv/results.h"
 
-/* Appends a convolution by a rung, of x and w that lie as it takes them. */
-typedef gr_status (*way)(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                         const gr_conv_ends *ends, gr_program *program, gr_error *error);
+/* How a rung is laid out. */
+typedef struct way {
+    /* Whether it can be; NULL: always. */
+    bool (*takes)(const gr_conv *self, const gr_conv_variant *variant);
+    /* Appends the convolution, of x and w that lie as the rung takes them. */
+    gr_status (*append)(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                        const gr_conv_ends *ends, gr_program *program, gr_error *error);
+} way;
 
 static const way ways[GR_CONV_WAYS] = {
-    [GR_CONV_RESULTS] = gr_conv_by_results,
+    [GR_CONV_RESULTS] = {NULL, gr_conv_by_results},
+    [GR_CONV_COLUMNS] = {gr_conv_columns_take, gr_conv_by_columns},
 };
+
+static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
+    const way *of = &ways[variant->way];
+    return of->takes == NULL || of->takes(self, variant);
+}
+
+/* Whether a rung is worth its while: of few filters in a group, or few products, columns cost more than they
+   bring. */
+static bool is_good(const gr_conv *self, const gr_conv_variant *variant) {
+    enum { FILTERS = 8, TAPS = 16 };
+    const uint64_t taps = self->down.kernel * self->along.kernel * self->channels;
+    return variant->way != GR_CONV_COLUMNS || self->precision != GR_PRECISION_IEEE ||
+           (self->filters >= FILTERS && taps >= TAPS);
+}
 
 /* The best rung. GR_ERR_VALUE where none has the precision. */
 static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
@@ -15,14 +36,26 @@ static gr_status choose(const gr_conv *self, const gr_device_info *info, const g
     gr_error ignored;
     for (size_t i = gr_conv_variant_count; i-- > 0;) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
-        if (variant->rung.role != GR_ROLE_RUNG || variant->precision != self->precision ||
-            !gr_conv_covers(variant, self->dtype) || gr_rung_check(&variant->rung, info, &ignored) != GR_OK)
+        if (variant->rung.role != GR_ROLE_RUNG || !gr_conv_covers(variant, self->dtype) ||
+            (variant->precision != self->precision && variant->precision != GR_PRECISION_ANY) ||
+            gr_rung_check(&variant->rung, info, &ignored) != GR_OK || !takes(self, variant) ||
+            !is_good(self, variant))
             continue;
         *out = variant;
         return GR_OK;
     }
     return gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s", gr_precisions[self->precision],
                    gr_dtypes[self->dtype].numpy_name, info->name);
+}
+
+/* Whether a rung that the caller names can run. */
+static gr_status check(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                       gr_error *error) {
+    const gr_status status = gr_rung_check(&variant->rung, info, error);
+    return status != GR_OK || takes(self, variant)
+               ? status
+               : gr_fail(error, GR_ERR_VALUE, "variant: %s does not take such a convolution; auto does",
+                         variant->rung.name);
 }
 
 /* Has the result, which lies in memory of the program, copied to the output. */
@@ -38,15 +71,19 @@ gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_progr
     const gr_conv_variant *variant = self->variant;
     gr_program_begin(program);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    const gr_conv_ends ends = {
+    gr_conv plain = *self;
+    plain.out_aligned = self->out_aligned || self->aside;
+    gr_conv_ends ends = {
         .x = gr_program_input(program, 0),
         .w = gr_program_input(program, 1),
         .out = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
     gr_status status =
-        variant != NULL ? gr_rung_check(&variant->rung, info, error) : choose(self, info, &variant, error);
+        variant != NULL ? check(self, variant, info, error) : choose(self, info, &variant, error);
+    if (status == GR_OK && variant->lies == GR_CONV_DENSE)
+        status = gr_conv_settle(&plain, &ends, program, error);
     if (status == GR_OK)
-        status = ways[variant->way](self, variant, info, &ends, program, error);
+        status = ways[variant->way].append(&plain, variant, info, &ends, program, error);
     return status == GR_OK && self->aside ? put(self, ends.out, out, program, error) : status;
 }
 

@@ -4,11 +4,6 @@
 
 #include "matmul/matmul.h"
 
-/* The buffers of a product. */
-typedef struct gr_matmul_ends {
-    uint32_t a, b, c;
-} gr_matmul_ends;
-
 /* How many matrices a stack of these lengths has. */
 uint64_t gr_matmul_count(const uint64_t *stack);
 

@@ -85,6 +85,14 @@ uint64_t gr_matmul_results(const gr_matmul *self);
 gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
                          gr_error *error);
 
+/* For programs that a product is a part of, which say where its matrices are. */
+typedef struct gr_matmul_ends {
+    uint32_t a, b, c;
+} gr_matmul_ends;
+
+gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info, const gr_matmul_ends *ends,
+                           gr_program *program, gr_error *error);
+
 /* Appends a copy of the result, which lies in memory of the program, to the output. */
 gr_status gr_matmul_put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
                         gr_program *program, gr_error *error);

@@ -165,10 +165,16 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
                   : multiply(self, &a, &b, variant, dtype, &ends, program, error);
 }
 
+gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info, const gr_matmul_ends *ends,
+                           gr_program *program, gr_error *error) {
+    const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
+    return gr_matmul_is_vector(self) ? gr_matmul_vector(self, dtype, ends, program, error)
+                                     : plan_tiles(self, dtype, info, *ends, program, error);
+}
+
 gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
                          gr_error *error) {
-    const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
-    const size_t item_bytes = gr_dtypes[dtype].item_bytes;
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     gr_program_begin(program);
     const size_t bytes = (size_t)gr_matmul_results(self) * item_bytes;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
@@ -177,8 +183,7 @@ gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_p
         .b = gr_program_input(program, 1),
         .c = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
-    const gr_status status = gr_matmul_is_vector(self) ? gr_matmul_vector(self, dtype, &ends, program, error)
-                                                       : plan_tiles(self, dtype, info, ends, program, error);
+    const gr_status status = gr_matmul_append(self, info, &ends, program, error);
     return status == GR_OK && self->aside ? gr_matmul_put(self, item_bytes, ends.c, out, program, error)
                                           : status;
 }

@@ -168,7 +168,8 @@ static int take_rung(convolution *self, PyObject *variant, PyObject *precision) 
             py_raise(self->job.state, &error);
             return -1;
         }
-        conv->precision = conv->variant->precision;
+        if (conv->variant->precision != GR_PRECISION_ANY)
+            conv->precision = conv->variant->precision;
     }
     if (conv->variant != NULL && !gr_conv_covers(conv->variant, conv->dtype))
         return PY_REFUSE(PyExc_TypeError, "x: %s does not take dtype %s", conv->variant->rung.name,
@@ -249,9 +250,11 @@ PyObject *py_conv_records(void) {
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
             if (gr_conv_covers(variant, (gr_dtype)dtype))
                 py_append(&coverage, Py_BuildValue("(ss)", "conv2d", gr_dtypes[dtype].numpy_name));
+        const char *precision =
+            variant->precision == GR_PRECISION_ANY ? "" : gr_precisions[variant->precision];
         py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
                                         Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads,
-                                        false, false, gr_precisions[variant->precision], false));
+                                        false, false, precision, false));
     }
     return list;
 }

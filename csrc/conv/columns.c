@@ -1,0 +1,260 @@
+#include "conv/columns.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+enum {
+    ALIGNMENT = 16, /* of lines, in bytes, as tensor maps want it */
+    WORK = 8192,    /* elements of a block */
+};
+
+/* One or more axes as one: elements from one to the next; false where they do not go on evenly. The slowest
+   comes first. */
+static bool merge(const uint64_t *sizes, const int64_t *steps, int count, int64_t *step) {
+    uint64_t length = 1;
+    *step = 1;
+    for (int i = count; i-- > 0;) {
+        if (sizes[i] == 1)
+            continue;
+        if (length == 1)
+            *step = steps[i];
+        else if (steps[i] != *step * (int64_t)length)
+            return false;
+        length *= sizes[i];
+    }
+    return true;
+}
+
+/* ---- the matrix of what the taps see ---- */
+
+/* Appends its making, out of `from` in the place of x. *to is its buffer, or `from` where it is to get one.
+ */
+static gr_status write_down(gr_conv_columns_params *params, gr_conv_layout layout, size_t item_bytes,
+                            uint32_t from, uint32_t *to, gr_program *program, gr_error *error) {
+    const gr_conv_params *conv = &params->conv;
+    const uint64_t pixels = conv->down.out * conv->along.out;
+    const uint64_t taps = conv->down.kernel * conv->along.kernel * conv->channels;
+    const bool nhwc = layout == GR_CONV_NHWC;
+    size_t bytes;
+    params->lines = conv->batch * conv->groups * (nhwc ? pixels : taps);
+    params->length = nhwc ? taps : pixels;
+    if (params->pitch == 0)
+        params->pitch = gr_ceil_div(params->length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
+    if (__builtin_mul_overflow(params->lines, params->pitch, &bytes) ||
+        __builtin_mul_overflow(bytes, item_bytes, &bytes))
+        return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
+    params->each = gr_ceil_div(WORK, params->length);
+    if (params->each > GR_CONV_COLUMNS_LINES)
+        params->each = GR_CONV_COLUMNS_LINES;
+    char form[16];
+    snprintf(form, sizeof form, "_b%zu", item_bytes);
+    if (*to == from)
+        *to = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    gr_program_place(program, offsetof(gr_conv_params, x), from);
+    gr_program_place(program, offsetof(gr_conv_params, out), *to);
+    step->kernel.owner = "c1";
+    GR_KERNEL_NAME(step->kernel.file, "c1_columns");
+    GR_KERNEL_NAME(step->kernel.entry, nhwc ? "c1_nhwc" : "c1_nchw", form);
+    return gr_conv_spread(step, gr_ceil_div(params->lines, params->each),
+                          gr_ceil_div(params->length, GR_CONV_COLUMNS_LENGTH), 1, GR_CONV_COLUMNS_THREADS,
+                          error);
+}
+
+/* An axis of which each element is a result. */
+static gr_conv_axis whole(uint64_t size) {
+    return (gr_conv_axis){.size = size, .kernel = 1, .out = size, .stride = 1, .dilation = 1};
+}
+
+/* Has an array of pictures, or of filters, copied to C order of the layout. */
+static gr_status pack(gr_conv_side *side, const gr_conv *self, uint64_t outer, uint64_t down, uint64_t along,
+                      uint64_t channels, uint32_t *buffer, gr_program *program, gr_error *error) {
+    gr_conv_columns_params params = {.conv = {.batch = outer,
+                                              .groups = 1,
+                                              .channels = channels,
+                                              .down = whole(down),
+                                              .along = whole(along),
+                                              .of_x = side->steps},
+                                     .pitch = self->layout == GR_CONV_NHWC ? channels : down * along};
+    side->steps = gr_conv_dense(self->layout, down, along, channels);
+    side->aligned = true;
+    return write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes, *buffer, buffer, program,
+                      error);
+}
+
+static gr_status pack_w(gr_conv *self, uint32_t *buffer, gr_program *program, gr_error *error) {
+    return pack(&self->w, self, self->groups * self->filters, self->down.kernel, self->along.kernel,
+                self->channels, buffer, program, error);
+}
+
+static bool is_dense(const gr_conv_side *side, gr_conv_layout layout, uint64_t outer, uint64_t down,
+                     uint64_t along, uint64_t channels) {
+    const gr_conv_steps dense = gr_conv_dense(layout, down, along, channels), *steps = &side->steps;
+    return side->aligned && (outer == 1 || steps->outer == dense.outer) &&
+           (down == 1 || steps->down == dense.down) && (along == 1 || steps->along == dense.along) &&
+           (channels == 1 || steps->channel == dense.channel);
+}
+
+gr_status gr_conv_settle(gr_conv *self, gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    const uint64_t channels = self->groups * self->channels, filters = self->groups * self->filters;
+    const uint64_t down = self->down.size, along = self->along.size;
+    gr_status status = GR_OK;
+    if (self->batch * down * along * channels > 0 &&
+        !is_dense(&self->x, self->layout, self->batch, down, along, channels))
+        status = pack(&self->x, self, self->batch, down, along, channels, &ends->x, program, error);
+    if (status == GR_OK && self->channels > 0 &&
+        !is_dense(&self->w, self->layout, filters, self->down.kernel, self->along.kernel, self->channels))
+        status = pack_w(self, &ends->w, program, error);
+    return status;
+}
+
+/* ---- the product ---- */
+
+/* The steps of w within a filter, in the order of its taps; it is copied if they do not go on evenly. */
+static gr_status settle_taps(gr_conv *self, int64_t *step, uint32_t *buffer, gr_program *program,
+                             gr_error *error) {
+    const gr_conv_steps *w = &self->w.steps;
+    const uint64_t down = self->down.kernel, along = self->along.kernel, deep = self->channels;
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    const uint64_t sizes[2][3] = {{down, along, deep}, {deep, down, along}};
+    const int64_t steps[2][3] = {{w->down, w->along, w->channel}, {w->channel, w->down, w->along}};
+    if (deep == 0 || merge(sizes[!nhwc], steps[!nhwc], 3, step))
+        return GR_OK;
+    *step = 1;
+    return pack_w(self, buffer, program, error);
+}
+
+/* Whether every result sees one pixel, its own, and pixels go on evenly: of all pictures in NHWC, where a
+   channel comes after the other, of each in NCHW. */
+static bool is_product(const gr_conv *self, int64_t *step) {
+    const gr_conv_axis *axes[] = {&self->down, &self->along};
+    for (int i = 0; i < 2; ++i)
+        if (axes[i]->kernel != 1 || axes[i]->stride != 1 || axes[i]->padding != 0 ||
+            axes[i]->out != axes[i]->size)
+            return false;
+    const uint64_t sizes[] = {self->layout == GR_CONV_NHWC ? self->batch : 1, self->down.size,
+                              self->along.size};
+    const int64_t steps[] = {self->x.steps.outer, self->x.steps.down, self->x.steps.along};
+    return merge(sizes, steps, 3, step);
+}
+
+/* The side of a product that has the pixels; `step` from one to the next, of one that is taken from x. */
+typedef struct pixels {
+    int64_t pixel, tap, group, picture;
+    bool aligned;
+} pixels;
+
+static gr_status settle_pixels(const gr_conv *self, pixels *of, uint32_t *buffer, gr_program *program,
+                               gr_error *error) {
+    const gr_conv_steps *x = &self->x.steps;
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    *of = (pixels){.tap = x->channel,
+                   .group = (int64_t)self->channels * x->channel,
+                   .picture = x->outer,
+                   .aligned = self->x.aligned};
+    if (self->channels == 0 || is_product(self, &of->pixel))
+        return GR_OK;
+    gr_conv_columns_params params = {.conv = gr_conv_describe(self)};
+    const gr_status status =
+        write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes, *buffer, buffer, program, error);
+    const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
+    of->aligned = true;
+    of->pixel = nhwc ? pitch : 1;
+    of->tap = nhwc ? 1 : pitch;
+    of->group = pitch * (nhwc ? lines : lines / (int64_t)self->batch);
+    of->picture = of->group * (int64_t)self->groups;
+    return status;
+}
+
+/* Brings results that lie by groups, each of all pixels, to their places: one behind the other for each
+   pixel, as if a kernel of 1 x groups saw them. */
+static gr_status bring_together(const gr_conv *self, uint32_t from, uint32_t to, gr_program *program,
+                                gr_error *error) {
+    const uint64_t count = self->batch * self->down.out * self->along.out;
+    const gr_conv_axis across = {
+        .size = self->groups, .kernel = self->groups, .out = 1, .stride = 1, .dilation = 1};
+    gr_conv_columns_params params = {.conv = {.batch = count,
+                                              .groups = 1,
+                                              .channels = self->filters,
+                                              .down = whole(1),
+                                              .along = across,
+                                              .of_x = {.outer = (int64_t)self->filters,
+                                                       .along = (int64_t)(count * self->filters),
+                                                       .channel = 1}},
+                                     .pitch = self->groups * self->filters};
+    return write_down(&params, GR_CONV_NHWC, gr_dtypes[self->dtype].item_bytes, from, &to, program, error);
+}
+
+/* The product of a line for each pixel and a column for each filter, or the other way round. */
+static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) {
+    const uint64_t taps = self->down.kernel * self->along.kernel * self->channels;
+    const uint64_t each = self->down.out * self->along.out;
+    const int64_t filter = self->w.steps.outer, filters = (int64_t)self->filters * filter;
+    gr_matmul product = {.precision = self->precision,
+                         .dtype = self->dtype,
+                         .k = taps,
+                         .stack = {self->groups, 1, 1, 1},
+                         .out_aligned = self->out_aligned};
+    const gr_matmul_side seen = {.stack = {of->group, 0, 0, 0}, .aligned = of->aligned};
+    const gr_matmul_side weights = {.stack = {filters, 0, 0, 0}, .aligned = self->w.aligned};
+    if (self->layout == GR_CONV_NHWC) {
+        product.m = self->batch * each;
+        product.n = self->filters;
+        product.a = seen;
+        product.b = weights;
+        product.a.row = of->pixel;
+        product.a.column = of->tap;
+        product.b.row = tap;
+        product.b.column = filter;
+        return product;
+    }
+    product.m = self->filters;
+    product.n = each;
+    product.a = weights;
+    product.b = seen;
+    product.a.row = filter;
+    product.a.column = tap;
+    product.b.row = of->tap;
+    product.b.column = of->pixel;
+    product.stack[1] = self->batch;
+    product.b.stack[1] = of->picture;
+    return product;
+}
+
+/* Its kernel counts the rows and columns of padded pictures in 32 bits. */
+static bool is_short(const gr_conv_axis *axis) {
+    return axis->size < INT32_MAX &&
+           (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation < INT32_MAX;
+}
+
+bool gr_conv_columns_take(const gr_conv *self, const gr_conv_variant *variant) {
+    (void)variant;
+    return is_short(&self->down) && is_short(&self->along);
+}
+
+gr_status gr_conv_by_columns(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                             const gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    (void)variant;
+    const bool nhwc = self->layout == GR_CONV_NHWC, apart = nhwc && self->groups > 1;
+    gr_conv plain = *self;
+    gr_conv_ends at = *ends;
+    pixels of;
+    int64_t tap = 1;
+    gr_status status = settle_taps(&plain, &tap, &at.w, program, error);
+    if (status == GR_OK)
+        status = settle_pixels(&plain, &of, &at.x, program, error);
+    if (status != GR_OK)
+        return status;
+    if (apart) {
+        at.out = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                   (size_t)gr_conv_results(self) * gr_dtypes[self->dtype].item_bytes);
+        plain.out_aligned = true;
+    }
+    const gr_matmul product = product_of(&plain, &of, tap);
+    const gr_matmul_ends matrices = {nhwc ? at.x : at.w, nhwc ? at.w : at.x, at.out};
+    status = gr_matmul_append(&product, info, &matrices, program, error);
+    return status == GR_OK && apart ? bring_together(self, at.out, ends->out, program, error) : status;
+}

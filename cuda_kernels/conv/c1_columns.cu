@@ -1,0 +1,101 @@
+// c1: columns in memory, then a product of matrices.
+//
+// What c0 still cost: two loads for each multiply-add, of elements that other threads load, too.
+// The change: what the taps of each result see is written down as a line of a matrix (im2col). Then the
+// convolution is a product, which the best kernel for products does, with all that it knows of tiles; that
+// kernel has a file of its own. What limits it now: of k taps, each element of x is written k times, and read
+// again. Where it shows: sectors stored, which c0 has none of but for its results.
+//
+// An element of the matrix is one pixel's and one tap's, and lies in x where the two say together. So a block
+// looks up its pixels and its taps once, and adds. In NHWC a line has the taps of a pixel, in NCHW the pixels
+// of a tap: neighbouring threads read neighbours and write neighbours in both.
+#include "conv.cuh"
+
+enum {
+    THREADS = GR_CONV_COLUMNS_THREADS,
+    LENGTH = GR_CONV_COLUMNS_LENGTH,
+    LINES = GR_CONV_COLUMNS_LINES,
+};
+
+// A pixel's or a tap's share of where an element lies.
+struct Share {
+    int64_t offset;
+    int y, x;
+};
+
+__device__ Share share_of_pixel(const gr_conv_params &p, uint64_t pixel) {
+    const int64_t x = int64_t(pixel % p.along.out * p.along.stride) - p.along.padding;
+    const int64_t y = int64_t(pixel / p.along.out * p.down.stride) - p.down.padding;
+    return {y * p.of_x.down + x * p.of_x.along, int(y), int(x)};
+}
+
+__device__ Share share_of_tap(const gr_conv_params &p, uint64_t channel, uint64_t row, uint64_t column) {
+    const uint64_t y = row * p.down.dilation, x = column * p.along.dilation;
+    return {conv_offset(p.of_x, 0, y, x, channel), int(y), int(x)};
+}
+
+// Lines are numbered by pictures, groups and what a line stands for, groups outermost in NHWC.
+template <bool NHWC> __device__ Share share_of_line(const gr_conv_params &p, uint64_t line) {
+    const uint64_t pixels = p.down.out * p.along.out;
+    if (NHWC) {
+        const uint64_t group = line / (p.batch * pixels), rest = line % (p.batch * pixels);
+        Share share = share_of_pixel(p, rest % pixels);
+        share.offset += conv_offset(p.of_x, rest / pixels, 0, 0, group * p.channels);
+        return share;
+    }
+    const uint64_t column = line % p.along.kernel, rest = line / p.along.kernel;
+    const uint64_t row = rest % p.down.kernel, channel = rest / p.down.kernel;
+    const uint64_t channels = p.groups * p.channels;
+    Share share = share_of_tap(p, channel % channels, row, column);
+    share.offset += int64_t(channel / channels) * p.of_x.outer;
+    return share;
+}
+
+template <bool NHWC> __device__ Share share_of_element(const gr_conv_params &p, uint64_t element) {
+    if (!NHWC)
+        return share_of_pixel(p, element);
+    const uint64_t channel = element % p.channels, rest = element / p.channels;
+    return share_of_tap(p, channel, rest / p.along.kernel, rest % p.along.kernel);
+}
+
+template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_params &p) {
+    __shared__ Share of_line[LINES], of_element[LENGTH];
+    const uint64_t first_line = blockIdx.x * p.each, first = uint64_t(blockIdx.y) * LENGTH;
+    const unsigned lines = unsigned(min(p.each, p.lines - first_line));
+    const unsigned length = unsigned(min(uint64_t(LENGTH), p.length - first));
+    for (unsigned i = threadIdx.x; i < lines; i += THREADS)
+        of_line[i] = share_of_line<NHWC>(p.conv, first_line + i);
+    for (unsigned i = threadIdx.x; i < length; i += THREADS)
+        of_element[i] = share_of_element<NHWC>(p.conv, first + i);
+    __syncthreads();
+
+    const T *from = reinterpret_cast<const T *>(p.conv.x);
+    T *to = reinterpret_cast<T *>(p.conv.out) + first_line * p.pitch + first;
+    const unsigned height = unsigned(p.conv.down.size), width = unsigned(p.conv.along.size);
+    const unsigned lines_on = THREADS / length, on = THREADS % length;
+    for (unsigned line = threadIdx.x / length, i = threadIdx.x % length; line < lines;) {
+        const Share a = of_line[line], b = of_element[i];
+        const bool there = unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width;
+        to[line * p.pitch + i] = there ? from[a.offset + b.offset] : T(0);
+        line += lines_on; // the next of this thread: THREADS further
+        i += on;
+        if (i >= length) {
+            i -= length;
+            ++line;
+        }
+    }
+}
+
+#define GR_COLUMNS(suffix, T)                                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
+        c1_nhwc_##suffix(const __grid_constant__ gr_conv_columns_params p) {                                 \
+        columns<T, true>(p);                                                                                 \
+    }                                                                                                        \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
+        c1_nchw_##suffix(const __grid_constant__ gr_conv_columns_params p) {                                 \
+        columns<T, false>(p);                                                                                \
+    }
+
+GR_COLUMNS(b2, uint16_t)
+GR_COLUMNS(b4, uint32_t)
+GR_COLUMNS(b8, uint64_t)
