@@ -110,8 +110,6 @@ def geometry(
         padded, reach = pictures[axis] + zeros[2 * i] + zeros[2 * i + 1], apart[i] * (kernel[i] - 1) + 1
         if padded < reach:
             what = ("rows", "columns")[i]
-            raise ValueError(
-                f"w: its kernel reaches over {reach} {what}, but x with its padding has {padded}"
-            )
+            raise ValueError(f"w: its kernel spans {reach} {what}, but x with its padding has {padded}")
         result[axis] = (padded - reach) // steps[i] + 1
     return Geometry(steps, zeros, apart, parts, layout, tuple(result[4 - len(x) :]))
