@@ -3,7 +3,7 @@
 Each figure is the median over replays of a CUDA graph captured from calls of the public functions with
 ``out=``, in microseconds a product; the graphs of all contenders take turns. A graph goes round sets of
 matrices that are together larger than the L2 cache, as far as 64 sets are. Results are poisoned with NaN
-first and compared with float64: the error is that of the whole matrix, by its Frobenius norm.
+first and compared with float64, or complex128: the error is that of the whole matrix, by its Frobenius norm.
 
     python -m gpureduce.bench.matmul --out FILE
 """
@@ -48,18 +48,26 @@ class Sets:
         self.a = [self._draw(generator, m, k) for _ in range(self.count)]
         self.b = [self._draw(generator, k, n) for _ in range(self.count)]
         self.c = [torch.empty(m, n, dtype=self.dtype, device="cuda") for _ in range(self.count)]
-        self.wanted = self.a[0].double() @ self.b[0].double()
+        self.wide = torch.complex128 if self.dtype.is_complex else torch.float64
+        self.wanted = self.a[0].to(self.wide) @ self.b[0].to(self.wide)
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether cuBLAS multiplies them, and they can be NaN."""
+        return self.dtype.is_floating_point or self.dtype.is_complex
 
     def _draw(self, generator: Any, rows: int, columns: int) -> Any:
-        drawn = self.torch.randn(rows, columns, device="cuda", generator=generator)
-        return (drawn * (1 if self.dtype.is_floating_point else 100)).to(self.dtype)
+        wide = self.is_inexact and self.dtype.itemsize > self.torch.float32.itemsize
+        dtype = self.dtype if wide else self.torch.float32
+        drawn = self.torch.randn(rows, columns, device="cuda", generator=generator, dtype=dtype)
+        return (drawn * (1 if self.is_inexact else 100)).to(self.dtype)
 
     def error(self, call: Callable[[int], object]) -> float:
         """Return the relative error of a product; NaN where an element was not written."""
-        self.c[0].fill_(math.nan if self.dtype.is_floating_point else -1)
+        self.c[0].fill_(math.nan if self.is_inexact else -1)
         call(0)
         self.torch.cuda.synchronize()
-        return ((self.c[0].double() - self.wanted).norm() / self.wanted.norm()).item()
+        return ((self.c[0].to(self.wide) - self.wanted).norm() / self.wanted.norm()).item()
 
 
 def contenders(sets: Sets, names: list[str], precision: str) -> dict[str, Callable[[int], object]]:
@@ -70,7 +78,7 @@ def contenders(sets: Sets, names: list[str], precision: str) -> dict[str, Callab
         return lambda i: matmul(sets.a[i], sets.b[i], sets.c[i], variant=name, precision=given)
 
     field = {name: ours(name) for name in names}
-    if sets.dtype.is_floating_point:
+    if sets.is_inexact:
         field[VENDOR] = lambda i: sets.torch.mm(sets.a[i], sets.b[i], out=sets.c[i])
     return field
 
@@ -89,6 +97,7 @@ def measure(sets: Sets, names: list[str], precision: str, repeats: int) -> Itera
         for name, graph in graphs.items():
             times[name] += environment.replay_times(torch, graph, few[name], 1)
     vendor = statistics.median(times[VENDOR]) if VENDOR in times else None
+    flop = (8 if sets.dtype.is_complex else 2) * m * n * k
     for name, figures in times.items():
         us = environment.spread(figures)
         yield {
@@ -99,7 +108,7 @@ def measure(sets: Sets, names: list[str], precision: str, repeats: int) -> Itera
             "n": n,
             "k": k,
             "us": {key: round(value, 2) for key, value in us.items()},
-            "tflop_per_s": round(2 * m * n * k / us["median"] / 1e6, 3),
+            "tflop_per_s": round(flop / us["median"] / 1e6, 3),
             "of_cublas": round(us["median"] / vendor, 4) if vendor else None,
             "error": float(f"{errors[name]:.3e}"),
         }
