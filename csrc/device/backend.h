@@ -62,20 +62,14 @@ typedef struct gr_order {
 typedef struct gr_module gr_module;
 typedef struct gr_kernel gr_kernel;
 
-/* A reduction whose kernels a library launches by itself, into `stream`. With temp 0 it only says how many
-   bytes that has to have. Returns 0 or the library's own error code. */
-typedef int gr_library_function(gr_devptr temp, size_t *temp_bytes, gr_devptr in, gr_devptr out, uint64_t n,
-                                void *stream);
-
-typedef struct gr_library_call {
+/* Work whose kernels a library launches by itself. What it works on follows it in a struct that begins with
+   this. */
+typedef struct gr_library_call gr_library_call;
+struct gr_library_call {
     const char *name; /* for messages */
-    gr_library_function *run;
-    const char *(*describe)(int code);
-    gr_devptr temp;
-    size_t temp_bytes;
-    gr_devptr in, out;
-    uint64_t n;
-} gr_library_call;
+    /* Puts it into a stream, as the driver has it, of the context that is current. */
+    gr_status (*run)(const gr_library_call *self, void *stream, gr_error *error);
+};
 
 typedef struct gr_launch {
     const gr_library_call *library; /* when there is one, it takes the place of all that follows */

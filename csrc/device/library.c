@@ -29,15 +29,30 @@ static gr_status find_symbol(void *library, const char *name, void *function, gr
     return GR_OK;
 }
 
-gr_status gr_library_find(const char *folder, const char *entry, gr_library_call *call, gr_error *error) {
+static gr_status check(const gr_cub_call *call, int code, gr_error *error) {
+    return code == 0 ? GR_OK
+                     : gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->call.name, call->describe(code));
+}
+
+static gr_status run(const gr_library_call *self, void *stream, gr_error *error) {
+    const gr_cub_call *call = (const gr_cub_call *)self;
+    size_t temp_bytes = call->temp_bytes;
+    return check(call, call->reduce(call->temp, &temp_bytes, call->in, call->out, call->n, stream), error);
+}
+
+gr_status gr_library_ask(gr_cub_call *call, gr_error *error) {
+    return check(call, call->reduce(0, &call->temp_bytes, 0, 0, call->n, NULL), error);
+}
+
+gr_status gr_library_find(const char *folder, const char *entry, gr_cub_call *call, gr_error *error) {
     void *library = NULL;
     gr_status status = open_library(folder, &library, error);
     if (status != GR_OK)
         return status;
-    status = find_symbol(library, entry, &call->run, error);
+    status = find_symbol(library, entry, &call->reduce, error);
     if (status == GR_OK)
         status = find_symbol(library, "cub_describe", &call->describe, error);
     dlclose(library);
-    call->name = entry;
+    call->call = (gr_library_call){.name = entry, .run = run};
     return status;
 }

@@ -31,7 +31,7 @@ typedef struct gr_buffer {
 typedef enum gr_step_kind {
     GR_STEP_LAUNCH,  /* a kernel */
     GR_STEP_FILL,    /* a few bytes, its parameters, go to the start of a buffer */
-    GR_STEP_LIBRARY, /* a library launches by itself; its parameters are a gr_library_call */
+    GR_STEP_LIBRARY, /* a library launches by itself; its parameters begin with a gr_library_call */
 } gr_step_kind;
 
 typedef struct gr_step {

@@ -17,7 +17,7 @@
     } while (0)
 
 static gr_error error;
-static gr_library_call call;
+static gr_cub_call call;
 
 static gr_status find(const char *from, const char *entry) {
     memset(&error, 0, sizeof error);
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
 
     CHECK(find(folder, "cub_sum_f32") == GR_ERR_VALUE);
     CHECK(strstr(error.message, "variant: cub is not part of this installation"));
-    CHECK(strstr(error.message, "GPUREDUCE_CUB=1") && !call.run);
+    CHECK(strstr(error.message, "GPUREDUCE_CUB=1") && !call.reduce);
 
     FILE *broken = fopen(path, "w");
     CHECK(broken && fputs("not a library\n", broken) >= 0 && fclose(broken) == 0);
@@ -41,10 +41,16 @@ int main(int argc, char **argv) {
     CHECK(unlink(path) == 0);
 
     CHECK(symlink(argv[1], path) == 0); /* no failure is for good */
-    CHECK(find(folder, "cub_sum_f32") == GR_OK && strcmp(call.name, "cub_sum_f32") == 0);
-    size_t bytes = 0;
-    CHECK(call.run(1, &bytes, 2, 3, 4, NULL) == 0 && bytes == 4321);
-    CHECK(call.run(1, &bytes, 2, 3, 4, &bytes) == 7 && strcmp(call.describe(7), "seven") == 0);
+    CHECK(find(folder, "cub_sum_f32") == GR_OK && strcmp(call.call.name, "cub_sum_f32") == 0);
+    call.n = 4;
+    CHECK(gr_library_ask(&call, &error) == GR_OK && call.temp_bytes == 4000);
+    call.temp = 1;
+    call.in = 2;
+    call.out = 3;
+    CHECK(call.call.run(&call.call, NULL, &error) == GR_OK && call.temp_bytes == 4000);
+    size_t told = 0;
+    CHECK(call.call.run(&call.call, &told, &error) == GR_ERR_DEVICE && told == 4321);
+    CHECK(strcmp(error.message, "running cub_sum_f32: seven") == 0);
     CHECK(find(folder, "cub_sum_f64") == GR_ERR_DEVICE);
     CHECK(strstr(error.message, "the CUB library has no cub_sum_f64"));
 

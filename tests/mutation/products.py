@@ -344,7 +344,7 @@ MUTANTS = (
         "parts of the matrices of a stack are those of the one before",
         T4,
         "2 * pair.b + small",
-        "2 * pair.b - (pair.b > 0) + small",
+        "2 * (pair.b - (pair.b > 0)) + small",
         ("tests/test_matmul.py", "-k", "test_stacks and t4"),
     ),
     Mutant(

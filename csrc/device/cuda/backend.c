@@ -188,17 +188,9 @@ static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *e
     return status == GR_OK ? permit_cluster(self, launch, error) : status;
 }
 
-static gr_status enqueue_library(const gr_library_call *call, gr_cu_stream stream, gr_error *error) {
-    size_t temp_bytes = call->temp_bytes;
-    int code = call->run(call->temp, &temp_bytes, call->in, call->out, call->n, stream);
-    if (code == 0)
-        return GR_OK;
-    return gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->name, call->describe(code));
-}
-
 static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
     if (launch->library)
-        return enqueue_library(launch->library, stream, error);
+        return launch->library->run(launch->library, stream, error);
     size_t bytes = launch->param_bytes;
     /* The driver copies the parameters now, and does not write to them. In a buffer it takes them to begin at
        a multiple of 16 bytes in the kernel's constants: one of 64, as a tensor map, would be read from

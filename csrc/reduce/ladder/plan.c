@@ -107,11 +107,11 @@ static void name_kernel(const gr_request *request, gr_dtype dtype, bool of_place
 
 /* The library divides the work by itself. */
 static void plan_library(const gr_request *request, uint32_t in, uint32_t out, gr_program *program) {
-    const gr_library_call call = {.n = request->n};
+    const gr_cub_call call = {.n = request->n};
     gr_step *step = gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
     name_kernel(request, request->dtype, false, 0, &step->kernel);
-    gr_program_place(program, offsetof(gr_library_call, in), in);
-    gr_program_place(program, offsetof(gr_library_call, out), out);
+    gr_program_place(program, offsetof(gr_cub_call, in), in);
+    gr_program_place(program, offsetof(gr_cub_call, out), out);
 }
 
 /* Appends a pass over n elements, or places of them, of `dtype`. */

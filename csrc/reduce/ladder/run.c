@@ -24,20 +24,20 @@ static gr_status check_shared(const gr_variant *variant, const gr_step *first, c
 static gr_status complete_library(gr_device *device, gr_program *program, gr_error *error) {
     gr_backend *backend = device->backend;
     gr_step *step = &program->steps[0];
-    gr_library_call *call = (gr_library_call *)(program->params + step->params);
+    gr_cub_call *call = (gr_cub_call *)(program->params + step->params);
     gr_status status = gr_library_find(device->kernels.folder, step->kernel.entry, call, error);
     if (status == GR_OK)
         status = backend->enter(backend, error);
     if (status != GR_OK)
         return status;
-    const int code = call->run(0, &call->temp_bytes, 0, 0, call->n, NULL);
+    status = gr_library_ask(call, error);
     backend->leave(backend);
-    if (code != 0)
-        return gr_fail(error, GR_ERR_DEVICE, "running %s: %s", call->name, call->describe(code));
+    if (status != GR_OK)
+        return status;
     /* With an address of 0 it would only be asked again. */
     const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
     const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
-    gr_program_place(program, offsetof(gr_library_call, temp), temp);
+    gr_program_place(program, offsetof(gr_cub_call, temp), temp);
     return GR_OK;
 }
 
