@@ -15,7 +15,7 @@ SECTOR_BYTES = 32
 
 _MULTIPLY_ADD = re.compile(r"\bfma\.\w+(?:\.\w+)*?\.(?:bf16|f16|f32|f64)(x2)?\b")
 _PRODUCT = re.compile(r"\b(?:mma\.sync|wgmma\.mma_async)\S*\.m(\d+)n(\d+)k(\d+)\.")
-_ROWS_OF_A_WARP = 16  # of wgmma, which names those of four warps, too
+_ROWS_OF_A_WARP = 16  # at most: wgmma names those of four warps
 
 
 @dataclass
@@ -143,7 +143,9 @@ def _multiply_adds(text: str) -> int:
 def _tensor_multiply_adds(text: str) -> int:
     """Return how many products a warp has its tensor core add up in an instruction."""
     found = _PRODUCT.search(text)
-    return _ROWS_OF_A_WARP * int(found[2]) * int(found[3]) if found is not None else 0
+    if found is None:
+        return 0
+    return min(int(found[1]), _ROWS_OF_A_WARP) * int(found[2]) * int(found[3])
 
 
 def from_row(

@@ -1,6 +1,7 @@
-/* What a GPU's tensor cores make of tests/ptxsim/tensor_cases.h, where wgmma finds its operands in shared
-   memory, and what cvt.tf32 does: nvcc -arch=sm_90a -O2 -I tests/ptxsim tests/gpu/tensor_cores.cu -o probe;
-   ./probe FOLDER. tests/gpu/tensor_cores.py makes the files that the tests read of what it writes. */
+/* What a GPU's tensor cores make of tests/ptxsim/tensor_cases.h and double_cases.h, where wgmma finds its
+   operands in shared memory, and what cvt.tf32 does: nvcc -arch=sm_90a -O2 -I tests/ptxsim
+   tests/gpu/tensor_cores.cu -o probe; ./probe FOLDER. tests/gpu/tensor_cores.py makes the files that the tests
+   read of what it writes. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -241,6 +242,8 @@ static void probe_form(int form, uint32_t kept, uint32_t all, FILE *bits, FILE *
     CHECK(cudaFree(gd));
 }
 
+#include "tensor_cores_double.h"
+
 /* ---- where wgmma finds an operand ---- */
 
 /* Shared memory holds at each element one digit of its number, to base 8, with 8 added to it. */
@@ -407,6 +410,8 @@ int main(int count, char **arguments) {
         fflush(text);
         fflush(bits);
     }
+    for (int form = 0; form < DC_FORMS; form++)
+        probe_doubles(form, 512u * DC_CHUNK, text);
     fprintf(text, "],\n\"layouts\": [");
     probe_layouts<4, 0, 0>("a.tf32", places, text, true);
     probe_layouts<4, 1, 0>("b.tf32", places, text, false);

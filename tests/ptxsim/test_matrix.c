@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "double_cases.h"
 #include "machine/tensor_core.h"
 #include "sim.h"
 #include "tensor_cases.h"
@@ -144,9 +145,9 @@ static const ptx_core_type types[] = {[TC_TF32] = PTX_CORE_TF32,
                                       [TC_E4M3] = PTX_CORE_E4M3,
                                       [TC_E5M2] = PTX_CORE_E5M2};
 
-static const uint64_t *results_of(const tc_form *f) {
+static const uint64_t *results_of(const char *name) {
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++)
-        if (strcmp(results[i].name, f->name) == 0)
+        if (strcmp(results[i].name, name) == 0)
             return results[i].hash;
     CHECK(!"the form has no results");
     return NULL;
@@ -159,7 +160,7 @@ static void test_arithmetic(void) {
     for (int form = 0; form < TC_FORMS; form++) {
         const tc_form *f = &tc_forms[form];
         const ptx_core_step step = {types[f->in], f->out == TC_F16, (unsigned)f->k};
-        const uint64_t *want = results_of(f);
+        const uint64_t *want = results_of(f->name);
         const uint32_t chunks = f->rows == 64 ? 4 : 16;
         uint64_t hash = 0;
         for (uint32_t i = 0; want && i < chunks * TC_CHUNK; i++) {
@@ -214,7 +215,7 @@ static void expect_products(int form, const char *instruction) {
     static uint32_t in[TC_CHUNK * 32 * LANE_WORDS], got[TC_CHUNK * 32 * 4];
     static tc_inputs inputs;
     const tc_form *f = &tc_forms[form];
-    const uint64_t *want = results_of(f);
+    const uint64_t *want = results_of(f->name);
     char text[800];
     snprintf(
         text, sizeof text,
@@ -263,6 +264,74 @@ static void test_products(void) {
         expect_products(form, instructions[form]);
 }
 
+/* A lane's registers of A, of B and of C, one after the other. */
+enum { DOUBLES_OF_A = 8, DOUBLES_OF_B = 4, DOUBLES_OF_C = 4, LANE_DOUBLES = 16 };
+
+static void spread_doubles(const dc_form *f, const dc_inputs *in, unsigned lane, uint64_t *words) {
+    const unsigned group = lane / 4, member = lane % 4, halves = (unsigned)f->rows / 8, k = (unsigned)f->k;
+    memset(words, 0, LANE_DOUBLES * sizeof *words);
+    for (unsigned r = 0; r < k / 4 * halves; r++)
+        words[r] = in->a[(group + r % halves * 8) * k + member + r / halves * 4];
+    for (unsigned r = 0; r < k / 4; r++)
+        words[DOUBLES_OF_A + r] = in->b[(member + r * 4) * 8 + group];
+    for (unsigned r = 0; r < 2 * halves; r++)
+        words[DOUBLES_OF_A + DOUBLES_OF_B + r] = in->c[(group + r / 2 * 8) * 8 + member * 2 + r % 2];
+}
+
+static void expect_doubles(int form, const char *instruction) {
+    enum { CHUNKS = 16 };
+    static uint64_t in[DC_CHUNK * 32 * LANE_DOUBLES], got[DC_CHUNK * 32 * DOUBLES_OF_C];
+    static dc_inputs inputs;
+    const dc_form *f = &dc_forms[form];
+    const uint64_t *want = results_of(f->name);
+    char text[1200];
+    int length = snprintf(text, sizeof text,
+                          "mov.u32 %%r1, %%ctaid.x; mad.lo.u32 %%r2, %%r1, 32, %%r31; mad.wide.u32 %%rd20, "
+                          "%%r2, 128, %%rd30;\n");
+    for (int i = 0; i < LANE_DOUBLES; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           "ld.global.u64 %%rd%d, [%%rd20+%d];\n", i + 1, 8 * i);
+    snprintf(text + length, sizeof text - (size_t)length,
+             "mma.sync.aligned.%s;\nmad.wide.u32 %%rd21, %%r2, 32, %%rd31;\n"
+             "st.global.v2.u64 [%%rd21], {%%rd13, %%rd14}; st.global.v2.u64 [%%rd21+16], {%%rd15, %%rd16};",
+             instruction);
+    char *kernel = sim_kernel(text);
+    for (uint32_t chunk = 0; want && chunk < CHUNKS; chunk++) {
+        uint64_t hash = 0;
+        for (uint32_t i = 0; i < DC_CHUNK; i++) {
+            dc_case(form, chunk * DC_CHUNK + i, &inputs);
+            for (unsigned lane = 0; lane < 32; lane++)
+                spread_doubles(f, &inputs, lane, in + (i * 32 + lane) * LANE_DOUBLES);
+        }
+        sim s;
+        sim_open(&s, kernel, in, sizeof in, sizeof got);
+        const ptx_status status = sim_run(&s, "k", DC_CHUNK, 32, 0, got);
+        check_report(status == PTX_OK, instruction, 0, status == PTX_OK ? "" : s.error.message);
+        for (uint32_t i = 0; i < DC_CHUNK; i++)
+            for (int m = 0; m < f->rows; m++)
+                for (int n = 0; n < 8; n++)
+                    hash = dc_hash(hash, got[(i * 32 + (uint32_t)(m % 8 * 4 + n / 2)) * DOUBLES_OF_C +
+                                             (uint32_t)(m / 8 * 2 + n % 2)]);
+        CHECK_EQUAL_AS(hash, want[chunk], instruction);
+        sim_close(&s);
+    }
+    free(kernel);
+}
+
+#define SUMS_4 "{%rd13, %rd14, %rd15, %rd16}"
+
+static void test_doubles(void) {
+    static const char *const instructions[DC_FORMS] = {
+        "m8n8k4.row.col.f64.f64.f64.f64 {%rd13, %rd14}, {%rd1}, {%rd9}, {%rd13, %rd14}",
+        "m16n8k4.row.col.f64.f64.f64.f64 " SUMS_4 ", {%rd1, %rd2}, {%rd9}, " SUMS_4,
+        "m16n8k8.row.col.rn.f64.f64.f64.f64 " SUMS_4 ", {%rd1, %rd2, %rd3, %rd4}, {%rd9, %rd10}, " SUMS_4,
+        "m16n8k16.row.col.f64.f64.f64.f64 " SUMS_4
+        ", {%rd1, %rd2, %rd3, %rd4, %rd5, %rd6, %rd7, %rd8}, {%rd9, %rd10, %rd11, %rd12}, " SUMS_4,
+    };
+    for (int form = 0; form < DC_FORMS; form++)
+        expect_doubles(form, instructions[form]);
+}
+
 static void test_product_mistakes(void) {
     static const char product[] =
         "mov.b32 %f1, 0f3F800000; mov.b32 %r1, 0;\n"
@@ -278,6 +347,7 @@ int main(void) {
     test_load_mistakes();
     test_arithmetic();
     test_products();
+    test_doubles();
     test_product_mistakes();
     return finish_checks("test_matrix");
 }
