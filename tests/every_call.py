@@ -235,6 +235,7 @@ def records():
         "core hold": lambda: (_core.hold(True), _core.hold(False)),
         "general coverage": _core.general_coverage,
         "flat_shapes": _core.flat_shapes,
+        "cublas_problem": _core.cublas_problem,
         "cuda_problem": _core.cuda_problem,
         "kernel_params": call(_core.kernel_params, TWICE, "twice"),
         "kernel_params of nonsense": call(_core.kernel_params, TWICE, "thrice"),

@@ -53,7 +53,7 @@ DOORS = {
     "rungs": ["rung.h"],
     "feed": ["feed.h"],
     "reduce": ["reduce.h", "ladder/ladder.h", "general/plan.h", "custom/custom.h", "custom/params.h"],
-    "matmul": ["matmul.h"],
+    "matmul": ["matmul.h", "cublas.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.

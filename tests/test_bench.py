@@ -243,6 +243,7 @@ def test_times_of_products():
         ({"n": 2.5}, TypeError, "n: expected int"),
         ({"variants": ["m0", "v0"]}, ValueError, "v0 is of the ladder 'reduction'"),
         ({"variants": ["m0", "auto"]}, ValueError, "'auto' is measured on a CUDA device"),
+        ({"variants": ["m0", "cublas"]}, ValueError, "cublas is measured beside the others"),
         ({"variants": "m0", "ops": "sum"}, ValueError, "m0 makes products of matrices"),
         ({"ops": ["matmul", "sum"]}, ValueError, "ops: 'matmul' is measured by itself"),
         ({"dtypes": "complex128"}, ValueError, "none can run products of complex128"),

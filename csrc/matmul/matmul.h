@@ -12,6 +12,7 @@ typedef enum gr_matmul_set {
     GR_MATMUL_F32,
     GR_MATMUL_HALVES,
     GR_MATMUL_CORES,
+    GR_MATMUL_LIBRARY,
     GR_MATMUL_SETS
 } gr_matmul_set;
 typedef enum gr_matmul_blocks { GR_MATMUL_TILES, GR_MATMUL_PERSISTENT } gr_matmul_blocks;
@@ -55,6 +56,9 @@ gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info
 gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error);
 /* Whether it has kernels for elements of this dtype. */
 bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype);
+
+/* Whether it makes products of float32 so. */
+bool gr_matmul_makes(const gr_matmul_variant *variant, gr_precision precision);
 
 /* A matrix or a stack of them; strides in elements. */
 typedef struct gr_matmul_side {

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "matmul/common.h"
+#include "matmul/cublas.h"
 #include "matmul/maps.h"
 #include "matmul/tiles.h"
 #include "matmul/vector.h"
@@ -141,6 +142,10 @@ static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, c
     return as_it_lies ? GR_OK : gr_matmul_pack(side, &shape, self->stack, item_bytes, buffer, program, error);
 }
 
+static bool is_library(const gr_matmul_variant *variant) {
+    return variant != NULL && variant->rung.entry == GR_ENTRY_LIBRARY;
+}
+
 /* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
 static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
                             gr_matmul_ends ends, gr_program *program, gr_error *error) {
@@ -150,8 +155,10 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     gr_matmul plain = *self;
     if (self->k == 0)
         plain.precision = GR_PRECISION_IEEE; /* all are zeros, whatever makes them */
-    if (variant == NULL || (variant->a_box > 0 && self->k == 0))
+    if (variant == NULL || (self->k == 0 && (variant->a_box > 0 || is_library(variant))))
         status = choose(&plain, dtype, info, &variant, error);
+    if (is_library(variant))
+        return gr_cublas_plan(self, &ends, program, error);
     const bool by_map = variant != NULL && variant->a_box > 0;
     turn(&a, self->k, variant);
     turn(&b, self->n, variant);
@@ -198,5 +205,7 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
         status = gr_matmul_check(self->variant, &device->backend->info, error);
     if (status == GR_OK)
         status = gr_matmul_plan(self, &device->backend->info, &program, error);
+    if (status == GR_OK && is_library(self->variant))
+        status = gr_cublas_complete(device, &program, error);
     return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
 }

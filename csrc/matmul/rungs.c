@@ -54,6 +54,17 @@ bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
         [GR_MATMUL_F32] = {[GR_DTYPE_f32] = true},
         [GR_MATMUL_CORES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_MATMUL_HALVES] = {[GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
+        [GR_MATMUL_LIBRARY] = {[GR_DTYPE_f16] = true,
+                               [GR_DTYPE_bf16] = true,
+                               [GR_DTYPE_f32] = true,
+                               [GR_DTYPE_f64] = true,
+                               [GR_DTYPE_c64] = true,
+                               [GR_DTYPE_c128] = true},
     };
     return sets[variant->dtypes][dtype];
+}
+
+bool gr_matmul_makes(const gr_matmul_variant *variant, gr_precision precision) {
+    return precision == variant->precision ||
+           (variant->rung.entry == GR_ENTRY_LIBRARY && precision == GR_PRECISION_TF32);
 }

@@ -1,6 +1,7 @@
 /* Products of matrices, from the arguments of Python to their result. */
 #include <string.h>
 
+#include "matmul/cublas.h"
 #include "matmul/matmul.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -141,9 +142,11 @@ static bool take_variant(PyObject *name, bool precise, product *self) {
     if (gr_matmul_find(text, &self->matmul.variant, &ignored) != GR_OK ||
         !gr_matmul_covers(self->matmul.variant, self->matmul.dtype))
         return false;
-    const gr_precision given = self->matmul.precision;
-    self->matmul.precision = self->matmul.variant->precision;
-    return !precise || given == self->matmul.precision;
+    if (self->matmul.variant->rung.entry == GR_ENTRY_LIBRARY && gr_cublas_open(&ignored) != GR_OK)
+        return false; /* Python knows where else to look */
+    if (!precise)
+        self->matmul.precision = self->matmul.variant->precision;
+    return gr_matmul_makes(self->matmul.variant, self->matmul.precision);
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
@@ -313,6 +316,15 @@ cleanup:
     return all;
 }
 
+PyObject *py_cublas_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    gr_error error;
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_cublas_open(&error);
+    Py_END_ALLOW_THREADS;
+    return status == GR_OK ? Py_NewRef(Py_None) : PyUnicode_FromString(error.message);
+}
+
 PyObject *py_matmul_records(void) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < gr_matmul_variant_count; ++i) {
@@ -323,8 +335,10 @@ PyObject *py_matmul_records(void) {
                 py_append(&coverage, Py_BuildValue("(ss)", "matmul", gr_dtypes[dtype].numpy_name));
         py_append(&list,
                   py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                 Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads, false,
-                                 false, gr_precisions[variant->precision], gr_matmul_is_exact(variant)));
+                                 variant->threads > 0 ? Py_BuildValue("(I)", (unsigned)variant->threads)
+                                                      : PyTuple_New(0),
+                                 variant->threads, false, false, gr_precisions[variant->precision],
+                                 gr_matmul_is_exact(variant)));
     }
     return list;
 }

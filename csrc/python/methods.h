@@ -26,6 +26,7 @@ PyObject *py_time_general(PyObject *module, PyObject *args);
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);
 PyObject *py_profile_matmul(PyObject *module, PyObject *args);
+PyObject *py_cublas_problem(PyObject *module, PyObject *ignored);
 
 /* Convolutions, of what Python has made of the arguments. */
 PyObject *py_conv2d(PyObject *module, PyObject *args);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpureduce import _core
-from gpureduce._device import devices
+from gpureduce._device import cublas, devices
 from gpureduce._device.kernels import KERNELS
 
 # What is no variant, but chooses for itself: one launch of a flat kernel for contiguous elements, the general
@@ -36,7 +36,7 @@ class Variant:
     default_block_size : int
         The block size when none is given; 0 where a library chooses.
     file : str
-        Its source file among the kernels.
+        Its source file among the kernels; empty where there is none.
     float_atomics : bool
         Whether a floating result depends on the order in which blocks finish, and may differ from run to run.
     fixed_grid : bool
@@ -52,7 +52,8 @@ class Variant:
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
-        Whether this installation has it: ``cub`` is an optional part of the build.
+        Whether this installation has it: ``cub`` is an optional part of the build, ``cublas`` a library that
+        is looked for.
     """
 
     name: str
@@ -82,7 +83,9 @@ class Variant:
 
     @property
     def installed(self) -> bool:
-        return bool(self.block_sizes) or (KERNELS / "libgpureduce_cub.so").exists()
+        if self.block_sizes:
+            return True
+        return cublas.is_there() if self.name == "cublas" else (KERNELS / "libgpureduce_cub.so").exists()
 
     def runs_on(self, device: str | devices.Device | None = None) -> bool:
         """Return whether this installation can run it on a device.
@@ -104,13 +107,13 @@ class Variant:
         found = devices.record(device)
         has = found.compute_capability
         able = found.kind == "sim" or (has == self.capability if self.exact else has >= self.capability)
-        return self.installed and found.kind in self.backends and able
+        return found.kind in self.backends and able and self.installed
 
 
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
 # those that it does not have.
 _ALL = tuple(
-    Variant(*row[:9], row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
+    Variant(*row[:9], row[9] and row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
     for row in _core.variants()
 )
 _BY_NAME = {record.name: record for record in _ALL}
@@ -185,9 +188,11 @@ def source(variant: str) -> str:
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones.
+        For an unknown name; the message lists the known ones. For ``cublas``, whose kernels are not public.
     """
     file = find(variant).file
+    if not file:
+        raise ValueError(f"variant: {variant} has no source here; it is a library's")
     return next((KERNELS / "src").rglob(file)).read_text(encoding="utf-8")
 
 
@@ -206,7 +211,8 @@ def ptx(variant: str) -> str:
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones. For ``cub``, whose kernels are the library's.
+        For an unknown name; the message lists the known ones. For ``cub`` and ``cublas``, whose kernels are
+        the libraries'.
     """
     record = find(variant)
     if not record.block_sizes:

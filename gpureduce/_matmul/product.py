@@ -10,6 +10,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device import cublas
 from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
@@ -90,6 +91,9 @@ def matmul(
     products, `u` being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical
     Algorithms", 2nd ed., section 3.5). Results have the same bits on every run and on both backends.
 
+    The variant ``"cublas"`` is NVIDIA's library, where it is found, with what that says of its results; it takes
+    the precisions ``"ieee"`` and ``"tf32"``.
+
     What becomes of infinities and of numbers near the ends of the range in ``"tf32x3"`` and ``"f16x3"``, the
     heads of the variants `t2` and `t4` say; NaNs and infinities in ``"ieee"`` are those of IEEE 754.
 
@@ -121,6 +125,8 @@ def matmul(
         raise TypeError(
             f"variant: {name} takes {', '.join(options.record.dtypes)}, not {own}; 'auto' takes all"
         )
+    if name == "cublas":
+        cublas.load()
     if precision not in (None, "ieee") and dtypes.name_of(own) != "float32":
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     result = _core.matmul(
@@ -141,7 +147,8 @@ def _check_precision(precision: str | None, options: Options) -> None:
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
     record = options.record
-    if record is not None and record.precision != precision:
+    taken = (record.precision, "tf32") if record is not None and not record.block_sizes else ()
+    if record is not None and precision not in (record.precision, *taken):
         raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
 
 

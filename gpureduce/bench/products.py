@@ -58,18 +58,18 @@ def _shape(given: Any) -> Shape:
 
 
 def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
-    """Return the names of what is measured; of those that are not named what can be, and is right."""
+    """Return the names of what is measured; of those that are not named the rungs that can be."""
     found = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
     default = [AUTO] if where.kind == "cuda" else []
     able = [record.name for record in found] + default
     if names is None:
-        return [record.name for record in found if record.role != "study"] + default
+        return [record.name for record in found if record.role == "rung"] + default
     wanted = sequence(names, "variants")
     if AUTO in wanted and where.kind == "sim":
         raise ValueError("variants: 'auto' is measured on a CUDA device; it has no counts on the simulator")
     for name in wanted:
-        if name != AUTO:
-            find(name, AUTO, ladder=LADDER)
+        if name != AUTO and not find(name, AUTO, ladder=LADDER).block_sizes:
+            raise ValueError(f"variants: {name} is measured beside the others without being named")
         if name not in able:
             raise ValueError(f"variants: {name} cannot run products of {dtype} on {where.kind}")
     return wanted

@@ -32,14 +32,13 @@ def operands(dtype, shape):
     return cases.numbers(dtype, (m, k), k, "exact", "a"), cases.numbers(dtype, (k, n), k, "exact", "b")
 
 
-def wrong(variant, dtype, shape, layouts, device):
-    """What is wrong with a product, or None."""
+def is_right(variant, dtype, shape, layouts, device):
+    """Whether a product is what NumPy makes of it in numbers that have room for it."""
     a, b = operands(dtype, shape)
     left, right = (strided(each, how) for each, how in zip((a, b), layouts, strict=True))
     got = gpureduce.matmul(left, right, variant=variant, device=device)
-    if a.dtype.kind in "bc":
-        return None if np.array_equal(got, np.matmul(a, b)) else "not NumPy's"
-    return cases.mismatch(a, b, got, "exact")
+    wide = {"b": bool, "c": complex, "i": np.int64, "u": np.uint64}.get(a.dtype.kind, float)
+    return np.array_equal(got, np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype))
 
 
 def main() -> int:
@@ -50,17 +49,16 @@ def main() -> int:
     options = parser.parse_args()
     dtypes = {variant.name: variant.dtypes for variant in gpureduce.variants("matmul")}
     dtypes["auto"] = (*ALL_DTYPES, "bfloat16")
-    count = 0
+    wrong = 0
     for variant in options.variants:
         for dtype in dtypes[variant]:
             for shape in FEW_SHAPES if options.short else SHAPES:
                 for layouts in LAYOUTS[:1] if options.short else LAYOUTS:
-                    reason = wrong(variant, dtype, shape, layouts, options.device)
-                    if reason:
-                        count += 1
-                        print(f"{variant} {dtype} {shape} {layouts}: {reason}")
-    print(f"wrong results: {count}")
-    return 1 if count else 0
+                    if not is_right(variant, dtype, shape, layouts, options.device):
+                        wrong += 1
+                        print(f"{variant} {dtype} {shape} {layouts}")
+    print(f"wrong results: {wrong}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

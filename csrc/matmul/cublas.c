@@ -1,0 +1,214 @@
+#include "matmul/cublas.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is needed of cublas_api.h, library_types.h. */
+enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
+enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77 };
+enum { NO_REDUCED_SUMS = 16, ANY_ALGORITHM = -1 };
+enum { WORKSPACE_BYTES = 32 << 20 }; /* as cuBLAS has for itself on compute capability 9.0 */
+
+typedef void *handle;
+
+#define CUBLAS_SYMBOLS(X)                                                                                    \
+    X(create, "cublasCreate_v2", (handle * out))                                                             \
+    X(set_stream, "cublasSetStream_v2", (handle self, void *stream))                                         \
+    X(set_workspace, "cublasSetWorkspace_v2", (handle self, void *memory, size_t bytes))                     \
+    X(set_math_mode, "cublasSetMathMode", (handle self, int mode))                                           \
+    X(multiply, "cublasGemmStridedBatchedEx_64",                                                             \
+      (handle self, int turned_a, int turned_b, int64_t m, int64_t n, int64_t k, const void *alpha,          \
+       const void *a, int type_a, int64_t pitch_a, int64_t apart_a, const void *b, int type_b,               \
+       int64_t pitch_b, int64_t apart_b, const void *beta, void *c, int type_c, int64_t pitch_c,             \
+       int64_t apart_c, int64_t count, int compute, int algorithm))
+
+/* The library is one for the process, and a handle one for a device. Streams and workspaces are set in a
+   handle, so that one thread at a time may use it. */
+static struct {
+    pthread_mutex_t lock;
+    void *library;
+    const char *(*describe)(int status);
+#define POINTER(field, symbol, parameters) int(*field) parameters;
+    CUBLAS_SYMBOLS(POINTER)
+#undef POINTER
+    handle handles[GR_MAX_CUDA_DEVICES];
+} cublas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+typedef struct cublas_call {
+    gr_library_call call;
+    int device;
+    gr_matmul product;
+    gr_devptr a, b, c, workspace;
+} cublas_call;
+
+/* ---- the library ---- */
+
+static void *open_any(const char **names, size_t count) {
+    void *library = NULL;
+    for (size_t i = 0; library == NULL && i < count; ++i)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static gr_status find(void *library, const char *name, void *out, gr_error *error) {
+    void *address = dlsym(library, name);
+    if (address == NULL)
+        return gr_fail(error, GR_ERR_VALUE, "variant: cublas needs cuBLAS 12 or later: %s", dlerror());
+    memcpy(out, &address, sizeof address); /* C has no conversion from data to function pointers */
+    return GR_OK;
+}
+
+static gr_status open_library(gr_error *error) {
+    static const char *const known[] = {"libcublas.so.13", "libcublas.so.12"};
+    const char *asked = getenv("GPUREDUCE_LIBCUBLAS"), *names[] = {known[0], known[1]};
+    const bool named = asked != NULL && *asked != '\0';
+    if (named)
+        names[0] = asked;
+    void *library = open_any(names, named ? 1 : 2);
+    if (library == NULL)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "variant: cublas is NVIDIA's library, which was not found: looked for %s%s (%s)",
+                       names[0], named ? "" : " and libcublas.so.12", dlerror());
+    gr_status status = find(library, "cublasGetStatusString", &cublas.describe, error);
+#define FIND(field, symbol, parameters)                                                                      \
+    if (status == GR_OK)                                                                                     \
+        status = find(library, symbol, &cublas.field, error);
+    CUBLAS_SYMBOLS(FIND)
+#undef FIND
+    if (status == GR_OK)
+        cublas.library = library;
+    else
+        dlclose(library);
+    return status;
+}
+
+gr_status gr_cublas_open(gr_error *error) {
+    pthread_mutex_lock(&cublas.lock);
+    const gr_status status = cublas.library != NULL ? GR_OK : open_library(error);
+    pthread_mutex_unlock(&cublas.lock);
+    return status;
+}
+
+static gr_status check(int code, const char *doing, gr_error *error) {
+    return code == 0 ? GR_OK : gr_fail(error, GR_ERR_DEVICE, "cublas: %s: %s", doing, cublas.describe(code));
+}
+
+/* ---- the plan ---- */
+
+/* Whether it takes a side as it lies, and which of the two ways that is. Strides that are never taken become
+   what it takes. */
+static bool takes(gr_matmul_side *side, uint64_t rows, uint64_t columns) {
+    const int64_t wide = (int64_t)columns, high = (int64_t)rows;
+    if (rows == 1)
+        side->row = side->column == 1 || columns == 1 ? wide : 1;
+    if (columns == 1)
+        side->column = side->row >= wide ? 1 : high;
+    side->turned = side->column != 1 && side->row == 1 && side->column >= high;
+    return side->stack[0] >= 0 && (side->turned || (side->column == 1 && side->row >= wide));
+}
+
+static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
+                        uint32_t *buffer, gr_program *program, gr_error *error) {
+    const gr_matmul_shape shape = {rows, columns, columns};
+    if (takes(side, rows, columns))
+        return GR_OK;
+    side->turned = false;
+    return gr_matmul_pack(side, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer, program,
+                          error);
+}
+
+gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_ends *ends, gr_program *program,
+                         gr_error *error) {
+    gr_matmul_ends from = *ends;
+    cublas_call call = {.call = {.name = "cublas"}, .product = *self};
+    gr_status status = settle(&call.product.a, self->m, self->k, self, &from.a, program, error);
+    if (status == GR_OK)
+        status = settle(&call.product.b, self->k, self->n, self, &from.b, program, error);
+    if (status != GR_OK)
+        return status;
+    const uint32_t workspace = gr_program_buffer(program, GR_BUFFER_TEMPORARY, WORKSPACE_BYTES);
+    gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
+    gr_program_place(program, offsetof(cublas_call, a), from.a);
+    gr_program_place(program, offsetof(cublas_call, b), from.b);
+    gr_program_place(program, offsetof(cublas_call, c), from.c);
+    gr_program_place(program, offsetof(cublas_call, workspace), workspace);
+    return GR_OK;
+}
+
+/* ---- the run ---- */
+
+static int type_of(gr_dtype dtype) {
+    static const int types[GR_DTYPE_COUNT] = {
+        [GR_DTYPE_f16] = R_16F, [GR_DTYPE_bf16] = R_16BF, [GR_DTYPE_f32] = R_32F,
+        [GR_DTYPE_f64] = R_64F, [GR_DTYPE_c64] = C_32F,   [GR_DTYPE_c128] = C_64F};
+    return types[dtype];
+}
+
+static void *pointer(gr_devptr base, int64_t elements, gr_dtype dtype) {
+    return (void *)(uintptr_t)(base + (uint64_t)(elements * (int64_t)gr_dtypes[dtype].item_bytes));
+}
+
+static int64_t pitch_of(const gr_matmul_side *side) {
+    return side->turned ? side->column : side->row;
+}
+
+/* The products of the first dimension of the stack, of which number `first` is the first. cuBLAS counts down
+   columns: what it calls A is our B, and what it calls B our A. */
+static int multiply(const cublas_call *call, handle self, uint64_t first) {
+    static const double one[] = {1, 0}, zero[] = {0, 0};
+    static const float narrow_one[] = {1, 0}, narrow_zero[] = {0, 0};
+    const gr_matmul *p = &call->product;
+    const bool wide = p->dtype == GR_DTYPE_f64 || p->dtype == GR_DTYPE_c128;
+    const int type = type_of(p->dtype),
+              narrow = p->precision == GR_PRECISION_TF32 ? COMPUTE_TF32 : COMPUTE_32F;
+    const int64_t m = (int64_t)p->m, n = (int64_t)p->n, k = (int64_t)p->k;
+    int64_t at_a = 0, at_b = 0;
+    uint64_t index = first / p->stack[0];
+    for (int d = 1; d < GR_MATMUL_STACKS; index /= p->stack[d++]) {
+        at_a += (int64_t)(index % p->stack[d]) * p->a.stack[d];
+        at_b += (int64_t)(index % p->stack[d]) * p->b.stack[d];
+    }
+    return cublas.multiply(self, p->b.turned, p->a.turned, n, m, k, wide ? (const void *)one : narrow_one,
+                           pointer(call->b, at_b, p->dtype), type, pitch_of(&p->b), p->b.stack[0],
+                           pointer(call->a, at_a, p->dtype), type, pitch_of(&p->a), p->a.stack[0],
+                           wide ? (const void *)zero : narrow_zero,
+                           pointer(call->c, (int64_t)first * m * n, p->dtype), type, n, m * n,
+                           (int64_t)p->stack[0], wide ? COMPUTE_64F : narrow, ANY_ALGORITHM);
+}
+
+/* The context of the device is current. */
+static gr_status run(const gr_library_call *call, void *stream, gr_error *error) {
+    const cublas_call *p = (const cublas_call *)call;
+    const uint64_t count = gr_matmul_count(p->product.stack);
+    pthread_mutex_lock(&cublas.lock);
+    handle *self = &cublas.handles[p->device];
+    gr_status status = GR_OK;
+    if (*self == NULL) {
+        status = check(cublas.create(self), "making a handle", error);
+        if (status == GR_OK)
+            status = check(cublas.set_math_mode(*self, NO_REDUCED_SUMS), "setting the mode of sums", error);
+    }
+    if (status == GR_OK)
+        status = check(cublas.set_stream(*self, stream), "setting the stream", error);
+    if (status == GR_OK)
+        status = check(cublas.set_workspace(*self, (void *)(uintptr_t)p->workspace, WORKSPACE_BYTES),
+                       "setting the workspace", error);
+    for (uint64_t first = 0; status == GR_OK && first < count; first += p->product.stack[0])
+        status = check(multiply(p, *self, first), "multiplying", error);
+    pthread_mutex_unlock(&cublas.lock);
+    return status;
+}
+
+gr_status gr_cublas_complete(gr_device *device, gr_program *program, gr_error *error) {
+    const gr_status status = gr_cublas_open(error);
+    for (size_t i = 0; status == GR_OK && i < program->step_count; ++i)
+        if (program->steps[i].kind == GR_STEP_LIBRARY) {
+            cublas_call *call = (cublas_call *)(program->params + program->steps[i].params);
+            call->call.run = run;
+            call->device = device->backend->info.index;
+        }
+    return status;
+}
