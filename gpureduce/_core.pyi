@@ -132,6 +132,7 @@ def matmul(
     stream: object = ...,
     /,
 ) -> Any: ...
+def convolver(positional: tuple[str, ...], named: tuple[str, ...], /) -> Callable[..., Any]: ...
 def conv2d(
     x: np.ndarray | DeviceView,
     w: np.ndarray | DeviceView,

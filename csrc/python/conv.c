@@ -1,4 +1,4 @@
-/* Convolutions, from what Python has made of the arguments to their result. */
+/* Convolutions, from the arguments of Python to their result. */
 #include <string.h>
 
 #include "conv/conv.h"
@@ -7,6 +7,7 @@
 #include "python/job.h"
 #include "python/methods.h"
 #include "python/observed.h"
+#include "python/signature.h"
 #include "python/tables.h"
 
 enum { PICTURES, FILTERS }; /* the inputs of its job */
@@ -124,6 +125,14 @@ static void note_places(convolution *self) {
     self->conv.aside = py_job_overlaps(job);
 }
 
+/* Whether there is a rung for elements of a dtype. */
+static bool is_float(gr_dtype dtype) {
+    bool found = false;
+    for (size_t i = 0; i < gr_conv_variant_count; ++i)
+        found = found || gr_conv_covers(&gr_conv_variants[i], dtype);
+    return found;
+}
+
 /* ---- the run ---- */
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -131,16 +140,139 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_conv_run(device, &((convolution *)arg)->conv, binding, interrupt, error);
 }
 
-/* ---- arguments ---- */
+/* ---- the public function ---- */
+
+/* An int, or a pair of them; false where Python has to look at it. */
+static bool take_pair(PyObject *given, long long least, long long *out) {
+    PyObject *each[BOTH] = {given, given};
+    if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == BOTH) {
+        each[DOWN] = PyTuple_GET_ITEM(given, DOWN);
+        each[ALONG] = PyTuple_GET_ITEM(given, ALONG);
+    }
+    for (int i = 0; i < BOTH; ++i) {
+        int overflow;
+        if (!PyLong_CheckExact(each[i]))
+            return false;
+        out[i] = PyLong_AsLongLongAndOverflow(each[i], &overflow);
+        if (overflow != 0 || out[i] < least || out[i] > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+static bool take_numbers(const py_arguments given, convolution *self) {
+    long long groups[BOTH] = {1, 1}, padding[BOTH] = {0, 0};
+    self->stride[DOWN] = self->stride[ALONG] = self->dilation[DOWN] = self->dilation[ALONG] = 1;
+    if ((given[PY_NAME_stride] != NULL && !take_pair(given[PY_NAME_stride], 1, self->stride)) ||
+        (given[PY_NAME_padding] != NULL && !take_pair(given[PY_NAME_padding], 0, padding)) ||
+        (given[PY_NAME_dilation] != NULL && !take_pair(given[PY_NAME_dilation], 1, self->dilation)) ||
+        (given[PY_NAME_groups] != NULL &&
+         !(PyLong_CheckExact(given[PY_NAME_groups]) && take_pair(given[PY_NAME_groups], 1, groups))))
+        return false;
+    self->groups = groups[0];
+    for (int i = 0; i < BOTH; ++i)
+        self->padding[i][BEFORE] = self->padding[i][AFTER] = padding[i];
+    return true;
+}
+
+/* The text of a str; NULL where it is none, or no argument. */
+static const char *text_of(PyObject *given) {
+    const char *text = given != NULL && PyUnicode_CheckExact(given) ? PyUnicode_AsUTF8(given) : NULL;
+    PyErr_Clear();
+    return text;
+}
+
+static bool find_layout(const char *name, gr_conv_layout *out) {
+    for (int i = 0; i < GR_CONV_LAYOUTS; ++i) {
+        if (strcmp(name, gr_conv_layouts[i]) != 0)
+            continue;
+        *out = (gr_conv_layout)i;
+        return true;
+    }
+    return false;
+}
+
+/* Whether they are names that go together, and with the dtype. */
+static bool take_names(const py_arguments given, gr_conv *conv) {
+    gr_error ignored;
+    const bool precise = !py_is_none(given[PY_NAME_precision]);
+    const char *precision = text_of(given[PY_NAME_precision]), *name = text_of(given[PY_NAME_variant]);
+    if ((precise && (precision == NULL || !gr_precision_find(precision, &conv->precision))) ||
+        (given[PY_NAME_variant] != NULL && name == NULL) ||
+        (conv->precision != GR_PRECISION_IEEE && conv->dtype != GR_DTYPE_f32))
+        return false;
+    if (name == NULL || strcmp(name, "auto") == 0)
+        return true;
+    if (gr_conv_find(name, &conv->variant, &ignored) != GR_OK || !gr_conv_covers(conv->variant, conv->dtype))
+        return false;
+    const gr_precision own = conv->variant->precision, asked = conv->precision;
+    if (own != GR_PRECISION_ANY)
+        conv->precision = own;
+    return !precise || asked == conv->precision;
+}
+
+/* 1: taken; 0: to be left to Python; -1 with an exception set. */
+static int take(const py_arguments given, convolution *self) {
+    static const py_name names[] = {PY_NAME_x, PY_NAME_w};
+    py_job *job = &self->job;
+    const char *layout = given[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : text_of(given[PY_NAME_layout]);
+    if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_w] == NULL || !take_numbers(given, self) ||
+        layout == NULL || !find_layout(layout, &self->conv.layout))
+        return 0;
+    for (int side = PICTURES; side <= FILTERS; ++side) {
+        const int taken = py_operand_take(job->state, given[names[side]], PY_LOOK, GR_SCOPE_GENERAL,
+                                          side == PICTURES ? "x" : "w", &job->inputs[side]);
+        if (taken <= 0 || py_operand_settle(&job->inputs[side]) < 0)
+            return taken < 1 ? taken : -1;
+    }
+    if (describe(self) != NULL || !is_float(self->conv.dtype) || !take_names(given, &self->conv))
+        return 0;
+    int taken = py_job_take_device(job, given[PY_NAME_device]);
+    const py_operand *x = &job->inputs[PICTURES], *w = &job->inputs[FILTERS];
+    if (taken > 0 && (x->placed ? py_job_is_elsewhere(job, w) : w->placed))
+        return 0;
+    if (taken > 0)
+        taken = py_job_take_out(job, given[PY_NAME_out], given[PY_NAME_as_device], x->placed);
+    if (taken <= 0)
+        return taken;
+    note_places(self);
+    return py_job_take_stream(job, given[PY_NAME_stream]);
+}
+
+static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    const py_public *public = py_public_of(capsule);
+    py_arguments given;
+    if (!py_public_sort(public, args, count, names, given))
+        return Py_NewRef(Py_NotImplemented);
+    convolution self;
+    begin(&self, public->state);
+    const int taken = take(given, &self);
+    PyObject *result = taken > 0    ? py_job_run(&self.job, work, &self)
+                       : taken == 0 ? Py_NewRef(Py_NotImplemented)
+                                    : NULL;
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_convolver(PyObject *module, PyObject *args) {
+    static PyMethodDef definition = {
+        "convolver", (PyCFunction)(void (*)(void))convolve, METH_FASTCALL | METH_KEYWORDS,
+        "conv2d of the same parameters, or NotImplemented where that takes Python."};
+    PyObject *positional, *named;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
+        return NULL;
+    return py_public_new(module, GR_OP_COUNT, true, positional, named, &definition);
+}
+
+/* ---- what Python has made of the arguments ---- */
 
 static int take_layout(PyObject *given, gr_conv *conv) {
     const char *name = py_text_argument(given, "layout");
-    for (int i = 0; name != NULL && i < GR_CONV_LAYOUTS; ++i) {
-        conv->layout = (gr_conv_layout)i;
-        if (strcmp(name, gr_conv_layouts[i]) == 0)
-            return 0;
-    }
-    return name == NULL ? -1 : PY_REFUSE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
+    if (name == NULL)
+        return -1;
+    return find_layout(name, &conv->layout)
+               ? 0
+               : PY_REFUSE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
 }
 
 /* Of (x, w, ...): arrays or views of one dtype. */

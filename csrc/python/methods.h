@@ -28,7 +28,8 @@ PyObject *py_matmul(PyObject *module, PyObject *args);
 PyObject *py_profile_matmul(PyObject *module, PyObject *args);
 PyObject *py_cublas_problem(PyObject *module, PyObject *ignored);
 
-/* Convolutions, of what Python has made of the arguments. */
+/* Convolutions, likewise. */
+PyObject *py_convolver(PyObject *module, PyObject *args);
 PyObject *py_conv2d(PyObject *module, PyObject *args);
 PyObject *py_profile_conv(PyObject *module, PyObject *args);
 

@@ -129,6 +129,8 @@ static PyMethodDef methods[] = {
      "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
     {"profile_matmul", py_profile_matmul, METH_VARARGS,
      "profile_matmul(a, b, variant, races, timeline_block, visits), as profile"},
+    {"convolver", py_convolver, METH_VARARGS,
+     "convolver(positional parameters, others) -> conv2d of these, as multiplier"},
     {"conv2d", py_conv2d, METH_VARARGS,
      "conv2d(x, w, strides, paddings, dilations, groups, layout, variant, precision, out, device_kind, "
      "device_index[, stream]) -> array, or out"},

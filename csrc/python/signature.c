@@ -33,7 +33,7 @@ bool py_public_sort(const py_public *self, PyObject *const *args, Py_ssize_t cou
             return false;
         given[name] = args[count + i];
     }
-    return given[PY_NAME_a] != NULL;
+    return given[self->takes[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
 }
 
 static void free_public(PyObject *capsule) {

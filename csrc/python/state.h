@@ -27,7 +27,7 @@ typedef struct py_known_type {
 
 enum { PY_KNOWN_TYPES = 4 };
 
-/* Names that are looked up or compared in every call; the first are the arguments of reductions. */
+/* Names that are looked up or compared in every call; the first are arguments of public functions. */
 #define PY_EACH_NAME(ROW)                                                                                    \
     ROW(a)                                                                                                   \
     ROW(b)                                                                                                   \
@@ -44,6 +44,13 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(stream)                                                                                              \
     ROW(as_device)                                                                                           \
     ROW(precision)                                                                                           \
+    ROW(x)                                                                                                   \
+    ROW(w)                                                                                                   \
+    ROW(stride)                                                                                              \
+    ROW(padding)                                                                                             \
+    ROW(dilation)                                                                                            \
+    ROW(groups)                                                                                              \
+    ROW(layout)                                                                                              \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

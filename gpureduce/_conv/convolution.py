@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul.product import PRECISIONS
 from gpureduce._reduce.options import Options
+from gpureduce._reduce.quick import through
 from gpureduce._reduce.target import Target
 from gpureduce._rules import dtypes
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in record.dtypes))
 
 
+@partial(through, _core.convolver)
 def conv2d(
     x: ArrayLike,
     w: ArrayLike,
