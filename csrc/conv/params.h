@@ -28,6 +28,15 @@ typedef struct gr_conv_params {
     gr_conv_steps of_x, of_w, of_out;
 } gr_conv_params;
 
+/* Results in tiles of some pixels and some filters of a group: each of `parts` has `filters` of them. */
+typedef struct gr_conv_tiles_params {
+    gr_conv_params conv;
+    uint64_t parts, filters;
+    uint64_t across, down;  /* tiles of a picture, where a tile is a rectangle of one */
+    uint64_t rows, columns; /* of x that such a tile sees */
+    uint64_t quads;         /* fours of channels that are in shared memory at once */
+} gr_conv_tiles_params;
+
 enum {
     GR_CONV_COLUMNS_THREADS = 256,
     GR_CONV_COLUMNS_LENGTH = 1024, /* elements of a line that a block takes at most */

@@ -1,6 +1,7 @@
 #include "conv/columns.h"
 #include "conv/common.h"
 #include "conv/results.h"
+#include "conv/tiles.h"
 
 /* How a rung is laid out. */
 typedef struct way {
@@ -14,6 +15,8 @@ typedef struct way {
 static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_RESULTS] = {NULL, gr_conv_by_results},
     [GR_CONV_COLUMNS] = {gr_conv_columns_take, gr_conv_by_columns},
+    [GR_CONV_PRODUCT] = {gr_conv_tiles_take, gr_conv_by_product},
+    [GR_CONV_RECTANGLES] = {gr_conv_tiles_take, gr_conv_by_rectangles},
 };
 
 static bool takes(const gr_conv *self, const gr_conv_variant *variant) {

@@ -1,0 +1,20 @@
+/* Convolutions of which a block makes a tile of the results. */
+#ifndef GR_CONV_TILES_H
+#define GR_CONV_TILES_H
+
+#include "conv/common.h"
+
+/* Whether pictures are so small that kernels count within them in 32 bits. */
+bool gr_conv_tiles_take(const gr_conv *self, const gr_conv_variant *variant);
+
+/* By tiles of a product of pixels and filters. */
+gr_status gr_conv_by_product(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                             const gr_conv_ends *ends, gr_program *program, gr_error *error);
+
+/* By rectangles of a picture's results, out of a rectangle of x in shared memory; by tiles of a product where
+   that has no room. */
+gr_status gr_conv_by_rectangles(const gr_conv *self, const gr_conv_variant *variant,
+                                const gr_device_info *info, const gr_conv_ends *ends, gr_program *program,
+                                gr_error *error);
+
+#endif

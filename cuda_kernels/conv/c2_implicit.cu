@@ -1,0 +1,132 @@
+// c2: an implicit product.
+//
+// What c1 still cost: a matrix nine times as large as x, for a kernel of 3 x 3, written to memory and read
+// from there again.
+// The change: the matrix is never there. A block makes a tile of the product, of 128 pixels and some filters,
+// and for each step along k it gathers the tile of that matrix on the way to shared memory: what k stands for
+// says how far an element lies from the first that a pixel sees. A thread makes four by four results. What
+// limits it now: an element comes nine times, if from the caches, and is looked for each time; and a thread
+// loads eight elements from shared memory for sixteen multiply-adds. Where it shows: bytes a multiply-add;
+// multiply-adds an instruction.
+#include "conv_tiles.cuh"
+
+enum { PIXELS = 128, DEEP = 16, FILTERS = 32 }; // of filters, at most
+
+// A row that no picture has, nor with a tap's rows added: those are less than 2^30.
+constexpr unsigned NOWHERE = 0x7fffffff;
+
+// What k stands for: how far it is from the first element that a pixel sees, and from a filter's first.
+struct alignas(16) Tap {
+    unsigned down, along;
+    int of_x, of_w;
+};
+
+// The first element that a pixel sees, which need not be there.
+struct alignas(16) Pixel {
+    unsigned top, left; // or below 0: as great as none that is there
+    int64_t of_x;
+};
+
+struct Tiles {
+    float a[DEEP][PIXELS + 4], b[DEEP][FILTERS + 4]; // longer rows, so that neighbours lie in other banks
+    Pixel pixels[PIXELS];
+    Tap taps[DEEP];
+};
+
+inline __device__ Pixel pixel_of(const gr_conv_params &p, uint64_t number, uint64_t channel) {
+    const uint64_t along = number % p.along.out, row = number / p.along.out;
+    const int top = int(int64_t(row % p.down.out * p.down.stride) - p.down.padding);
+    const int left = int(int64_t(along * p.along.stride) - p.along.padding);
+    Pixel it;
+    it.top = row / p.down.out < p.batch ? unsigned(top) : NOWHERE;
+    it.left = unsigned(left);
+    it.of_x = int64_t(row / p.down.out) * p.of_x.outer + top * p.of_x.down + left * p.of_x.along +
+              int64_t(channel) * p.of_x.channel;
+    return it;
+}
+
+// Numbered as w lies, its channels last or first.
+template <bool CHANNELS_LAST> __device__ Tap tap_of(const gr_conv_params &p, unsigned k) {
+    const unsigned taps = unsigned(p.down.kernel * p.along.kernel), channels = unsigned(p.channels);
+    const unsigned tap = CHANNELS_LAST ? k / channels : k % taps;
+    const unsigned channel = CHANNELS_LAST ? k % channels : k / taps;
+    const unsigned i = tap / unsigned(p.along.kernel), j = tap % unsigned(p.along.kernel);
+    const unsigned down = i * unsigned(p.down.dilation), along = j * unsigned(p.along.dilation);
+    return {k < taps * channels ? down : NOWHERE, along, int(conv_offset(p.of_x, 0, down, along, channel)),
+            int(conv_offset(p.of_w, 0, i, j, channel))};
+}
+
+inline __device__ float element(const gr_conv_params &p, const float *x, const Pixel &pixel, const Tap &tap) {
+    const bool there = pixel.top + tap.down < p.down.size && pixel.left + tap.along < p.along.size;
+    return there ? x[tap.of_x] : 0;
+}
+
+template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
+    __shared__ Tiles tiles;
+    const gr_conv_params &p = tiled.conv;
+    const Part part(tiled);
+    const uint64_t first = uint64_t(part.rest) * PIXELS, pixels = p.batch * p.down.out * p.along.out;
+    const unsigned k = unsigned(p.down.kernel * p.along.kernel * p.channels);
+    const unsigned filters = unsigned(p.filters) - part.first;
+    const float *x = reinterpret_cast<const float *>(p.x), *w = part.filters(p);
+    const bool fours = CHANNELS_LAST && p.channels % 4 == 0 && p.groups * p.channels % 4 == 0;
+    const unsigned pixel = threadIdx.x % 32 * 4, filter = threadIdx.x / 32 * 4; // of the thread's results
+    for (unsigned i = threadIdx.x; i < PIXELS; i += blockDim.x)
+        tiles.pixels[i] = pixel_of(p, first + i, part.group * p.channels);
+
+    float sums[4][4] = {};
+    for (unsigned step = 0; step < k; step += DEEP) {
+        __syncthreads(); // nobody reads the tiles of the last step any more
+        if (threadIdx.x < DEEP)
+            tiles.taps[threadIdx.x] = tap_of<CHANNELS_LAST>(p, step + threadIdx.x);
+        __syncthreads();
+        // Four along k for each pixel; where four channels lie together, in one load.
+        for (unsigned i = threadIdx.x; i < PIXELS * DEEP / 4; i += blockDim.x) {
+            const unsigned at = i / PIXELS * 4, to = i % PIXELS;
+            const Pixel seen = tiles.pixels[to];
+            float a[4] = {};
+            if (fours) {
+                const Tap tap = tiles.taps[at];
+                if (seen.top + tap.down < p.down.size && seen.left + tap.along < p.along.size)
+                    load_four(x + seen.of_x + tap.of_x, a);
+            } else
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    a[j] = element(p, x + seen.of_x, seen, tiles.taps[at + j]);
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                tiles.a[at + j][to] = a[j];
+        }
+        for (unsigned i = threadIdx.x; i < unsigned(tiled.filters) * DEEP; i += blockDim.x) {
+            const unsigned at = i % DEEP, to = i / DEEP;
+            const bool there = step + at < k && to < filters;
+            tiles.b[at][to] = there ? w[int64_t(to) * p.of_w.outer + tiles.taps[at].of_w] : 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < DEEP; ++i) {
+            float a[4], b[4];
+            load_four(&tiles.a[i][pixel], a);
+            load_four(&tiles.b[i][filter], b);
+            add_products_serpentine(a, b, sums);
+        }
+    }
+    const bool aligned = fours_aligned(p);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const uint64_t number = first + pixel + i, along = number % p.along.out, row = number / p.along.out;
+        if (number < pixels)
+            store_filters<4>(
+                p, part.results(p, row / p.down.out, row % p.down.out, along) + filter * p.of_out.channel,
+                int(filters) - int(filter), aligned, sums[i]);
+    }
+}
+
+#define GR_CONV(form, CHANNELS_LAST)                                                                         \
+    extern "C" __global__ void __launch_bounds__(FILTERS * 8)                                                \
+        c2_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
+        conv<CHANNELS_LAST>(p);                                                                              \
+    }
+
+GR_CONV(nhwc, true)
+GR_CONV(nchw, false)

@@ -1,0 +1,161 @@
+// c3: direct, no product.
+//
+// What c2 still cost: the elements of x came once for each tap, and each had to be found.
+// The change: a block makes a rectangle of the results of a picture, and brings to shared memory what it sees
+// of x, halo included, and the filters, so that a tap is but another place there: nine taps use an element
+// that came once. Four channels of a pixel lie together, and come in one load; a thread makes eight rows of a
+// column, of twelve filters, whose weights all pixels of a warp share. Two neighbouring lanes have the
+// filters of one pixel, four by four in turn, so that a store fills sectors. What limits it now: loading,
+// computing and storing hardly overlap, as all blocks begin together. Where it shows: loads from shared
+// memory, 20 for 384 multiply-adds; bytes from memory.
+#include "conv_tiles.cuh"
+#include "shared_array.cuh"
+
+enum {
+    DOWN = 8,
+    FILTERS = 12,
+    WARPS = 4,
+    WARP_COLUMNS = 16,
+    THREADS = 32 * WARPS
+}; // of a thread, of a block
+enum { BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUMNS = WARPS * WARP_COLUMNS };
+
+// What a block sees of x, and its filters: as many channels as there is room for.
+struct Seen {
+    const gr_conv_params &p;
+    unsigned rows, columns, quads;
+    int top, left; // of x
+    const float *x, *w;
+    int filters;  // that there are
+    bool whole;   // channels come four at once
+    float4 *tile; // [quad][row][column]
+    float *bank;  // [tap][channel][filter]
+
+    __device__ Seen(const gr_conv_tiles_params &tiled, const Part &part, unsigned picture, unsigned top,
+                    unsigned left, float4 *shared)
+        : p(tiled.conv), rows(unsigned(tiled.rows)), columns(unsigned(tiled.columns)),
+          quads(unsigned(tiled.quads)), top(int(top * unsigned(p.down.stride)) - int(p.down.padding)),
+          left(int(left * unsigned(p.along.stride)) - int(p.along.padding)),
+          x(reinterpret_cast<const float *>(p.x) +
+            conv_offset(p.of_x, picture, 0, 0, part.group * p.channels)),
+          w(part.filters(p)), filters(int(p.filters) - int(part.first)),
+          whole(p.of_x.channel == 1 && p.channels % 4 == 0 && p.groups * p.channels % 4 == 0), tile(shared),
+          bank(reinterpret_cast<float *>(shared + quads * rows * columns)) {
+    }
+
+    // The pixel of a row, channels from `channel` on.
+    __device__ void begin_quad(float4 *to, unsigned row, unsigned column, unsigned channel) const {
+        const bool there =
+            unsigned(top + int(row)) < p.down.size && unsigned(left + int(column)) < p.along.size;
+        const float *from = x + (top + int(row)) * p.of_x.down + (left + int(column)) * p.of_x.along +
+                            channel * p.of_x.channel;
+        if (whole)
+            copy_async<16>(to, there && channel < p.channels ? from : x,
+                           there && channel < p.channels ? 16 : 0);
+        else
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i) {
+                const bool it = there && channel + i < p.channels;
+                copy_async<4>(reinterpret_cast<float *>(to) + i, it ? from + i * p.of_x.channel : x,
+                              it ? 4 : 0);
+            }
+    }
+
+    // A warp for each row. Neighbouring lanes take what lies side by side: quads of a pixel, or pixels.
+    template <bool CHANNELS_LAST> __device__ void begin_rows(unsigned channel) const {
+        const unsigned lane = threadIdx.x % 32, later_quad = 32 % quads, later_column = 32 / quads;
+        for (unsigned row = threadIdx.x / 32; row < rows; row += WARPS) {
+            unsigned quad = CHANNELS_LAST ? lane % quads : 0, column = CHANNELS_LAST ? lane / quads : lane;
+            while (quad < quads && column < columns) {
+                begin_quad(tile + (quad * rows + row) * columns + column, row, column, channel + 4 * quad);
+                column += CHANNELS_LAST ? later_column : 32;
+                quad += CHANNELS_LAST ? later_quad : column >= columns;
+                if (CHANNELS_LAST && quad >= quads)
+                    quad -= quads, ++column;
+                else if (!CHANNELS_LAST && column >= columns)
+                    column = lane;
+            }
+        }
+    }
+
+    // A lane for each filter, a warp for each channel of each tap.
+    template <bool CHANNELS_LAST> __device__ void begin_filters(unsigned channel) const {
+        const unsigned lane = threadIdx.x % 32, deep = 4 * quads,
+                       taps = unsigned(p.down.kernel * p.along.kernel);
+        const unsigned channels = unsigned(p.channels);
+        if (lane >= BLOCK_FILTERS)
+            return;
+        const float *from = w + lane * p.of_w.outer;
+        unsigned tap = 0, c = threadIdx.x / 32;
+        for (float *to = bank + c * BLOCK_FILTERS + lane; tap < taps; to += WARPS * BLOCK_FILTERS) {
+            const bool there = int(lane) < filters && channel + c < channels;
+            const unsigned at = CHANNELS_LAST ? tap * channels + channel + c : (channel + c) * taps + tap;
+            copy_async<4>(to, there ? from + at : w, there ? 4 : 0);
+            for (c += WARPS; c >= deep; c -= deep)
+                ++tap;
+        }
+    }
+};
+
+template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
+    const gr_conv_params &p = tiled.conv;
+    const Part part(tiled);
+    const unsigned across = unsigned(tiled.across), down = unsigned(tiled.down),
+                   picture = part.rest / across / down;
+    const unsigned top = part.rest / across % down * DOWN, left = part.rest % across * BLOCK_COLUMNS;
+    const Seen seen(tiled, part, picture, top, left, shared_array<float4>());
+    const unsigned half = threadIdx.x % 2 * 4, column = threadIdx.x / 2; // of the thread
+    const unsigned from_row_to_row = unsigned(p.down.stride) * seen.columns;
+
+    float sums[DOWN][FILTERS] = {};
+    for (unsigned channel = 0; channel < p.channels; channel += 4 * seen.quads) {
+        if (channel > 0)
+            __syncthreads(); // nobody reads what comes before any more
+        seen.begin_rows<CHANNELS_LAST>(channel);
+        seen.begin_filters<CHANNELS_LAST>(channel);
+        commit_copies();
+        wait_for_copies<0>();
+        __syncthreads();
+        const float *weights = seen.bank + half;
+        for (unsigned i = 0; i < p.down.kernel; ++i)
+            for (unsigned j = 0; j < p.along.kernel; ++j) {
+                const float4 *pixel = seen.tile + i * unsigned(p.down.dilation) * seen.columns +
+                                      column * unsigned(p.along.stride) + j * unsigned(p.along.dilation);
+#pragma unroll 1
+                for (unsigned quad = 0; quad < seen.quads; ++quad, pixel += seen.rows * seen.columns) {
+                    float pixels[DOWN][4];
+#pragma unroll
+                    for (int r = 0; r < DOWN; ++r)
+                        load_four(reinterpret_cast<const float *>(pixel + r * from_row_to_row), pixels[r]);
+#pragma unroll
+                    for (int c = 0; c < 4; ++c, weights += BLOCK_FILTERS) {
+                        float of_pixel[DOWN], of_filter[FILTERS];
+#pragma unroll
+                        for (int r = 0; r < DOWN; ++r)
+                            of_pixel[r] = pixels[r][c];
+                        load_fragment<8>(weights, of_filter);
+                        add_products_serpentine(of_pixel, of_filter, sums);
+                    }
+                }
+            }
+    }
+    const bool aligned = fours_aligned(p);
+#pragma unroll
+    for (int r = 0; r < DOWN; ++r)
+        if (left + column < p.along.out && top + r < p.down.out) {
+            float *to = part.results(p, picture, top + r, left + column);
+#pragma unroll
+            for (int i = 0; i < FILTERS; i += 4)
+                store_filters<4>(p, to + (2 * i + half) * p.of_out.channel, seen.filters - 2 * i - int(half),
+                                 aligned, sums[r] + i);
+        }
+}
+
+#define GR_CONV(form, CHANNELS_LAST)                                                                         \
+    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
+        c3_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
+        conv<CHANNELS_LAST>(p);                                                                              \
+    }
+
+GR_CONV(nhwc, true)
+GR_CONV(nchw, false)
