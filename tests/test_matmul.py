@@ -276,12 +276,37 @@ def test_the_same_bits_every_time(variant, device):
     assert all(each.tobytes() == first.tobytes() for each in again)
 
 
-@pytest.mark.parametrize("lies", ["nn", "nt", "tn", "tt"])
-def test_m10_takes_either_side_turned_as_it_lies(lies):
-    rng = np.random.default_rng(5)
-    a, b = rng.integers(-9, 9, (70, 35)).astype(np.float32), rng.integers(-9, 9, (35, 130)).astype(np.float32)
-    a, b = (np.asfortranarray(x) if how == "t" else x for x, how in zip((a, b), lies, strict=True))
-    found = gpureduce.profile((a, b), "m10")
-    assert [kernel.name for kernel in found.kernels] == [f"m10_f32_32x64_{lies}"]  # and no copy
+@pytest.mark.parametrize("of_b", ["plain", "transposed", "backwards", "apart"])
+@pytest.mark.parametrize("of_a", ["plain", "transposed", "backwards", "apart"])
+@pytest.mark.parametrize("name", ["m9", "m10"])
+def test_sides_are_taken_as_they_lie(name, of_a, of_b):
+    a, b = matrices("float32", (133, 67, 35), "exact")
+    found = gpureduce.profile((strided(a, of_a), strided(b, of_b)), name)
+    assert [kernel.name.split("_")[0] for kernel in found.kernels] == [name]  # and no copy
     assert not found.races
-    np.testing.assert_array_equal(found.result, a @ b)
+    assert cases.mismatch(a, b, found.result, "exact") is None
+
+
+@pytest.mark.parametrize("k", [15, 16, 17, 31, 32, 49])
+@pytest.mark.parametrize("name", ["m9", "m10"])
+def test_tiles_at_the_edges(name, k):
+    """Moved back over their neighbours where the matrix is larger than a tile; each stores its own part."""
+    for m, n in ((128, 128), (129, 132), (135, 260), (255, 129), (300, 131)):
+        a, b = matrices("float32", (m, n, k), "exact")
+        found = gpureduce.profile((a, b), name)
+        assert not found.races
+        assert cases.mismatch(a, b, found.result, "exact") is None, (m, n)
+
+
+@pytest.mark.parametrize("shape", [(7, 9, 3000), (40, 70, 4111), (64, 64, 8192)])
+def test_k_in_slices(shape):
+    """Few results of many products: slices of k, each with a C of its own, and their sum."""
+    for kind in ("exact", "rounded"):
+        a, b = matrices("float32", shape, kind)
+        found = gpureduce.profile((a, b), "m10")
+        assert [kernel.name.split("_")[0] for kernel in found.kernels] == ["m10", "matmul"]
+        assert not found.races
+        assert cases.mismatch(a, b, found.result, kind) is None
+        for stacked in (np.stack([a, a[::-1]]), a[None]):
+            got = gpureduce.matmul(stacked, b, variant="m10", device="sim")
+            assert cases.mismatch(a, b, got[0], kind) is None

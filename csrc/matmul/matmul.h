@@ -65,8 +65,6 @@ typedef struct gr_matmul_side {
     int64_t row, column;             /* from a row to the next, from an element of a row to the next */
     int64_t stack[GR_MATMUL_STACKS]; /* from a matrix to the next, 0 where it is taken again */
     bool aligned;                    /* the first element lies on a boundary of 16 bytes */
-    bool turned; /* of the planner: the kernel takes the columns for rows, and `row` leads from one to the
-                    next */
 } gr_matmul_side;
 
 /* C = A B: A, of m rows and k columns, is input 0, B, of k rows and n columns, input 1. C lies in C order. */

@@ -7,18 +7,26 @@
 
 enum { GR_MATMUL_STACKS = 4 }; /* dimensions of a stack, after neighbours that lie evenly are merged */
 
-/* C = A B for every pair of matrices of two stacks, a pair in each of grid.y by grid.z. The elements of a row
-   lie side by side; so do the rows of C, and its matrices. */
+/* C = A B for every pair of matrices of two stacks, a pair in each of grid.y by grid.z. The rows of C lie
+   side by side, and so do its matrices. */
 typedef struct gr_matmul_params {
     uint64_t a, b, c;
-    uint64_t m, n, k;     /* A has m rows of k elements, B has k rows of n */
-    int64_t a_row, b_row; /* elements from one row to the next */
-    uint64_t across;      /* tiles of a row of C */
-    uint64_t pairs;
+    uint64_t m, n, k;                  /* A has m rows of k elements, B has k rows of n */
+    int64_t a_row, b_row;              /* elements from one row to the next */
+    uint64_t across;                   /* tiles of a row of C */
+    uint64_t pairs;                    /* times `slices` */
     uint64_t stack[GR_MATMUL_STACKS];  /* lengths, the fastest first; 1 where there is none */
     int64_t a_stack[GR_MATMUL_STACKS]; /* elements from one matrix to the next, 0 where it is taken again */
     int64_t b_stack[GR_MATMUL_STACKS];
+    int64_t a_column, b_column; /* elements from one element of a row to the next, of kernels that ask */
+    uint64_t slices; /* of k, each with a C of its own, behind those of all pairs of the one before */
 } gr_matmul_params;
+
+/* The sum of such slices, of `count` elements each. */
+typedef struct gr_matmul_sum_params {
+    uint64_t from, to;
+    uint64_t count, slices;
+} gr_matmul_sum_params;
 
 /* A tensor map, as the driver or the simulator has made it. */
 typedef struct gr_matmul_map {
@@ -77,6 +85,7 @@ enum {
     GR_MATMUL_OTHER_TILE = 64, /* rows and columns of C that a block makes, of the dtypes without a rung */
     GR_MATMUL_PACK_TILE = 32,  /* rows and columns that a block of a copy takes */
     GR_MATMUL_THREADS = 256,   /* of a block of either */
+    GR_MATMUL_SUMS = 32,       /* elements that a block adds up over slices */
     GR_MATMUL_SHARE = 32,      /* rows of which a block finds the greatest magnitudes */
     GR_MATMUL_PARTED = 16,     /* rows that a block parts, of 512 columns */
 };

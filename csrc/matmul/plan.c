@@ -9,10 +9,6 @@
 #include "matmul/tiles.h"
 #include "matmul/vector.h"
 
-enum {
-    LARGE = 1 << 22, /* elements of C, from which on tiles need not be small, and m9 is faster than m10 */
-};
-
 /* The elements of a row must lie side by side: strides that are never taken may be anything. */
 static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
     return side->column == 1 || columns <= 1;
@@ -49,12 +45,14 @@ static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dty
 /* The best rung, or NULL: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
 static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
                         const gr_matmul_variant **out, gr_error *error) {
-    const bool large = self->m * self->n * gr_matmul_count(self->stack) >= LARGE;
     for (size_t i = gr_matmul_variant_count; i-- > 0;) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
-        if (!fits(variant, self, dtype, info) || (large && variant->rows == 0))
+        if (!fits(variant, self, dtype, info))
             continue;
-        *out = variant;
+        /* Of those that have tiles, the one that suits the product; the last asks most of the device. */
+        *out = gr_matmul_has_tiles(variant)
+                   ? gr_matmul_tile(self, variant->cluster > 1 ? NULL : variant).variant
+                   : variant;
         return GR_OK;
     }
     *out = NULL;
@@ -69,17 +67,26 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-/* Whether it has a kernel for each of tiles.def, and for sides of which the columns are side by side. */
-static bool has_tiles(const gr_matmul_variant *variant) {
-    return variant != NULL && variant->rows == 0;
+static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
+    if (gr_matmul_has_tiles(variant))
+        return gr_matmul_tile(self, variant);
+    return variant != NULL
+               ? (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1}
+               : (gr_matmul_tiling){NULL, GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1,
+                                    1};
 }
 
-static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
-    if (variant == NULL)
-        return (gr_matmul_tiling){GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1};
-    if (has_tiles(variant))
-        return gr_matmul_tile(self, variant);
-    return (gr_matmul_tiling){variant->rows, variant->columns, variant->threads, 1};
+/* Appends the sum of the slices that lie in a buffer. */
+static gr_status add_slices(uint64_t count, uint32_t slices, uint32_t from, uint32_t to, gr_program *program,
+                            gr_error *error) {
+    const gr_matmul_sum_params params = {.count = count, .slices = slices};
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    gr_program_place(program, offsetof(gr_matmul_sum_params, from), from);
+    gr_program_place(program, offsetof(gr_matmul_sum_params, to), to);
+    step->kernel.owner = "matmul";
+    GR_KERNEL_NAME(step->kernel.file, "matmul_sum");
+    GR_KERNEL_NAME(step->kernel.entry, "matmul_sum_f32");
+    return gr_matmul_spread(step, gr_ceil_div(count, GR_MATMUL_SUMS), 1, GR_MATMUL_THREADS, error);
 }
 
 /* Appends the product of sides that lie as the kernel takes them. */
@@ -87,6 +94,7 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
                           const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_ends *ends,
                           gr_program *program, gr_error *error) {
     const gr_matmul_tiling tiling = tiling_of(self, variant);
+    const uint64_t results = gr_matmul_results(self);
     gr_matmul_params params = {
         .m = self->m,
         .n = self->n,
@@ -94,8 +102,15 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         .a_row = a->row,
         .b_row = b->row,
         .across = gr_ceil_div(self->n, tiling.columns),
-        .pairs = gr_matmul_count(self->stack),
+        .pairs = gr_matmul_count(self->stack) * tiling.slices,
+        .a_column = a->column,
+        .b_column = b->column,
+        .slices = tiling.slices,
     };
+    const uint32_t c = tiling.slices == 1
+                           ? ends->c
+                           : gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                               (size_t)(results * tiling.slices) * sizeof(float));
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         params.stack[d] = self->stack[d];
         params.a_stack[d] = a->stack[d];
@@ -104,25 +119,19 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_place(program, offsetof(gr_matmul_params, a), ends->a);
     gr_program_place(program, offsetof(gr_matmul_params, b), ends->b);
-    gr_program_place(program, offsetof(gr_matmul_params, c), ends->c);
+    gr_program_place(program, offsetof(gr_matmul_params, c), c);
     step->shared_bytes = variant != NULL ? variant->shared : 0;
-    char form[32] = "";
-    if (has_tiles(variant))
-        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "_%c%c", tiling.rows, tiling.columns,
-                 a->turned ? 't' : 'n', b->turned ? 't' : 'n');
+    char form[24] = "";
+    if (variant != NULL && variant->rows == 0) /* an entry for each of its tiles */
+        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32, tiling.rows, tiling.columns);
     gr_matmul_name(variant, dtype, form, &step->kernel);
     step->cluster[0] = tiling.parts;
-    return gr_matmul_spread(step, gr_ceil_div(self->m, tiling.rows) * params.across * tiling.parts,
-                            params.pairs, tiling.threads, error);
-}
-
-/* Takes the columns of a side for its rows, where that is how it lies and the kernel takes it so. */
-static void turn(gr_matmul_side *side, uint64_t columns, const gr_matmul_variant *variant) {
-    side->turned = has_tiles(variant) && side->row == 1 && !is_packed(side, columns);
-    if (side->turned) {
-        side->row = side->column;
-        side->column = 1;
-    }
+    const gr_status status =
+        gr_matmul_spread(step, gr_ceil_div(self->m, tiling.rows) * params.across * tiling.parts, params.pairs,
+                         tiling.threads, error);
+    return status == GR_OK && tiling.slices > 1
+               ? add_slices(results, tiling.slices, c, ends->c, program, error)
+               : status;
 }
 
 /* Has a side copied unless the kernel takes it as it lies. */
@@ -136,9 +145,10 @@ static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, c
                                    by_map ? gr_matmul_maps_pitch(columns, item_bytes) : columns};
     if (by_map && rows == 1)
         side->row = (int64_t)shape.pitch; /* it is never taken */
-    const bool as_it_lies = parted   ? gr_matmul_parts_take(side, columns)
-                            : by_map ? gr_matmul_maps_take(side, columns, item_bytes)
-                                     : is_packed(side, columns) || self->k == 0;
+    const bool as_it_lies = parted ? gr_matmul_parts_take(side, columns)
+                            : by_map
+                                ? gr_matmul_maps_take(side, columns, item_bytes)
+                                : is_packed(side, columns) || self->k == 0 || gr_matmul_has_tiles(variant);
     return as_it_lies ? GR_OK : gr_matmul_pack(side, &shape, self->stack, item_bytes, buffer, program, error);
 }
 
@@ -160,8 +170,6 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     if (is_library(variant))
         return gr_cublas_plan(self, &ends, program, error);
     const bool by_map = variant != NULL && variant->a_box > 0;
-    turn(&a, self->k, variant);
-    turn(&b, self->n, variant);
     if (status == GR_OK)
         status = settle(&a, self->m, self->k, self, variant, &ends.a, program, error);
     if (status == GR_OK)

@@ -1,26 +1,42 @@
 #include "matmul/tiles.h"
+
+#include <string.h>
+
 #include "base/limits.h"
 
 enum {
     STEP = 16, /* elements along k that a block takes at once */
     RATES = 4,
+    MOST_SLICES = 256,
+    LEAST_PART = 8, /* steps, below which a slice is not worth its sum */
 };
 
 typedef struct shape {
-    uint32_t rows, columns, room;
+    const char *rung;
+    uint32_t rows, columns, threads, room;
     uint32_t percent[RATES]; /* with 1, 2, 4, 8 blocks a multiprocessor */
 } shape;
 
 static const shape shapes[] = {
-#define GR_TILE(rows, columns, room, one, two, four, eight) {rows, columns, room, {one, two, four, eight}},
+#define GR_TILE(rung, rows, columns, threads, room, one, two, four, eight)                                   \
+    {#rung, rows, columns, threads, room, {one, two, four, eight}},
 #include "matmul/tiles.def"
 #undef GR_TILE
 };
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* How k is divided. */
+typedef struct division {
+    uint32_t parts, slices;
+} division;
+
+static uint64_t count_tiles(const gr_matmul *self, const shape *of) {
+    return gr_matmul_count(self->stack) * gr_ceil_div(self->m, of->rows) * gr_ceil_div(self->n, of->columns);
+}
 
 /* How many blocks a multiprocessor gets. */
-static uint64_t count_blocks(const gr_matmul *self, const shape *of, uint32_t parts) {
-    const uint64_t tiles = gr_ceil_div(self->m, of->rows) * gr_ceil_div(self->n, of->columns);
-    return gr_ceil_div(gr_matmul_count(self->stack) * tiles * parts, gr_reference_limits.multiprocessors);
+static uint64_t count_blocks(const gr_matmul *self, const shape *of, division by) {
+    return gr_ceil_div(count_tiles(self, of) * by.parts * by.slices, gr_reference_limits.multiprocessors);
 }
 
 /* The cycles that blocks take which a multiprocessor has at once, for a product each of every lane. */
@@ -31,34 +47,62 @@ static double cycles(const shape *of, uint64_t blocks) {
     return (double)blocks * 100 / of->percent[rate];
 }
 
-/* How long it takes, in cycles; to bring the parts together costs SPLIT and nine tenths for each element. */
-static double duration(const gr_matmul *self, const shape *of, uint32_t parts) {
-    enum { SPLIT = 3000, LANES = 128 };
-    const uint64_t blocks = count_blocks(self, of, parts);
-    const uint64_t steps = gr_ceil_div(gr_ceil_div(self->k, STEP), parts);
+/* How long it takes, in cycles; to bring the parts together costs SPLIT and nine tenths for each element, and
+   another kernel that adds up slices SUM. */
+static double duration(const gr_matmul *self, const shape *of, division by) {
+    enum { SPLIT = 3000, SUM = 6000, LANES = 128 };
+    const uint64_t blocks = count_blocks(self, of, by);
+    const uint64_t steps = gr_ceil_div(gr_ceil_div(self->k, STEP), (uint64_t)by.parts * by.slices);
     const double products = (double)of->rows * of->columns / LANES * (double)(steps * STEP);
     const double waves = (double)(blocks / of->room) * cycles(of, of->room) + cycles(of, blocks % of->room);
-    const double together = SPLIT + 0.9 * (double)(blocks * of->rows * of->columns);
-    return waves * products + (parts > 1 ? together : 0);
+    const double elements = (double)(blocks * of->rows * of->columns);
+    return waves * products + (by.parts > 1 ? SPLIT + 0.9 * elements : 0) +
+           (by.slices > 1 ? SUM + elements / by.parts : 0);
 }
 
-/* Whether it is worth looking at: each part has a step, and clusters leave room for one another. */
-static bool is_sensible(const gr_matmul *self, const shape *of, uint32_t parts) {
-    return parts == 1 || (parts * STEP <= self->k && 4 * count_blocks(self, of, parts) <= 3 * of->room);
+/* Whether it is worth looking at: each part has a step, and clusters leave room for one another. Slices are
+   for few tiles, and have steps enough. */
+static bool is_sensible(const gr_matmul *self, const shape *of, division by) {
+    const uint64_t steps = gr_ceil_div(self->k, STEP), parts = (uint64_t)by.parts * by.slices;
+    if (by.slices > 1)
+        return count_blocks(self, of, by) <= of->room && parts * LEAST_PART <= steps;
+    return by.parts == 1 || (parts * STEP <= self->k && 4 * count_blocks(self, of, by) <= 3 * of->room);
+}
+
+bool gr_matmul_has_tiles(const gr_matmul_variant *variant) {
+    for (size_t i = 0; variant != NULL && i < SHAPES; ++i) {
+        if (strcmp(variant->rung.name, shapes[i].rung) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const gr_matmul_variant *find(const char *name) {
+    const gr_matmul_variant *found = gr_matmul_variants;
+    while (strcmp(found->rung.name, name) != 0)
+        ++found;
+    return found;
 }
 
 gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *variant) {
-    gr_matmul_tiling best = {0};
+    const shape *best = NULL;
+    division how = {1, 1};
     double least = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
-        for (uint32_t parts = 1; parts <= variant->cluster && is_sensible(self, &shapes[i], parts);
-             parts *= 2) {
-            const double time = duration(self, &shapes[i], parts);
-            if (best.rows == 0 || time < least) {
-                best = (gr_matmul_tiling){shapes[i].rows, shapes[i].columns, variant->threads, parts};
-                least = time;
+    for (size_t i = 0; i < SHAPES; ++i) {
+        if (variant != NULL && strcmp(variant->rung.name, shapes[i].rung) != 0)
+            continue;
+        const uint32_t most = find(shapes[i].rung)->cluster, slices = most > 1 ? MOST_SLICES : 1;
+        for (division by = {1, 1}; by.parts <= most; by.parts *= 2) {
+            for (by.slices = 1; by.slices <= slices && is_sensible(self, &shapes[i], by); by.slices *= 2) {
+                const double time = duration(self, &shapes[i], by);
+                if (best == NULL || time < least) {
+                    best = &shapes[i];
+                    how = by;
+                    least = time;
+                }
             }
         }
     }
-    return best;
+    return (gr_matmul_tiling){find(best->rung), best->rows, best->columns,
+                              best->threads,    how.parts,  how.slices};
 }

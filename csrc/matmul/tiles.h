@@ -4,12 +4,17 @@
 
 #include "matmul/common.h"
 
-/* The tile of C that a block makes, its threads, and the blocks that share k. */
+/* The tile of C that a block makes, its threads, the blocks of a cluster that share k, and the slices into
+   which k is cut before. */
 typedef struct gr_matmul_tiling {
-    uint32_t rows, columns, threads, parts;
+    const gr_matmul_variant *variant;
+    uint32_t rows, columns, threads, parts, slices;
 } gr_matmul_tiling;
 
-/* The one of tiles.def that takes least, and how many parts. */
+/* Whether a rung has tiles there: it then takes sides that lie in any way. */
+bool gr_matmul_has_tiles(const gr_matmul_variant *variant);
+
+/* The one that takes least of those of a rung; NULL: of all. */
 gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *variant);
 
 #endif

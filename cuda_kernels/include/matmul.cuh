@@ -24,13 +24,13 @@ inline __device__ int64_t multiply_add(int64_t a, int64_t b, int64_t c) {
     return int64_t(uint64_t(a) * uint64_t(b) + uint64_t(c));
 }
 
-// A pair of matrices and the place of their product. The elements of a row lie side by side; the rows of C
-// too.
+// A pair of matrices and the place of their product, whose rows lie side by side.
 template <class T> struct Matrices {
     const T *a, *b;
     T *c;
     uint64_t m, n, k;
-    int64_t a_row, b_row; // elements from one row to the next, or back
+    int64_t a_row, b_row;       // elements from one row to the next, or back
+    int64_t a_column, b_column; // from one element of a row to the next: 1 below m9
 
     __device__ const T *row_of_a(uint64_t row) const {
         return a + int64_t(row) * a_row;
@@ -65,5 +65,7 @@ template <class T> __device__ Matrices<T> matrices_of(const gr_matmul_params &p,
             p.n,
             p.k,
             p.a_row,
-            p.b_row};
+            p.b_row,
+            p.a_column,
+            p.b_column};
 }

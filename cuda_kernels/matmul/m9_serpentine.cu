@@ -5,21 +5,20 @@
 // while nobody computed.
 // The change: the products go forth along a row and back along the next, so that each shares an operand with
 // the one before it, also at the turns, and reads that one no more. The copies are begun between them, in a
-// loop without branches. A thread makes 16 by 8 results, and multiplies them by one before it stores them:
-// thus none need lie in registers in the order of its store. What limits it now: loads from shared memory
-// come late; small products leave multiprocessors idle. Where it shows: time, and nothing else.
+// loop without branches, for which tiles at the edges lie over their neighbours. A thread makes 16 by 8
+// results, so that a warp's tile is square, and multiplies them by one before it stores them: thus none need
+// lie in registers in the order of its store. What limits it now: loads from shared memory come late; small
+// products leave multiprocessors idle. Where it shows: time, and nothing else.
 #include "matmul.cuh"
-#include "matmul_ring.cuh"
+#include "matmul_steps.cuh"
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 128, BLOCKS = 2 };
-enum { DOWN = 16, ACROSS = 8, WARP_ROWS = 8 * DOWN, WARP_COLUMNS = 4 * ACROSS }; // of a thread, of a warp
+enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 128, STAGES = 2, BLOCKS = 2 };
+enum { DOWN = 16, ACROSS = 8 }; // results of a thread
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    __shared__ alignas(16) Ring<T, ROWS, COLUMNS, DEEP, THREADS> ring;
-    const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
-    const unsigned warp = threadIdx.x / 32;
-    const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + lane_down() * 4;
-    const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane_across() * 4;
+    __shared__ alignas(16) Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES> steps;
+    const Place place = place_of<ROWS, COLUMNS>(p, block);
+    const unsigned y = Lane<COLUMNS, DOWN, ACROSS>::y(), x = Lane<COLUMNS, DOWN, ACROSS>::x();
 
     T sums[DOWN][ACROSS] = {};
     const auto multiply = [&](const auto &tile_a, const auto &tile_b, const auto &begin_copies) {
@@ -27,8 +26,8 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         for (int i = 0; i < DEEP; ++i) {
             begin_copies(i);
             T down[DOWN], across[ACROSS];
-            load_fragment<32>(&tile_a[i][y], down);
-            load_fragment<16>(&tile_b[i][x], across);
+            load_fragment<RUN_DOWN>(&tile_a[i][y], down);
+            load_fragment<RUN_ACROSS>(&tile_b[i][x], across);
 #pragma unroll
             for (int r = 0; r < DOWN; ++r)
 #pragma unroll
@@ -38,9 +37,9 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
                 }
         }
     };
-    ring.each_step(p, first_row, first_column, 0, p.k, multiply);
+    steps.each(p, place, Span::of<DEEP>(p.k, 0, 1), multiply);
     free_of_store(sums);
-    store_results<32, 16>(p, first_row + y, first_column + x, sums);
+    store_own_results(p, place, y, x, sums);
 }
 
 #define GR_RUNG m9

@@ -1,0 +1,259 @@
+// The steps along k of m9 and m10: the tiles of later steps come to a ring in shared memory, and their copies
+// begin between the products of this one, in a loop without branches.
+#pragma once
+
+#include "matmul_ring.cuh"
+
+// A block's tile of C. At the edges of a matrix that is larger than one it is moved back over its neighbours,
+// so that it is whole; it stores what lies from `own_row` and `own_column` on.
+struct Place {
+    uint64_t row, column, own_row, own_column;
+};
+
+template <int ROWS, int COLUMNS, class T> __device__ Place place_of(const Matrices<T> &p, Block block) {
+    const uint64_t row = block.y * ROWS, column = block.x * COLUMNS;
+    return {p.m < ROWS ? 0 : min(row, p.m - ROWS), p.n < COLUMNS ? 0 : min(column, p.n - COLUMNS), row,
+            column};
+}
+
+// A block's steps of DEEP elements along k, of which the very first of all is the short one: whatever k is,
+// all others are whole.
+struct Span {
+    uint64_t first, steps; // where they begin
+    int deep;              // elements of the first
+
+    template <int DEEP> static __device__ Span of(uint64_t k, uint64_t part, uint64_t parts) {
+        const uint64_t all = (k + DEEP - 1) / DEEP, each = all / parts, more = all % parts;
+        const uint64_t before = each * part + min(part, more), short_by = all * DEEP - k;
+        return {before == 0 ? 0 : before * DEEP - short_by, each + (part < more ? 1 : 0),
+                before == 0 ? DEEP - int(short_by) : DEEP};
+    }
+};
+
+// One thread's part of the copies of tiles of DEEP elements along k by WIDE along m or n, an element at once,
+// wherever those lie. A turn of all threads brings SECTOR by ACROSS elements, neighbours in memory by
+// neighbouring threads. CHECKED: the matrix may be narrower than a tile; zeros take the place of the rest.
+template <class T, int DEEP, int WIDE, int THREADS, bool CHECKED> struct Elements {
+    enum { SECTOR = 8, ACROSS = THREADS / SECTOR, PITCH = WIDE + 16 / sizeof(T) };
+    enum { TURNS = DEEP * WIDE / THREADS, TURNS_WIDE = WIDE / ACROSS, IS_CHECKED = CHECKED };
+    static_assert(DEEP % SECTOR == 0 && WIDE % ACROSS == 0, "turns fill a tile");
+    const char *from;
+    int64_t turn_bytes, k_bytes; // of elements that many apart, or one apart along k
+    unsigned k, at, left;        // `left`: elements from this thread's first one to the edge
+
+    // From element `first` on, of `end`, and from `first_k` on along k; `step` leads along m or n.
+    __device__ Elements(const T *matrix, int64_t step, int64_t k_step, uint64_t first, uint64_t end,
+                        uint64_t first_k) {
+        const bool along_k = k_step == 1;
+        const unsigned t = threadIdx.x, across = along_k ? t / SECTOR : t % ACROSS;
+        k = along_k ? t % SECTOR : t / ACROSS;
+        at = k * PITCH + across;
+        from = reinterpret_cast<const char *>(matrix + int64_t(first + across) * step +
+                                              int64_t(first_k + k) * k_step);
+        turn_bytes = step * int64_t(ACROSS * sizeof(T));
+        k_bytes = k_step * int64_t(sizeof(T));
+        left = unsigned(max(int64_t(min(end - first, uint64_t(WIDE))) - int64_t(across), int64_t(0)));
+    }
+
+    // The turn's part of the tile whose first element `source` is this thread's; `deep`: of a tile that ends
+    // there along k.
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
+        const int down = turn / TURNS_WIDE * SECTOR, across = turn % TURNS_WIDE * ACROSS;
+        bool there = true;
+        if (CHECKED)
+            there = across < int(left);
+        if (SHORT)
+            there = there && int(k) + down < deep;
+        copy_async<sizeof(T)>(tile + at + down * PITCH + across,
+                              source + turn % TURNS_WIDE * turn_bytes + down * k_bytes,
+                              there ? sizeof(T) : 0);
+    }
+};
+
+// The same 16 bytes at once, of rows along m or n that are aligned.
+template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
+    enum { LENGTH = Vector<T>::LENGTH, ACROSS = WIDE / LENGTH, ROWS = THREADS / ACROSS };
+    enum { TURNS = DEEP / ROWS, PITCH = WIDE + 16 / sizeof(T), IS_CHECKED = false };
+    static_assert(THREADS % ACROSS == 0 && DEEP % ROWS == 0, "turns fill a tile");
+    const char *from;
+    int64_t k_bytes;
+    unsigned k, at;
+
+    __device__ Vectors(const T *matrix, int64_t k_step, uint64_t first, uint64_t first_k)
+        : k_bytes(k_step * int64_t(sizeof(T))), k(threadIdx.x / ACROSS) {
+        const unsigned across = threadIdx.x % ACROSS * LENGTH;
+        at = k * PITCH + across;
+        from = reinterpret_cast<const char *>(matrix + first + across + int64_t(first_k + k) * k_step);
+    }
+
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
+        const bool there = !SHORT || int(k) + turn * ROWS < deep;
+        copy_async<16>(tile + at + turn * ROWS * PITCH, source + turn * ROWS * k_bytes, there ? 16 : 0);
+    }
+};
+
+template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> struct Steps {
+    enum { PAD = 16 / sizeof(T) };
+    typedef T TileOfA[DEEP][ROWS + PAD];
+    typedef T TileOfB[DEEP][COLUMNS + PAD];
+    TileOfA a[STAGES];
+    TileOfB b[STAGES];
+
+    // Has `multiply` take the tiles of A and B of each step. What it gets as its third argument it calls
+    // before the products of each element along k: that begins copies of a later step.
+    template <class F>
+    __device__ void each(const Matrices<T> &p, const Place &place, const Span &span, F multiply) {
+        const bool whole = p.m >= ROWS && p.n >= COLUMNS && p.k >= DEEP;
+        const bool vectors = rows_aligned(p.b + place.column, p.b_row) && p.b_column == 1;
+        if (whole && vectors)
+            run(Elements<T, DEEP, ROWS, THREADS, false>(p.a, p.a_row, p.a_column, place.row, p.m, span.first),
+                Vectors<T, DEEP, COLUMNS, THREADS>(p.b, p.b_row, place.column, span.first), span, multiply);
+        else
+            run(Elements<T, DEEP, ROWS, THREADS, true>(p.a, p.a_row, p.a_column, place.row, p.m, span.first),
+                Elements<T, DEEP, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
+                                                          span.first),
+                span, multiply);
+    }
+
+  private:
+    template <class OfA, class OfB, class F>
+    __device__ void run(const OfA &of_a, const OfB &of_b, const Span &span, F multiply) {
+        const char *from_a = of_a.from, *from_b = of_b.from; // of the step begun last
+        unsigned begun = 0, next = 0, now = 0;
+        const unsigned steps = unsigned(span.steps);
+        // Behind the last step that one comes again, for nobody, rather than a branch.
+        const auto advance = [&] {
+            const int64_t further = begun == 0 || begun >= steps ? 0 : begun == 1 ? span.deep : DEEP;
+            from_a += further * of_a.k_bytes;
+            from_b += further * of_b.k_bytes;
+            ++begun;
+        };
+        const auto turn = [&](unsigned &stage) { stage = stage + 1 == STAGES ? 0 : stage + 1; };
+#pragma unroll 1
+        for (int stage = 0; stage < STAGES - 1; ++stage) {
+            const bool more = begun < steps;
+            advance();
+            if (more) {
+#pragma unroll
+                for (int i = 0; i < OfA::TURNS; ++i)
+                    of_a.template copy<true>(&a[next][0][0], from_a, i, stage == 0 ? span.deep : DEEP);
+#pragma unroll
+                for (int i = 0; i < OfB::TURNS; ++i)
+                    of_b.template copy<true>(&b[next][0][0], from_b, i, stage == 0 ? span.deep : DEEP);
+            }
+            commit_copies();
+            turn(next);
+        }
+        for (unsigned step = 0; step < steps; ++step) {
+            wait_for_copies<STAGES - 2>();
+            __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
+            const int deep = begun < steps ? DEEP : 0; // of what is copied, where that is checked
+            advance();
+            multiply(a[now], b[now], [&](int i) {
+#pragma unroll
+                for (int j = i * OfA::TURNS / DEEP; j < (i + 1) * OfA::TURNS / DEEP; ++j)
+                    of_a.template copy<OfA::IS_CHECKED>(&a[next][0][0], from_a, j, deep);
+#pragma unroll
+                for (int j = i * OfB::TURNS / DEEP; j < (i + 1) * OfB::TURNS / DEEP; ++j)
+                    of_b.template copy<OfB::IS_CHECKED>(&b[next][0][0], from_b, j, deep);
+            });
+            commit_copies();
+            turn(next);
+            turn(now);
+        }
+        wait_for_copies<0>();
+    }
+};
+
+// Where a lane's results lie among its warp's, from m9 on: four lanes down and eight across. With 16 by 8
+// results a lane that makes a warp's tile square, which asks least of shared memory, and the results of eight
+// neighbours are 128 bytes of a row of C.
+enum { LANES_DOWN = 4, LANES_ACROSS = 8, RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS };
+
+// The first row and column of a lane's results in a tile of COLUMNS columns, of which it makes DOWN by
+// ACROSS.
+template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
+    enum { WARP_ROWS = LANES_DOWN * DOWN, WARP_COLUMNS = LANES_ACROSS * ACROSS };
+    static __device__ unsigned y() {
+        return threadIdx.x / 32 / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x % 32 / LANES_ACROSS * 4;
+    }
+    static __device__ unsigned x() {
+        return threadIdx.x / 32 % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + threadIdx.x % LANES_ACROSS * 4;
+    }
+};
+
+// The products that m9 teaches: forth along a row and back along the next.
+template <class T, int R, int S>
+__device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int j = 0; j < S; ++j) {
+            const int s = r % 2 ? S - 1 - j : j;
+            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+        }
+}
+
+// Multiplies a thread's results by one, which the compiler does not know, so that they may lie in other
+// registers than those in which they are stored.
+template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
+    const T one = T(blockDim.z);
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; ++s)
+            sums[r][s] *= one;
+}
+
+// A thread's results to a tile in shared memory, whose rows are PITCH elements long.
+template <int PITCH, class T, int R, int S> __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; s += LENGTH) {
+            Vector<T> v;
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                v.element[j] = sums[r][s + j];
+            *reinterpret_cast<Vector<T> *>(tile + (r / 4 * RUN_DOWN + r % 4) * PITCH + s / 4 * RUN_ACROSS +
+                                           s % 4) = v;
+        }
+}
+
+// A row's vector of results, as far as this block's own part of the tile goes.
+template <class T>
+__device__ void store_own(const Matrices<T> &p, const Place &place, uint64_t row, uint64_t column,
+                          bool aligned, const Vector<T> &v) {
+    if (row < place.own_row || row >= p.m)
+        return;
+    T *to = p.c + row * p.n + column;
+    if (aligned) { // and so are the edges of tiles
+        if (column >= place.own_column && column < p.n)
+            *reinterpret_cast<Vector<T> *>(to) = v;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < Vector<T>::LENGTH; ++i)
+        if (column + i >= place.own_column && column + i < p.n)
+            to[i] = v.element[i];
+}
+
+// A thread's results.
+template <class T, int R, int S>
+__device__ void store_own_results(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
+                                  const T (&sums)[R][S]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+    const bool aligned = rows_aligned(p.c, p.n);
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; s += LENGTH) {
+            Vector<T> v;
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                v.element[j] = sums[r][s + j];
+            store_own(p, place, place.row + y + r / 4 * RUN_DOWN + r % 4,
+                      place.column + x + s / 4 * RUN_ACROSS + s % 4, aligned, v);
+        }
+}
