@@ -30,29 +30,33 @@ struct Span {
     }
 };
 
-// One thread's part of the copies of tiles of DEEP elements along k by WIDE along m or n, an element at once,
-// wherever those lie. A turn of all threads brings SECTOR by ACROSS elements, neighbours in memory by
-// neighbouring threads. CHECKED: the matrix may be narrower than a tile; zeros take the place of the rest.
-template <class T, int DEEP, int WIDE, int THREADS, bool CHECKED> struct Elements {
+// One thread's part of the copies of tiles of DEEP elements along k by WIDE along m or n, an element at once.
+// A turn of all threads brings SECTOR by ACROSS elements, neighbours in memory by neighbouring threads.
+// ANYHOW: neighbours need not lie along k, and the matrix may be narrower than a tile; zeros take the place
+// of the rest.
+template <class T, int DEEP, int WIDE, int THREADS, bool ANYHOW> struct Elements {
     enum { SECTOR = 8, ACROSS = THREADS / SECTOR, PITCH = WIDE + 16 / sizeof(T) };
-    enum { TURNS = DEEP * WIDE / THREADS, TURNS_WIDE = WIDE / ACROSS, IS_CHECKED = CHECKED };
+    enum { TURNS = DEEP * WIDE / THREADS, TURNS_WIDE = WIDE / ACROSS, CHECKED = ANYHOW };
     static_assert(DEEP % SECTOR == 0 && WIDE % ACROSS == 0, "turns fill a tile");
     const char *from;
-    int64_t turn_bytes, k_bytes; // of elements that many apart, or one apart along k
-    unsigned k, at, left;        // `left`: elements from this thread's first one to the edge
+    int64_t turn_bytes, k_step; // of elements that many apart, and elements from one along k to the next
+    unsigned at;
+    int k, left; // elements from this thread's first one to the edge
 
     // From element `first` on, of `end`, and from `first_k` on along k; `step` leads along m or n.
     __device__ Elements(const T *matrix, int64_t step, int64_t k_step, uint64_t first, uint64_t end,
-                        uint64_t first_k) {
-        const bool along_k = k_step == 1;
+                        uint64_t first_k)
+        : turn_bytes(step * int64_t(ACROSS * sizeof(T))), k_step(k_step) {
+        const bool along_k = !ANYHOW || k_step == 1;
         const unsigned t = threadIdx.x, across = along_k ? t / SECTOR : t % ACROSS;
-        k = along_k ? t % SECTOR : t / ACROSS;
-        at = k * PITCH + across;
-        from = reinterpret_cast<const char *>(matrix + int64_t(first + across) * step +
-                                              int64_t(first_k + k) * k_step);
-        turn_bytes = step * int64_t(ACROSS * sizeof(T));
-        k_bytes = k_step * int64_t(sizeof(T));
-        left = unsigned(max(int64_t(min(end - first, uint64_t(WIDE))) - int64_t(across), int64_t(0)));
+        k = int(along_k ? t % SECTOR : t / ACROSS);
+        left = int(min(end - first, uint64_t(WIDE))) - int(across);
+        at = unsigned(k) * PITCH + across;
+        from = reinterpret_cast<const char *>(matrix + int64_t(first + across) * step) + k_bytes(first_k + k);
+    }
+
+    __device__ int64_t k_bytes(int64_t elements) const {
+        return elements * int64_t(sizeof(T)) * (ANYHOW ? k_step : 1);
     }
 
     // The turn's part of the tile whose first element `source` is this thread's; `deep`: of a tile that ends
@@ -61,34 +65,38 @@ template <class T, int DEEP, int WIDE, int THREADS, bool CHECKED> struct Element
         const int down = turn / TURNS_WIDE * SECTOR, across = turn % TURNS_WIDE * ACROSS;
         bool there = true;
         if (CHECKED)
-            there = across < int(left);
+            there = across < left;
         if (SHORT)
-            there = there && int(k) + down < deep;
+            there = there && k + down < deep;
         copy_async<sizeof(T)>(tile + at + down * PITCH + across,
-                              source + turn % TURNS_WIDE * turn_bytes + down * k_bytes,
-                              there ? sizeof(T) : 0);
+                              source + turn % TURNS_WIDE * turn_bytes + k_bytes(down), there ? sizeof(T) : 0);
     }
 };
 
 // The same 16 bytes at once, of rows along m or n that are aligned.
 template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
     enum { LENGTH = Vector<T>::LENGTH, ACROSS = WIDE / LENGTH, ROWS = THREADS / ACROSS };
-    enum { TURNS = DEEP / ROWS, PITCH = WIDE + 16 / sizeof(T), IS_CHECKED = false };
+    enum { TURNS = DEEP / ROWS, PITCH = WIDE + LENGTH, CHECKED = false };
     static_assert(THREADS % ACROSS == 0 && DEEP % ROWS == 0, "turns fill a tile");
     const char *from;
-    int64_t k_bytes;
-    unsigned k, at;
+    int64_t k_step;
+    unsigned at;
+    int k;
 
     __device__ Vectors(const T *matrix, int64_t k_step, uint64_t first, uint64_t first_k)
-        : k_bytes(k_step * int64_t(sizeof(T))), k(threadIdx.x / ACROSS) {
+        : k_step(k_step), k(int(threadIdx.x / ACROSS)) {
         const unsigned across = threadIdx.x % ACROSS * LENGTH;
-        at = k * PITCH + across;
-        from = reinterpret_cast<const char *>(matrix + first + across + int64_t(first_k + k) * k_step);
+        at = unsigned(k) * PITCH + across;
+        from = reinterpret_cast<const char *>(matrix + first + across) + k_bytes(first_k + k);
+    }
+
+    __device__ int64_t k_bytes(int64_t elements) const {
+        return elements * int64_t(sizeof(T)) * k_step;
     }
 
     template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
-        const bool there = !SHORT || int(k) + turn * ROWS < deep;
-        copy_async<16>(tile + at + turn * ROWS * PITCH, source + turn * ROWS * k_bytes, there ? 16 : 0);
+        const bool there = !SHORT || k + turn * ROWS < deep;
+        copy_async<16>(tile + at + turn * ROWS * PITCH, source + k_bytes(turn * ROWS), there ? 16 : 0);
     }
 };
 
@@ -104,9 +112,9 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> str
     template <class F>
     __device__ void each(const Matrices<T> &p, const Place &place, const Span &span, F multiply) {
         const bool whole = p.m >= ROWS && p.n >= COLUMNS && p.k >= DEEP;
-        const bool vectors = rows_aligned(p.b + place.column, p.b_row) && p.b_column == 1;
-        if (whole && vectors)
-            run(Elements<T, DEEP, ROWS, THREADS, false>(p.a, p.a_row, p.a_column, place.row, p.m, span.first),
+        const bool by_rows = p.a_column == 1 && p.b_column == 1 && rows_aligned(p.b + place.column, p.b_row);
+        if (whole && by_rows)
+            run(Elements<T, DEEP, ROWS, THREADS, false>(p.a, p.a_row, 1, place.row, p.m, span.first),
                 Vectors<T, DEEP, COLUMNS, THREADS>(p.b, p.b_row, place.column, span.first), span, multiply);
         else
             run(Elements<T, DEEP, ROWS, THREADS, true>(p.a, p.a_row, p.a_column, place.row, p.m, span.first),
@@ -124,8 +132,8 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> str
         // Behind the last step that one comes again, for nobody, rather than a branch.
         const auto advance = [&] {
             const int64_t further = begun == 0 || begun >= steps ? 0 : begun == 1 ? span.deep : DEEP;
-            from_a += further * of_a.k_bytes;
-            from_b += further * of_b.k_bytes;
+            from_a += of_a.k_bytes(further);
+            from_b += of_b.k_bytes(further);
             ++begun;
         };
         const auto turn = [&](unsigned &stage) { stage = stage + 1 == STAGES ? 0 : stage + 1; };
@@ -152,10 +160,10 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> str
             multiply(a[now], b[now], [&](int i) {
 #pragma unroll
                 for (int j = i * OfA::TURNS / DEEP; j < (i + 1) * OfA::TURNS / DEEP; ++j)
-                    of_a.template copy<OfA::IS_CHECKED>(&a[next][0][0], from_a, j, deep);
+                    of_a.template copy<OfA::CHECKED>(&a[next][0][0], from_a, j, deep);
 #pragma unroll
                 for (int j = i * OfB::TURNS / DEEP; j < (i + 1) * OfB::TURNS / DEEP; ++j)
-                    of_b.template copy<OfB::IS_CHECKED>(&b[next][0][0], from_b, j, deep);
+                    of_b.template copy<OfB::CHECKED>(&b[next][0][0], from_b, j, deep);
             });
             commit_copies();
             turn(next);
