@@ -98,16 +98,20 @@ static gr_status check(int code, const char *doing, gr_error *error) {
 
 /* ---- the plan ---- */
 
-/* Whether it takes a side as it lies, and which of the two ways that is. Strides that are never taken become
-   what it takes. */
+/* Of a side that cuBLAS takes: whether it lies down columns. */
+static bool is_turned(const gr_matmul_side *side) {
+    return side->column != 1;
+}
+
+/* Whether it takes a side as it lies. Strides that are never taken become what it takes. */
 static bool takes(gr_matmul_side *side, uint64_t rows, uint64_t columns) {
     const int64_t wide = (int64_t)columns, high = (int64_t)rows;
     if (rows == 1)
         side->row = side->column == 1 || columns == 1 ? wide : 1;
     if (columns == 1)
         side->column = side->row >= wide ? 1 : high;
-    side->turned = side->column != 1 && side->row == 1 && side->column >= high;
-    return side->stack[0] >= 0 && (side->turned || (side->column == 1 && side->row >= wide));
+    const bool taken = is_turned(side) ? side->row == 1 && side->column >= high : side->row >= wide;
+    return taken && side->stack[0] >= 0;
 }
 
 static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
@@ -115,7 +119,6 @@ static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, c
     const gr_matmul_shape shape = {rows, columns, columns};
     if (takes(side, rows, columns))
         return GR_OK;
-    side->turned = false;
     return gr_matmul_pack(side, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer, program,
                           error);
 }
@@ -152,7 +155,7 @@ static void *pointer(gr_devptr base, int64_t elements, gr_dtype dtype) {
 }
 
 static int64_t pitch_of(const gr_matmul_side *side) {
-    return side->turned ? side->column : side->row;
+    return is_turned(side) ? side->column : side->row;
 }
 
 /* The products of the first dimension of the stack, of which number `first` is the first. cuBLAS counts down
@@ -171,10 +174,10 @@ static int multiply(const cublas_call *call, handle self, uint64_t first) {
         at_a += (int64_t)(index % p->stack[d]) * p->a.stack[d];
         at_b += (int64_t)(index % p->stack[d]) * p->b.stack[d];
     }
-    return cublas.multiply(self, p->b.turned, p->a.turned, n, m, k, wide ? (const void *)one : narrow_one,
-                           pointer(call->b, at_b, p->dtype), type, pitch_of(&p->b), p->b.stack[0],
-                           pointer(call->a, at_a, p->dtype), type, pitch_of(&p->a), p->a.stack[0],
-                           wide ? (const void *)zero : narrow_zero,
+    return cublas.multiply(self, is_turned(&p->b), is_turned(&p->a), n, m, k,
+                           wide ? (const void *)one : narrow_one, pointer(call->b, at_b, p->dtype), type,
+                           pitch_of(&p->b), p->b.stack[0], pointer(call->a, at_a, p->dtype), type,
+                           pitch_of(&p->a), p->a.stack[0], wide ? (const void *)zero : narrow_zero,
                            pointer(call->c, (int64_t)first * m * n, p->dtype), type, n, m * n,
                            (int64_t)p->stack[0], wide ? COMPUTE_64F : narrow, ANY_ALGORITHM);
 }

@@ -120,3 +120,15 @@ inline __device__ unsigned lane_down() {
 inline __device__ unsigned lane_across() {
     return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
 }
+
+// The products that m9 teaches: forth along a row and back along the next.
+template <class T, int R, int S>
+__device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int j = 0; j < S; ++j) {
+            const int s = r % 2 ? S - 1 - j : j;
+            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+        }
+}

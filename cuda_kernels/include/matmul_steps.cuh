@@ -190,18 +190,6 @@ template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
     }
 };
 
-// The products that m9 teaches: forth along a row and back along the next.
-template <class T, int R, int S>
-__device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {
-#pragma unroll
-    for (int r = 0; r < R; ++r)
-#pragma unroll
-        for (int j = 0; j < S; ++j) {
-            const int s = r % 2 ? S - 1 - j : j;
-            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
-        }
-}
-
 // Multiplies a thread's results by one, which the compiler does not know, so that they may lie in other
 // registers than those in which they are stored.
 template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
