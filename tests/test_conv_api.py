@@ -6,6 +6,7 @@ import pytest
 from selection import runs_on
 
 import gpureduce
+from gpureduce import _core
 
 X, W = cases.arrays("float32", cases.Case(2, 6, 7, 4, 4, 3, 3), "NHWC", "exact")
 WANTED = cases.convolve(X.astype(float), W.astype(float), padding=1).astype(np.float32)
@@ -89,6 +90,25 @@ def test_ways_to_say_the_same(device):
     moved = np.moveaxis(X, -1, 1), np.moveaxis(W, -1, 1)
     got = gpureduce.conv2d(*moved, 1, 1, 1, 1, "NCHW", device=device)
     np.testing.assert_array_equal(np.moveaxis(got, 1, -1), WANTED)
+
+
+def test_what_needs_no_python(device):
+    """The core takes the usual calls by itself, and leaves the others, before anything is done."""
+    core = _core.convolver(("x", "w", "stride", "padding"), ("layout", "groups", "variant", "device", "out"))
+    named = {"device": device}
+    np.testing.assert_array_equal(core(X, W, 1, (1, 1), **named), WANTED)
+    np.testing.assert_array_equal(core(X, W, padding=1, layout="NHWC", variant="c0", **named), WANTED)
+    there = gpureduce.to_device(X, device), gpureduce.to_device(W, device)
+    np.testing.assert_array_equal(core(*there, 1, 1).numpy(), WANTED)
+    left = [
+        {"padding": "same"}, {"stride": [1, 1]}, {"stride": 0}, {"padding": -1}, {"stride": 2**40},
+        {"groups": (1, 1)}, {"layout": "HWC"}, {"layout": 3}, {"variant": "m1"}, {"variant": None},
+        {"groups": 3}, {"w": W[0]}, {"x": X.tolist()}, {"x": X.astype(int), "w": W.astype(int)},
+        {"w": W.astype(float)}, {"w": there[1]}, {"out": np.zeros(3)},
+    ]  # fmt: skip
+    for given in left:
+        assert core(**{"x": X, "w": W, **named, **given}) is NotImplemented, given
+    assert core(X, **named) is core(w=W, **named) is NotImplemented
 
 
 REFUSALS = [
