@@ -58,6 +58,7 @@ words = np.arange(64, dtype=np.uint32)
 objects = np.array([1, None], object)
 pictures, filters = np.resize(vector, (2, 5, 6, 4)), np.resize(vector, (4, 3, 3, 4))
 pictures_on_device, filters_on_device = (gpureduce.to_device(each, "sim") for each in (pictures, filters))
+results_on_device = gpureduce.to_device(np.zeros_like(pictures), "sim")
 on_device = gpureduce.to_device(matrix, "sim")
 mask_on_device = gpureduce.to_device(mask, "sim")
 row = np.zeros(40, np.int64)
@@ -364,7 +365,7 @@ def convolutions():
         "conv2d by columns": call(pictures[:, ::-1], filters[::-1], variant="c1", **SIM),
         "conv2d with Python": call(pictures, filters, padding="same", **SIM),
         "conv2d on device": call(*there, stride=2),
-        "conv2d in place": call(*there, padding=1, out=pictures_on_device),
+        "conv2d out": call(*there, padding=1, out=results_on_device),
         "conv2d that does not fit": call(pictures, filters, dilation=9, **SIM),
     }
 

@@ -53,4 +53,9 @@ typedef struct gr_conv_columns_params {
     uint64_t each;  /* lines that a block takes */
 } gr_conv_columns_params;
 
+enum {
+    GR_CONV_DEPTHWISE_THREADS = 128, /* of a block of convolutions whose groups have one channel each */
+    GR_CONV_DEPTHWISE_EACH = 4,      /* results of a thread: columns in NHWC, rows in NCHW */
+};
+
 #endif

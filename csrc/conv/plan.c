@@ -1,5 +1,6 @@
 #include "conv/columns.h"
 #include "conv/common.h"
+#include "conv/depthwise.h"
 #include "conv/results.h"
 #include "conv/tiles.h"
 
@@ -68,25 +69,33 @@ static gr_status put(const gr_conv *self, uint32_t from, uint32_t out, gr_progra
     return gr_matmul_put(&flat, gr_dtypes[self->dtype].item_bytes, from, out, program, error);
 }
 
+/* Appends the convolution by the rung that is named, or the best one. */
+static gr_status by_rung(const gr_conv *self, const gr_device_info *info, const gr_conv_ends *ends,
+                         gr_program *program, gr_error *error) {
+    const gr_conv_variant *variant = self->variant;
+    gr_conv plain = *self;
+    gr_conv_ends at = *ends;
+    gr_status status =
+        variant != NULL ? check(self, variant, info, error) : choose(self, info, &variant, error);
+    if (status == GR_OK && variant->lies == GR_CONV_DENSE)
+        status = gr_conv_settle(&plain, &at, program, error);
+    return status == GR_OK ? ways[variant->way].append(&plain, variant, info, &at, program, error) : status;
+}
+
 gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_program *program,
                        gr_error *error) {
     const size_t bytes = (size_t)gr_conv_results(self) * gr_dtypes[self->dtype].item_bytes;
-    const gr_conv_variant *variant = self->variant;
     gr_program_begin(program);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
     gr_conv plain = *self;
     plain.out_aligned = self->out_aligned || self->aside;
-    gr_conv_ends ends = {
+    const gr_conv_ends ends = {
         .x = gr_program_input(program, 0),
         .w = gr_program_input(program, 1),
         .out = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
-    gr_status status =
-        variant != NULL ? check(self, variant, info, error) : choose(self, info, &variant, error);
-    if (status == GR_OK && variant->lies == GR_CONV_DENSE)
-        status = gr_conv_settle(&plain, &ends, program, error);
-    if (status == GR_OK)
-        status = ways[variant->way].append(&plain, variant, info, &ends, program, error);
+    const gr_status status = gr_conv_is_depthwise(self) ? gr_conv_by_depth(&plain, &ends, program, error)
+                                                        : by_rung(&plain, info, &ends, program, error);
     return status == GR_OK && self->aside ? put(self, ends.out, out, program, error) : status;
 }
 
