@@ -304,7 +304,7 @@ def test_k_in_slices(shape):
     for kind in ("exact", "rounded"):
         a, b = matrices("float32", shape, kind)
         found = gpureduce.profile((a, b), "m10")
-        assert [kernel.name.split("_")[0] for kernel in found.kernels] == ["m10", "matmul"]
+        assert len(found.kernels) == 2 and found.kernels[1].name == "m10_sum_f32"
         assert not found.races
         assert cases.mismatch(a, b, found.result, kind) is None
         for stacked in (np.stack([a, a[::-1]]), a[None]):

@@ -77,15 +77,15 @@ static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant
 }
 
 /* Appends the sum of the slices that lie in a buffer. */
-static gr_status add_slices(uint64_t count, uint32_t slices, uint32_t from, uint32_t to, gr_program *program,
-                            gr_error *error) {
+static gr_status add_slices(const gr_matmul_variant *variant, uint64_t count, uint32_t slices, uint32_t from,
+                            uint32_t to, gr_program *program, gr_error *error) {
     const gr_matmul_sum_params params = {.count = count, .slices = slices};
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_place(program, offsetof(gr_matmul_sum_params, from), from);
     gr_program_place(program, offsetof(gr_matmul_sum_params, to), to);
-    step->kernel.owner = "matmul";
-    GR_KERNEL_NAME(step->kernel.file, "matmul_sum");
-    GR_KERNEL_NAME(step->kernel.entry, "matmul_sum_f32");
+    gr_matmul_name(variant, GR_DTYPE_f32, "", &step->kernel);
+    GR_KERNEL_NAME(step->kernel.entry, "m10_sum_f32");
+    step->overlap = true;
     return gr_matmul_spread(step, gr_ceil_div(count, GR_MATMUL_SUMS), 1, GR_MATMUL_THREADS, error);
 }
 
@@ -130,7 +130,7 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         gr_matmul_spread(step, gr_ceil_div(self->m, tiling.rows) * params.across * tiling.parts, params.pairs,
                          tiling.threads, error);
     return status == GR_OK && tiling.slices > 1
-               ? add_slices(results, tiling.slices, c, ends->c, program, error)
+               ? add_slices(variant, results, tiling.slices, c, ends->c, program, error)
                : status;
 }
 

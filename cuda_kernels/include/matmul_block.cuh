@@ -36,9 +36,7 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
         const T *from = p.row_of_a(first_row + row()) + first + column();
         int64_t pitch = p.a_row;
         if (aligned && below == ROWS && across == DEEP) {
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i)
-                vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * pitch);
+            load_whole(from, pitch);
             return;
         }
         asm volatile("" : "+l"(pitch)); // what follows from it is computed here, and keeps no registers
@@ -48,6 +46,13 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
             for (int j = 0; j < LENGTH; ++j)
                 vectors[i].element[j] =
                     row() + i < below && column() + j < across ? from[i * pitch + j] : T(0);
+    }
+
+    // From the first of its elements on, of a tile that is whole and aligned.
+    __device__ void load_whole(const T *from, int64_t pitch) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * pitch);
     }
 
     template <int PITCH> __device__ void store(T (&tile)[DEEP][PITCH]) const {
@@ -83,9 +88,7 @@ template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
         const T *from = p.row_of_b(first_row + row(0)) + first + column();
         int64_t pitch = p.b_row;
         if (aligned && below == DEEP && across == COLUMNS) {
-#pragma unroll
-            for (int i = 0; i < COUNT; ++i)
-                vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * (THREADS / ACROSS) * pitch);
+            load_whole(from, pitch);
             return;
         }
         asm volatile("" : "+l"(pitch));
@@ -95,6 +98,12 @@ template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
             for (int j = 0; j < LENGTH; ++j)
                 vectors[i].element[j] =
                     row(i) < below && column() + j < across ? from[i * (THREADS / ACROSS) * pitch + j] : T(0);
+    }
+
+    __device__ void load_whole(const T *from, int64_t pitch) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * (THREADS / ACROSS) * pitch);
     }
 
     __device__ void store(T (&tile)[DEEP][COLUMNS]) const {

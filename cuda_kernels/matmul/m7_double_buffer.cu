@@ -29,23 +29,42 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 
     T sums[8][8] = {};
     unsigned now = 0;
-    for (uint64_t step = 0; step < p.k; step += DEEP, now ^= 1) {
+    const auto multiply = [&](int i) {
+        T down[8], across[8];
+        load_fragment<WARP_ROWS / 2>(&tile_a[now][i][y], down);
+        load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], across);
+        add_products(down, across, sums);
+    };
+    const auto hand_over = [&] { // nobody reads these any more: all have passed the last barrier
+        of_a.store(tile_a[now ^ 1]);
+        of_b.store(tile_b[now ^ 1]);
+    };
+    uint64_t step = 0;
+    if (a_aligned && b_aligned && p.m - first_row >= ROWS && p.n - first_column >= COLUMNS) {
+        // As far as whole steps follow, a loop without branches.
+        const T *from_a = p.row_of_a(first_row + of_a.row()) + of_a.column();
+        const T *from_b = p.row_of_b(of_b.row(0)) + first_column + of_b.column();
+        for (; step + 2 * DEEP <= p.k; step += DEEP, now ^= 1) {
+            of_a.load_whole(from_a += DEEP, p.a_row);
+            of_b.load_whole(from_b += DEEP * p.b_row, p.b_row);
+#pragma unroll
+            for (int i = 0; i < DEEP; ++i)
+                multiply(i);
+            hand_over();
+            __syncthreads();
+        }
+    }
+    for (; step < p.k; step += DEEP, now ^= 1) {
         const bool more = step + DEEP < p.k;
         if (more) {
             of_a.load(p, first_row, step + DEEP, p.k, a_aligned);
             of_b.load(p, step + DEEP, first_column, b_aligned);
         }
-#pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
-            T down[8], across[8];
-            load_fragment<WARP_ROWS / 2>(&tile_a[now][i][y], down);
-            load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], across);
-            add_products(down, across, sums);
-        }
-        if (more) { // nobody reads these any more: all have passed the last barrier
-            of_a.store(tile_a[now ^ 1]);
-            of_b.store(tile_b[now ^ 1]);
-        }
+#pragma unroll 1
+        for (int i = 0; i < DEEP; ++i)
+            multiply(i);
+        if (more)
+            hand_over();
         __syncthreads();
     }
     store_results<WARP_ROWS / 2, WARP_COLUMNS / 2>(p, first_row + y, first_column + x, sums);
