@@ -28,6 +28,8 @@ PTX_FLAGS = [
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
 FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
+# Instructions that PTX has for a single compute capability.
+EXACT = ("wgmma.", "setmaxnreg.")
 # What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,
 # with and without the instructions of compute capability 9.0.
 FLAT = {"": 90, "_75": 75}
@@ -55,9 +57,10 @@ class Kernel(NamedTuple):
 
     @property
     def architecture(self) -> str:
-        """Its target as nvcc has it: wgmma and what belongs to it are for one compute capability alone."""
+        """Its target as nvcc has it: some instructions are for one compute capability alone."""
         texts = (path.read_text("utf-8") for path in _with_includes(self.source))
-        return f"{self.target}a" if any("wgmma." in text for text in texts) else str(self.target)
+        exact = any(part in text for text in texts for part in EXACT)
+        return f"{self.target}a" if exact else str(self.target)
 
 
 def build_kernels(destination: Path) -> None:

@@ -189,7 +189,7 @@ def test_records(device):
         if not record.block_sizes:
             continue  # of a library
         assert f"// {record.name}: " in gpureduce.source(record.name)
-        short = {"float32": "f32", "float16": "f16"}[record.dtypes[0]]
+        short = {"float32": "f32", "float16": "f16", "float64": "f64"}[record.dtypes[0]]
         assert f"{record.name}_{short}" in gpureduce.ptx(record.name)
 
 
@@ -197,9 +197,8 @@ def test_records(device):
     "name", [v.name for v in gpureduce.variants("matmul") if "sim" in v.backends and v.role != "study"]
 )
 def test_no_races(name):
-    for dtype in ("float32", "int64", "float16"):
-        if dtype not in {v.name: v.dtypes for v in gpureduce.variants()}[name]:
-            continue
+    dtypes = {v.name: v.dtypes for v in gpureduce.variants()}[name]
+    for dtype in {"float32", "int64", "float16"}.intersection(dtypes) or {"float64"}.intersection(dtypes):
         for shape in ((65, 130, 35), (65, 136, 64), (30, 35, 460)):  # the last goes round every ring
             assert gpureduce.profile(shape, name, dtype=dtype).races == ()
 
