@@ -6,12 +6,13 @@
 #include "matmul_ring.cuh"
 
 // Begins to copy a tile of ROWS rows of WIDTH elements: `below` rows and `across` columns of it lie inside
-// the matrix, the others become zeros. Rows that do not begin on 16 bytes come element by element, and those
-// of 2 bytes at once.
+// the matrix, the others become zeros. Rows that are no whole pieces of 16 bytes come element by element, and
+// those of 2 bytes at once.
 template <int THREADS, int WIDTH, class T, int ROWS, int PITCH>
 __device__ void begin_tile(T (&tile)[ROWS][PITCH], const T *corner, int64_t pitch, unsigned below,
                            unsigned across, bool aligned) {
     constexpr int LENGTH = 16 / sizeof(T), NEIGHBOURS = WIDTH / LENGTH, DOWN = THREADS / NEIGHBOURS;
+    const bool pieces = aligned && across % LENGTH == 0;
     const unsigned first = threadIdx.x / NEIGHBOURS, column = threadIdx.x % NEIGHBOURS * LENGTH;
     const T *from = corner + int64_t(first) * pitch + column;
     if (aligned && below == ROWS && across == WIDTH) {
@@ -22,8 +23,8 @@ __device__ void begin_tile(T (&tile)[ROWS][PITCH], const T *corner, int64_t pitc
     }
     for (unsigned row = first; row < ROWS; row += DOWN, from += DOWN * pitch) {
         const unsigned there = row < below && column < across ? min(across - column, LENGTH) : 0;
-        if (aligned)
-            copy_async<16>(&tile[row][column], there ? from : corner, there * sizeof(T));
+        if (pieces)
+            copy_async<16>(&tile[row][column], there ? from : corner, there ? 16 : 0);
         else
             for (unsigned j = 0; j < LENGTH; ++j)
                 if (sizeof(T) == 4)

@@ -59,11 +59,12 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     const T *from; // the first element of the block's part of the matrix
     int64_t pitch;
     unsigned wide; // elements of a row of the tile that lie inside the matrix
-    bool aligned;
+    bool aligned; // rows are whole pieces of 16 bytes: of others the last piece would reach beyond the matrix
 
     __device__ Copies(const T *matrix, int64_t pitch, uint64_t first, uint64_t end)
         : from(matrix + int64_t(first) * (ALONG_K ? pitch : 1)), pitch(pitch),
-          wide(unsigned(min(end - first, uint64_t(WIDE)))), aligned(!ALONG_K && rows_aligned(matrix, pitch)) {
+          wide(unsigned(min(end - first, uint64_t(WIDE)))),
+          aligned(!ALONG_K && rows_aligned(matrix, pitch) && wide % Vector<T>::LENGTH == 0) {
     }
 
     // The tile from `step` on along k, which ends at `end`.
@@ -103,9 +104,7 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
         const unsigned across = ALONG_K ? At::later_row(turn) % WIDE : At::later_column(turn) * LENGTH;
         unsigned there = BYTES;
         if (!WHOLE)
-            there = row + down < deep && column + across < wide
-                        ? min(wide - column - across, LENGTH) * unsigned(sizeof(T))
-                        : 0;
+            there = row + down < deep && column + across < wide ? BYTES : 0;
         copy_async<BYTES>(&tile[row][column] + down * (WIDE + 16 / sizeof(T)) + across,
                           source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
     }

@@ -91,8 +91,8 @@ def matmul(
     products, `u` being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical
     Algorithms", 2nd ed., section 3.5). Results have the same bits on every run and on both backends.
 
-    The variant ``"cublas"`` is NVIDIA's library, where it is found, with what that says of its results; it takes
-    the precisions ``"ieee"`` and ``"tf32"``.
+    The variant ``"cublas"`` is NVIDIA's library, where it is found, with what that says of its results; it
+    takes the precisions ``"ieee"`` and ``"tf32"``.
 
     What becomes of infinities and of numbers near the ends of the range in ``"tf32x3"`` and ``"f16x3"``, the
     heads of the variants `t2` and `t4` say; NaNs and infinities in ``"ieee"`` are those of IEEE 754.
