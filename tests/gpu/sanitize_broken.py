@@ -58,7 +58,7 @@ def build(name: str, folder: Path) -> Path:
     flags = [
         "-O3",
         "-std=c++17",
-        "-arch=sm_90a",
+        "-gencode=arch=compute_90a,code=sm_90a",
         "-lineinfo",
         f"-DKERNEL={name}",
         f'-DKERNEL_FILE="{source}"',

@@ -19,10 +19,12 @@ T4 = KERNELS + "t4_halves.cu"
 INCLUDE = "cuda_kernels/include/"
 RING = INCLUDE + "matmul_ring.cuh"
 STAGES = INCLUDE + "matmul_stages.cuh"
+STEPS = INCLUDE + "matmul_steps.cuh"
 PARTS = INCLUDE + "matmul_parts.cuh"
 WIDE = INCLUDE + "matmul_wide.cuh"
 MAPS = "csrc/matmul/maps.c"
 OTHER = KERNELS + "auto/matmul_other.cu"
+SUM = KERNELS + "auto/matmul_sum.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
 
@@ -43,6 +45,7 @@ def many(name):
     return (f"tests/test_matmul.py::test_more_tiles_than_multiprocessors[{name}]",)
 
 
+SLICES = ("tests/test_matmul.py", "-k", "test_k_in_slices")
 EVERY = ("tests/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
 MUTANTS = (
@@ -118,9 +121,9 @@ MUTANTS = (
     ),
     Mutant(
         "the result overwrites an operand that is still read",
-        "csrc/python/matmul.c",
-        "found = found || (job",
-        "found = found && (job",
+        "csrc/python/job.c",
+        "found = found || (self",
+        "found = found && (self",
         ("tests/test_matmul_api.py", "-k", "out_may_be"),
     ),
     Mutant(
@@ -174,9 +177,9 @@ MUTANTS = (
     ),
     Mutant(
         "copies between products bring less than all of a tile",
-        RING,
-        "turn < (i + 1) * TURNS / DEEP",
-        "turn < (i + 1) * TURNS / DEEP - (i + 1 == DEEP)",
+        STEPS,
+        "j < (i + 1) * OfB::TURNS / DEEP; ++j)",
+        "j < (i + 1) * OfB::TURNS / DEEP - (i + 1 == DEEP); ++j)",
         whole("m9"),
     ),
     Mutant(
@@ -184,27 +187,69 @@ MUTANTS = (
         RING,
         "row + down < deep && column",
         "row + down < DEEP && column",
+        shapes("m8"),
+    ),
+    Mutant(
+        "the short step takes elements of the next",
+        STEPS,
+        "there = there && k + down < deep;",
+        "there = there;",
         shapes("m9"),
     ),
     Mutant(
-        "blocks of a cluster each take the rest of k",
-        M10,
-        "end = min(first + each, p.k)",
-        "end = p.k",
+        "rows of 16 bytes are not cut where the short step ends",
+        STEPS,
+        "const bool there = !SHORT || k + turn * ROWS < deep;",
+        "const bool there = true;",
+        shapes("m9"),
+    ),
+    Mutant(
+        "tiles moved back from an edge are stored where they were",
+        STEPS,
+        "{p.m < ROWS ? 0 : min(row, p.m - ROWS),",
+        "{row,",
+        shapes("m9"),
+    ),
+    Mutant(
+        "copies of the step before are not waited for",
+        STEPS,
+        "wait_for_copies<STAGES - 2>();",
+        "wait_for_copies<STAGES - 1>();",
+        races("m9"),
+    ),
+    Mutant(
+        "a stage is filled while others read it",
+        STEPS,
+        "            __syncthreads(); // the copies of all",
+        "            // the copies of all",
+        races("m9"),
+    ),
+    Mutant(
+        "parts of k share a step",
+        STEPS,
+        "each + (part < more ? 1 : 0),",
+        "each + (part <= more ? 1 : 0),",
+        shapes("m10"),
+    ),
+    Mutant(
+        "the first parts of k lose a step",
+        STEPS,
+        "each + (part < more ? 1 : 0),",
+        "each,",
         shapes("m10"),
     ),
     Mutant(
         "the sums of a cluster's last block are lost",
         M10,
-        "int other = 1; other < PARTS",
-        "int other = 1; other + 1 < PARTS",
+        "unsigned other = 1; other < parts",
+        "unsigned other = 1; other + 1 < parts",
         shapes("m10"),
     ),
     Mutant(
         "sums are read before the other blocks have written them",
         M10,
-        "    cluster_arrive();\n    cluster_wait();\n    switch",
-        "    __syncthreads();\n    switch",
+        "    cluster_arrive();\n    cluster_wait();\n    add_up",
+        "    __syncthreads();\n    add_up",
         races("m10"),
     ),
     Mutant(
@@ -217,9 +262,23 @@ MUTANTS = (
     Mutant(
         "a matrix is taken to lie the other way",
         PLAN,
-        "a->turned ? 't' : 'n'",
-        "a->turned ? 'n' : 't'",
-        shapes("m10"),
+        ".b_column = b->column,",
+        ".b_column = 1,",
+        ("tests/test_matmul.py", "-k", "test_sides_are_taken"),
+    ),
+    Mutant(
+        "a slice of k is lost",
+        SUM,
+        "for (int other = 1; other < WARPS; ++other)",
+        "for (int other = 2; other < WARPS; ++other)",
+        SLICES,
+    ),
+    Mutant(
+        "every slice takes the first part of k",
+        M10,
+        "slice * parts + blockIdx.x % parts,",
+        "blockIdx.x % parts,",
+        SLICES,
     ),
     Mutant(
         "the tail of k in fragments is what follows in memory",
