@@ -19,27 +19,30 @@ import numpy as np
 M, N, K = 512, 384, 128
 SHAPE = (M, N, K)
 
+# Of a kernel; sources have those of ncu_compare.SOURCE_METRICS, added up over instructions of one name.
 METRICS = [
     *ncu.KERNEL_METRICS,
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
-    "smsp__inst_executed_op_ldgsts.sum",
-    "smsp__inst_executed_op_ldsm.sum",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum",
-    "sm__inst_executed_pipe_tensor.sum",
-    "sm__ops_path_tensor_src_tf32_dst_fp32.sum",
-    "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
-    "sm__ops_path_tensor_src_bf16_dst_fp32.sum",
-    "sm__ops_path_tensor_src_fp64.sum",
+    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
+    "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
     "lts__t_sectors_srcunit_tex_op_read.sum",
-    "lts__t_sectors_srcunit_tex_op_write.sum",
-    "l1tex__m_xbar2l1tex_read_sectors_mem_lg_op_ld.sum",
-    "l1tex__m_xbar2l1tex_read_bytes.sum",
-    "l1tex__m_l1tex2xbar_write_bytes.sum",
-    "smsp__inst_executed_op_tma.sum",
+]
+
+# What the two sides are held against each other for, and the rungs of which machine code counts otherwise.
+COMPARED = [
+    "shared load wavefronts",
+    "shared store wavefronts",
+    "global load requests",
+    "global load sectors",
+    "ideal global sectors",
+    "global store requests",
+    "global store sectors",
+    "barriers",
+    "asynchronous copies",
+    "copies by tensor map",
+    "multiply-adds",
+    "tensor multiply-adds",
 ]
 
 # ---- on the GPU ----
@@ -100,17 +103,141 @@ def measure(folder: Path) -> None:
         print(kernel["name"], kernel["metrics"])
 
 
+# ---- anywhere ----
+
+
+def sass(kernels: list[dict], column: str, opcodes: str) -> int:
+    """Return the sum of a source metric over the machine instructions whose names begin so."""
+    place = ncu.SOURCE_METRICS.index(column)
+    return sum(
+        values[place] for each in kernels for name, values in each["sass"].items() if re.match(opcodes, name)
+    )
+
+
+def tensor_multiply_adds(kernels: list[dict]) -> int:
+    """Return those of all instructions of tensor cores, by the shapes in their names."""
+    total = 0
+    for kernel in kernels:
+        for name, (executed, *_) in kernel["sass"].items():
+            whole = re.match(r"HGMMA\.(\d+)x(\d+)x(\d+)\.", name)  # by four warps together
+            if whole:
+                total += executed * int(whole[1]) * int(whole[2]) * int(whole[3]) // 4
+            own = re.match(r"[DH]MMA\.(8|16)(8)(\d+)", name)  # 16 by 8 by 8 or 16, 8 by 8 by 4
+            if own:
+                total += executed * int(own[1]) * int(own[2]) * int(own[3])
+    return total
+
+
+def hardware(kernels: list[dict]) -> dict:
+    """Return ncu's side of the table for the launches of one product."""
+
+    def metric(name: str) -> int:
+        return int(sum(kernel["metrics"].get(name, 0) for kernel in kernels))
+
+    fused = "smsp__sass_thread_inst_executed_op_{}fma_pred_on.sum"
+    return {
+        "shared load wavefronts": sass(kernels, "memory_l1_wavefronts_shared", "LDS"),
+        "shared store wavefronts": sass(kernels, "memory_l1_wavefronts_shared", "STS"),
+        "global load requests": metric("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+        "global load sectors": metric("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
+        "ideal global sectors": sass(kernels, "memory_l2_theoretical_sectors_global_ideal", ""),
+        "global store requests": metric("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
+        "global store sectors": metric("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"),
+        "barriers": sass(kernels, "inst_executed", r"BAR\."),
+        "asynchronous copies": sass(kernels, "inst_executed", "LDGSTS"),
+        "copies by tensor map": sass(kernels, "inst_executed", "UTMALDG|UTMASTG"),
+        "multiply-adds": metric(fused.format("f")) + metric(fused.format("d")),
+        "tensor multiply-adds": tensor_multiply_adds(kernels),
+    }
+
+
+def simulated(variant: str, dtype: str) -> dict:
+    """Return the simulator's side."""
+    import gpureduce
+
+    found = gpureduce.profile(operands(dtype), variant, races=False)
+    totals = found.totals
+    every = [each for kernel in found.kernels for each in kernel.instructions]
+
+    def count(name: str, counter: str = "warp_instructions_predicated") -> int:
+        return sum(getattr(each.counts, counter) for each in every if re.search(name, each.text))
+
+    copies = r"cp\.async\.c[ag]\."
+    return {
+        "shared load wavefronts": totals.shared_load_wavefronts,
+        "shared store wavefronts": totals.shared_store_wavefronts - count(copies, "shared_store_wavefronts"),
+        "global load requests": totals.global_load_requests,
+        "global load sectors": totals.global_load_sectors,
+        "ideal global sectors": totals.global_ideal,
+        "global store requests": totals.global_store_requests,
+        "global store sectors": totals.global_store_sectors,
+        "barriers": totals.barriers,
+        "asynchronous copies": count(copies),
+        "copies by tensor map": count(r"cp\.async\.bulk\.tensor"),
+        "multiply-adds": totals.multiply_adds,
+        "tensor multiply-adds": totals.tensor_multiply_adds,
+    }
+
+
+def launches_of(kernels: list[dict]) -> dict[tuple[str, str], list[dict]]:
+    """Return the launches by rung and dtype, which are in the order of `combinations`."""
+    found: dict[tuple[str, str], list[dict]] = {}
+    wanted = iter(combinations())
+    key = next(wanted)
+    for kernel in kernels:
+        while not belongs(kernel["name"], *key):
+            key = next(wanted)
+        found.setdefault(key, []).append(kernel)
+    return found
+
+
+def belongs(name: str, variant: str, dtype: str) -> bool:
+    """Return whether a kernel is one of a product by this rung."""
+    short = {"float32": "f32", "float64": "f64", "float16": "f16"}[dtype]
+    parts = name.split("_")
+    return parts[0] == variant and (short in parts or not {"f32", "f64", "f16"} & set(parts))
+
+
+def table(results: dict) -> str:
+    """Return the figures as a table: one where both sides agree exactly, else hardware / simulator."""
+
+    def cell(row: dict, name: str) -> str:
+        both = row["hardware"][name], row["simulator"][name]
+        return f"{both[0]:,}" if both[0] == both[1] else f"{both[0]:,} / {both[1]:,}"
+
+    lines = [f"| rung | dtype | {' | '.join(COMPARED)} |", f"|---|---|{'--:|' * len(COMPARED)}"]
+    for row in results["rows"]:
+        cells = " | ".join(cell(row, name) for name in COMPARED)
+        lines.append(f"| {row['variant']} | {row['dtype']} | {cells} |")
+    return "\n".join(lines)
+
+
+def simulate(raw: dict, out: str) -> None:
+    """Put both sides into the results file."""
+    head = {key: raw[key] for key in ("device", "ncu", "date", "shape")}
+    rows = []
+    for (variant, dtype), kernels in launches_of(raw["kernels"]).items():
+        row = {"variant": variant, "dtype": dtype, "launches": len(kernels)}
+        rows.append({**row, "hardware": hardware(kernels), "simulator": simulated(variant, dtype)})
+    ncu.write(out, head, rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=["measure", "program"])
+    parser.add_argument("mode", choices=["measure", "program", "simulate", "table"])
     parser.add_argument("path")
+    parser.add_argument("--out")
     options = parser.parse_args()
     if options.mode == "program":
         program()
-    else:
+    elif options.mode == "measure":
         measure(Path(options.path))
+    elif options.mode == "table":
+        print(table(json.loads(Path(options.path).read_text())))
+    else:
+        simulate(json.loads(Path(options.path).read_text()), options.out)
 
 
 if __name__ == "__main__":
