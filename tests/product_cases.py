@@ -9,7 +9,8 @@ section 3.5: each of the k products takes part in at most k roundings, in any or
 
 Where factors are rounded to TF32 first, each has one more relative error of 2^-11; where a factor is the sum
 of two such numbers, what is left out are products of two small parts, 2^-22 each; tensor cores cut their sums
-(u = 2^-22). Halves are exact factors, and the sum, in float32, is rounded once more.
+(u = 2^-22). Halves are exact factors, and the sum, in float32, is rounded once more. A complex product is four
+real ones, of which two meet in each part of the result.
 
 The exact product is that of long doubles, whose own error, by the same bound, is added.
 """
@@ -41,6 +42,7 @@ LAST = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # the rounding of the result
 SMALLEST = {"float16": 2.0**-25}  # half of the distance of those next to 0
 EXACT_UNTIL = {"float32": 2**24, "float64": 2**53, "float16": 60000, "bfloat16": 2**24}
 LARGEST = {"bfloat16": 256}  # else 1000
+PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 def gamma(count, dtype):
@@ -52,6 +54,8 @@ def gamma(count, dtype):
 def allowed(a, b, precision):
     """The error that a product of floats may have, relative to that of the absolute values."""
     k, name = a.shape[-1], a.dtype.name
+    if name in PARTS:
+        return gamma(2 * k, PARTS[name])
     if name in LAST:
         return gamma(k, CORES) * (1 + LAST[name])
     unit = name if precision == "ieee" else CORES
@@ -62,6 +66,9 @@ def numbers(dtype, shape, k, kind, seed):
     """An array whose products of length k are exact, wrap ("extremes") or round."""
     rng = np.random.default_rng(zlib.crc32(f"{dtype}/{shape}/{k}/{kind}/{seed}".encode()))
     dtype = named(dtype)
+    if dtype.name in PARTS:
+        re, im = (numbers(PARTS[dtype.name], shape, 4 * k, kind, f"{seed}/{part}") for part in "ri")
+        return (re + 1j * im).astype(dtype)
     if kind == "rounded":
         return (rng.standard_normal(shape) * 2.0 ** rng.integers(-3, 4, shape)).astype(dtype)
     if kind == "extremes":
@@ -79,8 +86,16 @@ def kinds(dtype):
     return ("exact", "extremes") if named(dtype).kind in "iu" else ("exact", "rounded")
 
 
+def magnitude(a):
+    """Absolute values; of complex numbers the sum of those of both parts."""
+    return abs(a.real) + abs(a.imag) if a.dtype.kind == "c" else abs(a)
+
+
 def exact(a, b):
     """The product by Python's integers, modulo what the dtype holds; of whole numbers."""
+    if a.dtype.kind == "c":
+        re, im = exact(a.real, b.real) - exact(a.imag, b.imag), exact(a.real, b.imag) + exact(a.imag, b.real)
+        return (re + 1j * im).astype(a.dtype)
     wide = int if a.dtype.kind in "iu" else float  # what holds the sum of bfloat16's, too
     whole = np.matmul(a.astype(wide).astype(object), b.astype(wide).astype(object))
     if not isinstance(whole, np.ndarray):
@@ -104,9 +119,10 @@ def mismatch(a, b, got, kind, precision="ieee"):
         wanted = exact(a, b)
         wrong = got != wanted
     else:
-        wide = a.astype(np.longdouble), b.astype(np.longdouble)
-        wanted, sizes = np.matmul(*wide), np.matmul(*map(abs, wide))
-        error = abs(got.astype(np.longdouble) - wanted)
+        longest = np.clongdouble if a.dtype.kind == "c" else np.longdouble
+        wide = a.astype(longest), b.astype(longest)
+        wanted, sizes = np.matmul(*wide), np.matmul(*map(magnitude, wide))
+        error = abs(got.astype(longest) - wanted)
         bound = (allowed(a, b, precision) + gamma(a.shape[-1], "longdouble")) * sizes
         bound += LAST.get(a.dtype.name, 0) * (abs(wanted) + bound) + SMALLEST.get(a.dtype.name, 0)
         wrong = ~(error <= bound)

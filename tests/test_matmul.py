@@ -76,7 +76,9 @@ def test_quick(variant, dtype, device):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int32", "int64", "uint32", "uint64", "complex64", "complex128"]
+)
 def test_every_shape_by_default(dtype, device, thin):
     found = failures("auto", dtype, cases.THIN_SHAPES if thin else cases.SHAPES, device)
     assert not found, "\n".join(found)
@@ -192,7 +194,8 @@ def test_stacks(variant, device, thin):
             b = cases.numbers(dtype, (*stacks[1], 33, 131), 33, "exact", "b")
             for left, right in ((a, b), (a[..., ::2, :], b[..., ::3])):
                 got = gpureduce.matmul(left, right, variant=variant.name, device=device)
-                wide = np.matmul(left.astype(np.float64), right.astype(np.float64))
+                wider = complex if np.dtype(left.dtype).kind == "c" else float
+                wide = np.matmul(left.astype(wider), right.astype(wider))
                 np.testing.assert_array_equal(got, wide.astype(got.dtype), err_msg=str(stacks))
 
 

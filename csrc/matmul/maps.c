@@ -58,7 +58,7 @@ static gr_tensor_type type_of(gr_dtype dtype, gr_precision precision) {
         return GR_TENSOR_F16;
     if (dtype == GR_DTYPE_bf16)
         return GR_TENSOR_BF16;
-    if (dtype == GR_DTYPE_f64)
+    if (dtype == GR_DTYPE_f64 || dtype == GR_DTYPE_c128) /* which has two in an element */
         return GR_TENSOR_F64;
     return precision == GR_PRECISION_TF32 ? GR_TENSOR_TF32 : GR_TENSOR_F32;
 }
@@ -66,14 +66,14 @@ static gr_tensor_type type_of(gr_dtype dtype, gr_precision precision) {
 /* A map of `count` matrices, `apart` elements from one to the next. */
 static gr_tensor tensor_of(uint64_t rows, uint64_t columns, int64_t row, uint64_t count, uint64_t apart,
                            uint32_t box_rows, size_t item_bytes, gr_tensor_type type) {
-    const uint64_t pitch = (uint64_t)row * item_bytes;
+    const uint64_t pitch = (uint64_t)row * item_bytes, words = type == GR_TENSOR_F64 ? item_bytes / 8 : 1;
     return (gr_tensor){
         .type = type,
         .swizzle = GR_SWIZZLE_128,
         .rank = 3,
-        .sizes = {columns, rows, count},
+        .sizes = {columns * words, rows, count},
         .strides = {pitch, apart > 0 ? apart * item_bytes : pitch * rows},
-        .box = {(uint32_t)(BOX_BYTES / item_bytes), box_rows, 1},
+        .box = {(uint32_t)(BOX_BYTES * words / item_bytes), box_rows, 1},
     };
 }
 
@@ -142,9 +142,14 @@ typedef struct small_tiles {
     uint32_t rows, columns, shared, a_box, percent, start;
 } small_tiles;
 
+/* Tiles of complex numbers, which take twice the room, have half as many columns. */
+static uint32_t columns_of(const gr_matmul *self, uint32_t columns) {
+    return self->dtype == GR_DTYPE_c128 ? columns / 2 : columns;
+}
+
 static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns) {
     return gr_ceil_div(gr_matmul_count(self->stack) * gr_ceil_div(self->m, rows) *
-                           gr_ceil_div(self->n, columns),
+                           gr_ceil_div(self->n, columns_of(self, columns)),
                        gr_reference_limits.multiprocessors);
 }
 
@@ -238,6 +243,7 @@ gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a
         shape.a_box = small->a_box;
         shape.cluster = 1;
     }
+    shape.columns = columns_of(self, shape.columns);
     return multiply(self, a, b, &shape, small != NULL ? small->entry : variant->rung.name, ends, program,
                     error);
 }

@@ -37,7 +37,8 @@ static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dty
                  const gr_device_info *info) {
     gr_error ignored;
     const uint64_t longest = self->m > self->n ? self->m : self->n, k = self->k;
-    const bool mapped = variant->a_box == 0 || (k > 0 && k <= INT32_MAX && longest <= INT32_MAX);
+    const uint64_t most = INT32_MAX / 2; /* of coordinates, of which a complex number takes two */
+    const bool mapped = variant->a_box == 0 || (k > 0 && k <= most && longest <= most);
     return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && mapped &&
            gr_matmul_covers(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
 }

@@ -3,12 +3,11 @@
 // What m8 still cost: tensor cores multiply float64, too, twice as fast as all other units together.
 // The change: mma.sync of 16 by 16 elements of A with 16 by 8 of B. Each product is rounded once as it is
 // added, in the order of k: the result is m8's, bit for bit. Tiles come by tensor maps through a ring of
-// stages, as in t1; the fragments pass through registers, since wgmma takes no float64. Persistent blocks
-// have the next tile brought while they store the last one. What limits it now: the tensor cores, 97 % of the
-// time at 4096^3. Where it shows: tensor-core operations; next to no other multiply-adds.
+// stages, as in t1; the fragments pass through registers, since wgmma takes no float64. Persistent blocks have
+// the next tile brought while they store the last one. A product of complex numbers is four of real ones.
+// What limits it now: the tensor cores, 97 % of the time at 4096^3. Where it shows: tensor-core operations;
+// next to no other multiply-adds.
 #include "matmul_double.cuh"
-
-enum { DEEP = 16 };
 
 // Waits for all warps that multiply.
 inline __device__ void barrier_of_readers() {
@@ -16,11 +15,16 @@ inline __device__ void barrier_of_readers() {
 }
 
 // A block's tile, that of a warp, and the warps' groups, each of which takes the same tile and a share of k.
-template <int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_, int STAGES> struct Shape {
+template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_, int STAGES> struct Shape {
+    typedef Of_ Of;
     enum { ROWS = ROWS_, COLUMNS = COLUMNS_, WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_ };
     enum { WARPS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS), GROUPS = READING_WARPS / WARPS };
-    enum { A_BYTES = ROWS * 128, BYTES = A_BYTES + COLUMNS * 128 };
+    enum { BOX = 128 / Of::BYTES, WORDS = Of::BYTES / 8, A_BYTES = ROWS * DEEP * Of::BYTES };
+    enum { BYTES = A_BYTES + COLUMNS * DEEP * Of::BYTES };
     typedef Ring<STAGES, GROUPS * BYTES> Stages;
+    struct Sums {
+        typename Of::Sums of[WARP_ROWS / 16][WARP_COLUMNS / 8];
+    };
 };
 
 template <class S>
@@ -29,32 +33,35 @@ __device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, cons
         ring.wait_until_empty(S::GROUPS * S::BYTES);
         for (unsigned group = 0; group < S::GROUPS; ++group) {
             const uint32_t to = ring.tiles() + group * S::BYTES, k = step + group * DEEP;
-            copy_tile(to, &maps.a, k, place.row, pair.a, ring.full());
-            for (unsigned i = 0; i < S::COLUMNS; i += 16)
-                copy_tile(to + S::A_BYTES + i * 128, &maps.b, place.column + i, k, pair.b, ring.full());
+            for (unsigned i = 0; i < DEEP; i += S::BOX)
+                copy_tile(to + i * S::ROWS * S::Of::BYTES, &maps.a, (k + i) * S::WORDS, place.row, pair.a,
+                          ring.full());
+            for (unsigned i = 0; i < S::COLUMNS; i += S::BOX)
+                copy_tile(to + S::A_BYTES + i * DEEP * S::Of::BYTES, &maps.b, (place.column + i) * S::WORDS,
+                          k, pair.b, ring.full());
         }
     }
 }
 
-template <class S> struct Sums { double of[S::WARP_ROWS / 16][S::WARP_COLUMNS / 8][4]; };
-
 template <class S>
-__device__ void multiply(uint64_t k, typename S::Stages &ring, const Lane &lane, unsigned group,
-                         Sums<S> &sums) {
+__device__ void multiply(uint64_t k, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
+                         typename S::Sums &sums) {
     for (uint64_t step = 0; step < k; step += S::GROUPS * DEEP, ring.next()) {
-        double b[S::WARP_COLUMNS / 8][4];
         ring.wait_until_full();
         const uint32_t tile = ring.tiles() + group * S::BYTES;
 #pragma unroll
-        for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
-            lane.load_b(tile + S::A_BYTES, s, b[s]);
-#pragma unroll
-        for (int r = 0; r < S::WARP_ROWS / 16; ++r) {
-            double a[8];
-            lane.load_a(tile, 16 * r, a);
+        for (int half = 0; half < S::Of::HALVES; ++half) {
+            typename S::Of::B b[S::WARP_COLUMNS / 8];
 #pragma unroll
             for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
-                multiply(a, b[s], sums.of[r][s]);
+                b[s] = lane.load_b(tile + S::A_BYTES, half, s);
+#pragma unroll
+            for (int r = 0; r < S::WARP_ROWS / 16; ++r) {
+                const typename S::Of::A a = lane.load_a(tile + half * S::ROWS * 128, 16 * r);
+#pragma unroll
+                for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
+                    lane.multiply(a, b[s], sums.of[r][s]);
+            }
         }
         __syncwarp();
         ring.release(ring.full());
@@ -62,9 +69,9 @@ __device__ void multiply(uint64_t k, typename S::Stages &ring, const Lane &lane,
 }
 
 // The first group adds the sums of the others to its own, in their order.
-template <class S> __device__ void add_up(double *room, unsigned group, Sums<S> &sums) {
+template <class S> __device__ void add_up(double *room, unsigned group, typename S::Sums &sums) {
     constexpr unsigned COUNT = sizeof sums / sizeof(double), THREADS = 32 * S::WARPS;
-    double *own = &sums.of[0][0][0], *place = room + threadIdx.x % THREADS;
+    double *own = reinterpret_cast<double *>(&sums), *place = room + threadIdx.x % THREADS;
     barrier_of_readers(); // the sums of the last tile were read
     if (group > 0)
 #pragma unroll
@@ -73,10 +80,10 @@ template <class S> __device__ void add_up(double *room, unsigned group, Sums<S> 
     barrier_of_readers();
     if (group == 0)
 #pragma unroll
-        for (unsigned other = 0; other < S::GROUPS - 1; ++other)
+        for (unsigned other = 1; other < S::GROUPS; ++other)
 #pragma unroll
             for (unsigned i = 0; i < COUNT; ++i)
-                own[i] += place[(other * COUNT + i) * THREADS];
+                own[i] += place[((other - 1) * COUNT + i) * THREADS];
 }
 
 template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
@@ -99,15 +106,15 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
     take_registers<232>();
     const unsigned group = threadIdx.x / 32 / S::WARPS, warp = threadIdx.x / 32 % S::WARPS;
     const unsigned across = S::COLUMNS / S::WARP_COLUMNS;
-    const Lane lane(warp / across * S::WARP_ROWS, warp % across * S::WARP_COLUMNS);
+    const typename S::Of lane(warp / across * S::WARP_ROWS, warp % across * S::WARP_COLUMNS);
     for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
-        Sums<S> sums = {};
+        typename S::Sums sums = {};
         multiply<S>(p.k, ring, lane, group, sums);
-        const Place place = place_of<S::ROWS, S::COLUMNS>(p, number);
         if (S::GROUPS > 1)
             add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
         if (group > 0)
             continue;
+        const Place place = place_of<S::ROWS, S::COLUMNS>(p, number);
 #pragma unroll
         for (int r = 0; r < S::WARP_ROWS / 16; ++r)
 #pragma unroll
@@ -122,5 +129,7 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
         matmul<Shape<__VA_ARGS__>>(maps);                                                                    \
     }
 
-GR_MATMUL(t5_f64, 128, 128, 64, 32, 6)
-GR_MATMUL(t5_low_f64, 64, 128, 32, 32, 8)
+GR_MATMUL(t5_f64, OfDouble, 128, 128, 64, 32, 6)
+GR_MATMUL(t5_c128, OfComplex, 128, 64, 32, 32, 4)
+GR_MATMUL(t5_low_f64, OfDouble, 64, 128, 32, 32, 8)
+GR_MATMUL(t5_low_c128, OfComplex, 64, 64, 32, 16, 6)
