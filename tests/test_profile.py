@@ -157,11 +157,20 @@ def test_tensor_cores_by_hand():
         found = gpureduce.profile((256, 256, 64), name, races=False)
         assert found.totals.tensor_multiply_adds == times * 256 * 256 * 64
         assert "tensor FMA" in found.annotate() and "by tensor cores" in str(found)
+        # In each step along k a block brings its tiles of A and B.
+        tile = {"t0": 0, "t1": 256 + 128, "t2": 128 + 128}[name]
+        blocks = 256 * 256 // {"t0": 1, "t1": 256 * 128, "t2": 128 * 128}[name]
+        assert found.totals.copied_bytes == blocks * tile * 64 * 4
+    # Blocks of a cluster share tiles of B, which are copied once; the results, in whole tiles, go out once.
+    shared = gpureduce.profile((256, 256, 64), "t3", dtype="float16", races=False)
+    assert shared.totals.copied_bytes == 2 * (256 + 256) * 64 + 2 * 256 * 256
+    assert "copied" in shared.annotate() and "bytes of bulk copies" in str(shared)
     # ldmatrix loads: only the copies to the tiles of t0's four blocks store to shared memory.
     copied = gpureduce.profile((256, 256, 64), "t0", races=False).totals
     assert copied.shared_store_wavefronts == 4 * (128 + 128) * 64 * 4 // 128
     without = gpureduce.profile((128, 128, 32), "m7", races=False)
     assert without.totals.tensor_multiply_adds == 0
+    assert without.totals.copied_bytes == 0 and "copied" not in without.annotate()
     assert "tensor" not in without.annotate() and "tensor" not in str(without)
 
 

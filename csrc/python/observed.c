@@ -9,7 +9,7 @@
 #include "python/args.h"
 
 /* Python reads both as rows of 64-bit numbers. */
-enum { COUNTER_FIELDS = 39, ROUND_FIELDS = 7 };
+enum { COUNTER_FIELDS = 40, ROUND_FIELDS = 7 };
 _Static_assert(sizeof(ptx_counter) == COUNTER_FIELDS * sizeof(uint64_t), "fields of a counter");
 _Static_assert(sizeof(ptx_visit) == 32, "fields of an access, which Python reads");
 _Static_assert(sizeof(ptx_round) == ROUND_FIELDS * sizeof(uint64_t), "fields of a round");

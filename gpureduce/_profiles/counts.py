@@ -9,8 +9,8 @@ import numpy as np
 
 # How csrc/ptxsim/watch/counters.h lays out a counter: issues by active lanes (0 to 32), then these.
 _LANES = 33
-_DIVERGENT, _WAVEFRONTS, _IDEAL, _REQUESTS, _SECTORS, _SECTORS_IDEAL = range(_LANES, _LANES + 6)
-COUNTER_FIELDS = _LANES + 6
+_DIVERGENT, _WAVEFRONTS, _IDEAL, _REQUESTS, _SECTORS, _SECTORS_IDEAL, _COPIED = range(_LANES, _LANES + 7)
+COUNTER_FIELDS = _LANES + 7
 SECTOR_BYTES = 32
 
 _MULTIPLY_ADD = re.compile(r"\bfma\.\w+(?:\.\w+)*?\.(?:bf16|f16|f32|f64)(x2)?\b")
@@ -54,6 +54,9 @@ class Counts:
         Atomic warp instructions.
     multiply_adds : int
         Fused multiply-adds of floats, lane by lane: two floating-point operations each.
+    copied_bytes : int
+        Bytes that bulk copies, and copies by tensor maps, bring to shared memory or take away from it; what
+        goes to several blocks of a cluster counts once.
     tensor_multiply_adds : int
         Multiply-adds that tensor cores did, each a product in a step of ``mma`` or ``wgmma``.
     """
@@ -77,6 +80,7 @@ class Counts:
     barriers: int = 0
     atomics: int = 0
     multiply_adds: int = 0
+    copied_bytes: int = 0
     tensor_multiply_adds: int = 0
 
     @property
@@ -178,6 +182,7 @@ def from_row(
         barriers=issued if effect == "barrier" else 0,
         atomics=issued if effect == "atomic" else 0,
         multiply_adds=lanes * _multiply_adds(text),
+        copied_bytes=int(row[_COPIED]) if "cp.async.bulk." in text else 0,
         tensor_multiply_adds=(issued - int(histogram[0])) * _tensor_multiply_adds(text),
         **shared,
         **in_global,

@@ -68,6 +68,7 @@ COLUMNS: tuple[Column, ...] = (
     ("shared / ideal", lambda c: _against(c.shared_wavefronts, c.shared_ideal)),
     ("conflicts", lambda c: _number(c.bank_conflicts)),
     ("sectors / ideal", lambda c: _against(c.global_sectors, c.global_ideal)),
+    ("copied", lambda c: _number(c.copied_bytes)),
     ("barriers", lambda c: _number(c.barriers)),
     ("atomics", lambda c: _number(c.atomics)),
     ("FMA", lambda c: _number(c.multiply_adds)),
@@ -79,12 +80,14 @@ LEGEND = (
     "lanes: at work in one, mean; shared: passes through shared memory; sectors: of 32 bytes in global memory"
 )
 _FMA_LEGEND = "; FMA: fused multiply-adds, lane by lane"
+_COPIED_LEGEND = "; copied: bytes that the copy engine brings or takes away"
 _TENSOR_LEGEND = "; tensor FMA: multiply-adds by tensor cores"
 
 
 def legend(used: list[str]) -> str:
     """Return what the columns mean, of those in use."""
-    return LEGEND + (_FMA_LEGEND if "FMA" in used else "") + (_TENSOR_LEGEND if "tensor FMA" in used else "")
+    further = {"copied": _COPIED_LEGEND, "FMA": _FMA_LEGEND, "tensor FMA": _TENSOR_LEGEND}
+    return LEGEND + "".join(text for name, text in further.items() if name in used)
 
 
 def margin_rows(
@@ -210,6 +213,8 @@ def metrics(profile: Shown) -> list[tuple[str, float]]:
         ("barriers", totals.barriers),
         ("atomics", totals.atomics),
     ]
+    if totals.copied_bytes:
+        rows.append(("bytes of bulk copies", totals.copied_bytes))
     if totals.multiply_adds:
         rows.append(("fused multiply-adds", totals.multiply_adds))
     if totals.tensor_multiply_adds:

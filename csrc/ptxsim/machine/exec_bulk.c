@@ -45,12 +45,13 @@ static u64 room_of(const ptx_tensor *t) {
 }
 
 /* Like other bulk copies: poison until it reports to the mbarrier. */
-static ptx_status start_tile(ptx_warp *w, const ptx_instr *in, const ptx_copy *copy) {
+static ptx_status start_tile(ptx_warp *w, const ptx_instr *in, const ptx_copy *copy, bool again) {
     if (!ptx_copies_add(w->block->cluster, copy))
         return ptx_fault(w, in, (int)copy->lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
     if (w->block->observer_count)
         ptx_hooks_async(w, in,
                         &(ptx_async){.lane = copy->lane,
+                                     .again = again,
                                      .bytes = copy->bytes,
                                      .to = ptx_place_at(w, copy->to),
                                      .barrier = ptx_place_at(w, copy->barrier)});
@@ -83,7 +84,7 @@ PTX_HANDLER(tensor_load) {
         ptx_copy copy;
         status = read_copy(w, in, (unsigned)__builtin_ctz(left), &copy);
         if (status == PTX_OK)
-            status = start_tile(w, in, &copy);
+            status = start_tile(w, in, &copy, false);
     }
     return status;
 }
@@ -96,6 +97,7 @@ static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
         return status;
     const u64 to = ptx_place_at(w, copy.to).offset, barrier = ptx_place_at(w, copy.barrier).offset;
     u32 blocks = ptx_number_of(w, in, 4 + in->vector, lane) & 0xffff;
+    bool again = false;
     for (; blocks && status == PTX_OK; blocks &= blocks - 1) {
         const unsigned rank = (unsigned)__builtin_ctz(blocks);
         const ptx_block *block = w->block->cluster->blocks[rank];
@@ -104,7 +106,8 @@ static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
                              "a copy to block %u, which the cluster does not have or which has ended", rank);
         copy.to = block->shared.host + to;
         copy.barrier = block->shared.host + barrier;
-        status = start_tile(w, in, &copy);
+        status = start_tile(w, in, &copy, again);
+        again = true;
     }
     return status;
 }

@@ -30,6 +30,7 @@ typedef struct ptx_async {
     unsigned lane;
     bool grouped; /* its end is told of: of one into shared memory as an access, else by `over` */
     bool over;
+    bool again; /* what this instruction copied has gone to another block before, and goes to this one, too */
     uint64_t bytes;
     ptx_place to, from, barrier; /* without block where that is not shared memory */
 } ptx_async;

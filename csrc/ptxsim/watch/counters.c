@@ -68,6 +68,7 @@ static void add_instruction(ptx_counter *to, const ptx_counter *from) {
     to->global_requests += from->global_requests;
     to->global_sectors += from->global_sectors;
     to->global_ideal += from->global_ideal;
+    to->copied += from->copied;
 }
 
 static void detach(ptx_observer *self, void *state) {
@@ -180,12 +181,20 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
     c->conflicted[warp->index] |= conflicting;
 }
 
+static void async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
+    counting *c = state;
+    (void)warp;
+    if (!copy->over && !copy->again)
+        c->instructions[in - c->code].copied += copy->bytes;
+}
+
 static const ptx_hooks hooks = {.attach = attach,
                                 .detach = detach,
                                 .block_begin = block_begin,
                                 .block_end = block_end,
                                 .issue = issue,
                                 .access = on_access,
+                                .async = async,
                                 .barrier = barrier};
 
 ptx_status ptx_counters_create(const ptx_kernel *kernel, uint64_t timeline_block, ptx_counters **out,

@@ -13,6 +13,7 @@ typedef struct ptx_counter {
     uint64_t divergent;            /* a branch that some lanes took and others did not */
     uint64_t shared_wavefronts, shared_ideal;
     uint64_t global_requests, global_sectors, global_ideal;
+    uint64_t copied; /* bytes that the hardware brings or takes away, those for several blocks once */
 } ptx_counter;
 
 /* From one barrier of the whole block to the next, over all blocks. A warp or lane works in a round if it
