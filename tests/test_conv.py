@@ -159,7 +159,7 @@ def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
     """A NaN reaches the results that see it, and zeros around the picture are no products with infinity."""
     if variant.precision not in (None, "ieee"):
         pytest.skip("what becomes of it on tensor cores its head says")
-    x, w = cases.arrays("float32", cases.Case(2, 6, 7, 3, 4, 3, 3), layout, "rounded")
+    x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 6, 7, 3, 4, 3, 3), layout, "rounded")
     down, along, channel = (1, 2, 3) if layout == "NHWC" else (2, 3, 1)
     place = [0] * 4
     place[down], place[along], place[channel] = 2, 3, 1

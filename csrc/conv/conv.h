@@ -8,12 +8,13 @@
 #include "program/program.h"
 #include "rungs/rung.h"
 
-typedef enum gr_conv_set { GR_CONV_FLOATS, GR_CONV_F32, GR_CONV_SETS } gr_conv_set;
+typedef enum gr_conv_set { GR_CONV_FLOATS, GR_CONV_F32, GR_CONV_HALVES, GR_CONV_SETS } gr_conv_set;
 typedef enum gr_conv_way {
     GR_CONV_RESULTS,
     GR_CONV_COLUMNS,
     GR_CONV_PRODUCT,
     GR_CONV_RECTANGLES,
+    GR_CONV_CORES,
     GR_CONV_WAYS
 } gr_conv_way;
 typedef enum gr_conv_lies { GR_CONV_ANY, GR_CONV_DENSE } gr_conv_lies;

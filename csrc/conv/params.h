@@ -37,6 +37,21 @@ typedef struct gr_conv_tiles_params {
     uint64_t quads;         /* fours of channels that are in shared memory at once */
 } gr_conv_tiles_params;
 
+/* The same for tensor cores: what a block sees of x lies in shared memory in pieces of 16 bytes, a plane for
+   each piece and each remainder of a column's number by the stride. */
+typedef struct gr_conv_cores_params {
+    gr_conv_params conv;
+    uint64_t parts;                     /* of the filters of a group */
+    uint64_t across, down;              /* blocks of a picture */
+    uint64_t block_rows, block_columns; /* results of a block */
+    uint64_t channels_last;             /* the layout is NHWC */
+    uint64_t tall;                      /* 64 pixels are 8 rows of 8, and not a row */
+    uint64_t rows, columns;             /* of x that a block sees */
+    uint64_t pieces;                    /* of channels, that are there at once */
+    uint64_t pitch, plane;              /* from row to row in pieces, from plane to plane in bytes */
+    uint64_t steps;                     /* products of two pieces each, for all taps */
+} gr_conv_cores_params;
+
 enum {
     GR_CONV_COLUMNS_THREADS = 256,
     GR_CONV_COLUMNS_LENGTH = 1024, /* elements of a line that a block takes at most */

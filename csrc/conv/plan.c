@@ -1,5 +1,6 @@
 #include "conv/columns.h"
 #include "conv/common.h"
+#include "conv/cores.h"
 #include "conv/depthwise.h"
 #include "conv/results.h"
 #include "conv/tiles.h"
@@ -18,6 +19,7 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_COLUMNS] = {gr_conv_columns_take, gr_conv_by_columns},
     [GR_CONV_PRODUCT] = {gr_conv_tiles_take, gr_conv_by_product},
     [GR_CONV_RECTANGLES] = {gr_conv_tiles_take, gr_conv_by_rectangles},
+    [GR_CONV_CORES] = {gr_conv_tiles_take, gr_conv_by_cores},
 };
 
 static bool takes(const gr_conv *self, const gr_conv_variant *variant) {

@@ -35,6 +35,7 @@ bool gr_conv_covers(const gr_conv_variant *variant, gr_dtype dtype) {
         [GR_CONV_FLOATS] =
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_CONV_F32] = {[GR_DTYPE_f32] = true},
+        [GR_CONV_HALVES] = {[GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
     };
     return sets[variant->dtypes][dtype];
 }

@@ -1,0 +1,11 @@
+/* Convolutions on tensor cores, out of shared memory. */
+#ifndef GR_CONV_CORES_H
+#define GR_CONV_CORES_H
+
+#include "conv/common.h"
+
+/* What does not fit is made by columns and a product. */
+gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                           const gr_conv_ends *ends, gr_program *program, gr_error *error);
+
+#endif
