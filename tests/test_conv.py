@@ -8,6 +8,7 @@ import gpureduce
 
 VARIANTS = [variant for variant in gpureduce.variants("conv") if variant.role != "study"]
 PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision or "ieee" for variant in VARIANTS}}
+NAMES = {"auto": "float32", **{variant.name: variant.dtypes[0] for variant in VARIANTS}}  # a dtype of each
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
@@ -125,9 +126,9 @@ def test_strides(of_x, of_w, device):
     """Whatever strides; what lies between the elements is never used."""
     case = cases.Case(2, 7, 6, 4, 6, 3, 2, (1, 2), 1, 1, 2)
     for layout in cases.LAYOUTS:
-        x, w = cases.arrays("float32", case, layout, "exact")
         options = {**case.options, "layout": layout}
-        for variant in ("auto", *(each.name for each in VARIANTS)):
+        for variant, dtype in NAMES.items():
+            x, w = cases.arrays(dtype, case, layout, "exact")
             there = strided(x, of_x), strided(w, of_w)
             got = gpureduce.conv2d(*there, **options, variant=variant, device=device)
             assert got.flags.c_contiguous
@@ -136,9 +137,9 @@ def test_strides(of_x, of_w, device):
 
 def test_pictures_that_are_taken_again(device):
     case = cases.Case(3, 5, 6, 4, 3, 3, 3)
-    x, w = cases.arrays("float32", case, "NHWC", "exact")
-    again = np.broadcast_to(x[:1], x.shape)
-    for variant in ("auto", *(each.name for each in VARIANTS)):
+    for variant, dtype in NAMES.items():
+        x, w = cases.arrays(dtype, case, "NHWC", "exact")
+        again = np.broadcast_to(x[:1], x.shape)
         got = gpureduce.conv2d(again, w, variant=variant, device=device)
         assert cases.mismatch(again, w, got, "exact") is None, variant
 

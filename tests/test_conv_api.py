@@ -25,14 +25,18 @@ def test_out(device):
         gpureduce.conv2d(X, W, out=out, device=device)
 
 
-@pytest.mark.parametrize("variant", ["auto", *(each.name for each in gpureduce.variants("conv"))])
-def test_out_may_be_what_is_read(variant, device):
-    x, w = gpureduce.to_device(X, device), gpureduce.to_device(W, device)
+NAMES = {"auto": "float32", **{each.name: each.dtypes[0] for each in gpureduce.variants("conv")}}
+
+
+@pytest.mark.parametrize("variant, dtype", NAMES.items())
+def test_out_may_be_what_is_read(variant, dtype, device):
+    host, weights = cases.arrays(dtype, cases.Case(2, 6, 7, 4, 4, 3, 3), "NHWC", "exact")
+    wanted = cases.convolve(host.astype(float), weights.astype(float), padding=1).astype(dtype)
+    x, w = gpureduce.to_device(host, device), gpureduce.to_device(weights, device)
     assert gpureduce.conv2d(x, w, padding=1, out=x, variant=variant) is x
-    np.testing.assert_array_equal(x.numpy(), WANTED)
-    host = X.copy()
-    assert gpureduce.conv2d(host, W, padding=1, out=host, variant=variant, device=device) is host
-    np.testing.assert_array_equal(host, WANTED)
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    assert gpureduce.conv2d(host, weights, padding=1, out=host, variant=variant, device=device) is host
+    np.testing.assert_array_equal(host, wanted)
 
 
 def test_arrays_on_a_device(device):
@@ -200,7 +204,7 @@ SIMULATED = [v.name for v in gpureduce.variants("conv") if "sim" in v.backends a
 @pytest.mark.parametrize("name", SIMULATED)
 def test_no_races(name, layout):
     case = cases.Case(2, 9, 35, 12, 24, 3, 3, 1, 1)
-    x, w = cases.arrays("float32", case, layout, "exact")
+    x, w = cases.arrays(NAMES[name], case, layout, "exact")
     found = gpureduce.profile((x, w, {"padding": 1, "layout": layout}), name)
     assert found.races == () and found.n == 2 * 9 * 35 * 24 * 9 * 12
     assert cases.mismatch(x, w, found.result, "exact", padding=1, layout=layout) is None
