@@ -129,7 +129,7 @@ static gr_status settle_taps(gr_conv *self, int64_t *step, uint32_t *buffer, gr_
 
 /* Whether every result sees one pixel, its own, and pixels go on evenly: of all pictures in NHWC, where a
    channel comes after the other, of each in NCHW. */
-static bool is_product(const gr_conv *self, int64_t *step) {
+static bool find_pixels(const gr_conv *self, int64_t *step) {
     const gr_conv_axis *axes[] = {&self->down, &self->along};
     for (int i = 0; i < 2; ++i)
         if (axes[i]->kernel != 1 || axes[i]->stride != 1 || axes[i]->padding != 0 ||
@@ -139,6 +139,11 @@ static bool is_product(const gr_conv *self, int64_t *step) {
                               self->along.size};
     const int64_t steps[] = {self->x.steps.outer, self->x.steps.down, self->x.steps.along};
     return merge(sizes, steps, 3, step);
+}
+
+bool gr_conv_is_product(const gr_conv *self) {
+    int64_t step;
+    return find_pixels(self, &step);
 }
 
 /* The side of a product that has the pixels; `step` from one to the next, of one that is taken from x. */
@@ -155,7 +160,7 @@ static gr_status settle_pixels(const gr_conv *self, pixels *of, uint32_t *buffer
                    .group = (int64_t)self->channels * x->channel,
                    .picture = x->outer,
                    .aligned = self->x.aligned};
-    if (self->channels == 0 || is_product(self, &of->pixel))
+    if (self->channels == 0 || find_pixels(self, &of->pixel))
         return GR_OK;
     gr_conv_columns_params params = {.conv = gr_conv_describe(self)};
     const gr_status status =

@@ -4,6 +4,8 @@
 
 #include "conv/common.h"
 
+/* Whether x is the matrix itself, as every result sees one pixel, its own. */
+bool gr_conv_is_product(const gr_conv *self);
 bool gr_conv_columns_take(const gr_conv *self, const gr_conv_variant *variant);
 gr_status gr_conv_by_columns(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                              const gr_conv_ends *ends, gr_program *program, gr_error *error);

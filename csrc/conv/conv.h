@@ -15,6 +15,7 @@ typedef enum gr_conv_way {
     GR_CONV_PRODUCT,
     GR_CONV_RECTANGLES,
     GR_CONV_CORES,
+    GR_CONV_RING,
     GR_CONV_WAYS
 } gr_conv_way;
 typedef enum gr_conv_lies { GR_CONV_ANY, GR_CONV_DENSE } gr_conv_lies;

@@ -3,7 +3,9 @@
 #include "conv/cores.h"
 #include "conv/depthwise.h"
 #include "conv/results.h"
+#include "conv/ring.h"
 #include "conv/tiles.h"
+#include "conv/times.h"
 
 /* How a rung is laid out. */
 typedef struct way {
@@ -20,6 +22,7 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_PRODUCT] = {gr_conv_tiles_take, gr_conv_by_product},
     [GR_CONV_RECTANGLES] = {gr_conv_tiles_take, gr_conv_by_rectangles},
     [GR_CONV_CORES] = {gr_conv_tiles_take, gr_conv_by_cores},
+    [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
 };
 
 static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
@@ -27,31 +30,32 @@ static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
     return of->takes == NULL || of->takes(self, variant);
 }
 
-/* Whether a rung is worth its while: of few filters in a group, or few products, columns cost more than they
-   bring. */
-static bool is_good(const gr_conv *self, const gr_conv_variant *variant) {
-    enum { FILTERS = 8, TAPS = 16 };
-    const uint64_t taps = self->down.kernel * self->along.kernel * self->channels;
-    return variant->way != GR_CONV_COLUMNS || self->precision != GR_PRECISION_IEEE ||
-           (self->filters >= FILTERS && taps >= TAPS);
+static bool can(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
+    gr_error ignored;
+    return variant->rung.role != GR_ROLE_STUDY && gr_conv_covers(variant, self->dtype) &&
+           (variant->precision == self->precision || variant->precision == GR_PRECISION_ANY) &&
+           gr_rung_check(&variant->rung, info, &ignored) == GR_OK && takes(self, variant);
 }
 
-/* The best rung. GR_ERR_VALUE where none has the precision. */
+/* The rung that takes least time, the later one of equals. GR_ERR_VALUE where none has the precision. */
 static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
                         gr_error *error) {
-    gr_error ignored;
-    for (size_t i = gr_conv_variant_count; i-- > 0;) {
+    double least = 0;
+    *out = NULL;
+    for (size_t i = 0; i < gr_conv_variant_count; ++i) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
-        if (variant->rung.role != GR_ROLE_RUNG || !gr_conv_covers(variant, self->dtype) ||
-            (variant->precision != self->precision && variant->precision != GR_PRECISION_ANY) ||
-            gr_rung_check(&variant->rung, info, &ignored) != GR_OK || !takes(self, variant) ||
-            !is_good(self, variant))
+        if (!can(self, variant, info))
+            continue;
+        const double time = gr_conv_time(self, variant);
+        if (*out != NULL && time > least)
             continue;
         *out = variant;
-        return GR_OK;
+        least = time;
     }
-    return gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s", gr_precisions[self->precision],
-                   gr_dtypes[self->dtype].numpy_name, info->name);
+    return *out != NULL
+               ? GR_OK
+               : gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
+                         gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
 }
 
 /* Whether a rung that the caller names can run. */

@@ -1,0 +1,73 @@
+#include "conv/ring.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "conv/tiles.h"
+
+enum { RATES = 4 };
+
+/* Pixels and filters of a block, its threads, how many a multiprocessor has room for, and percent of its
+   multiply-adds that they do, being one, two, four or eight (as in matmul/tiles.def). */
+typedef struct shape {
+    uint32_t pixels, filters, threads, room, percent[RATES];
+} shape;
+
+static const shape shapes[] = {
+    {128, 128, 128, 2, {36, 72, 72, 72}},
+    {128, 64, 128, 4, {20, 36, 66, 66}},
+    {64, 64, 64, 6, {20, 40, 58, 62}},
+};
+
+static uint64_t count_tiles(const gr_conv *self, const shape *of) {
+    return gr_ceil_div(self->batch * self->down.out * self->along.out, of->pixels) *
+           gr_ceil_div(self->filters, of->filters) * self->groups;
+}
+
+/* Of blocks that a multiprocessor has at once, in units of one that had it all for itself. */
+static double wave(const shape *of, uint64_t blocks) {
+    int rate = 0;
+    while (rate + 1 < RATES && blocks >= (uint64_t)2 << rate)
+        ++rate;
+    return (double)blocks * 100 / of->percent[rate];
+}
+
+static double time_of(const gr_conv *self, const shape *of) {
+    const double cycles_per_us = 1755, lanes = 128, start = 3;
+    const uint64_t taps = self->down.kernel * self->along.kernel * self->channels;
+    const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_limits.multiprocessors);
+    const double waves = (double)(blocks / of->room) * wave(of, of->room) + wave(of, blocks % of->room);
+    return start + waves * of->pixels * of->filters * (double)(taps + 16) / (lanes * cycles_per_us);
+}
+
+static const shape *best(const gr_conv *self) {
+    const shape *found = &shapes[0];
+    for (size_t i = 1; i < sizeof shapes / sizeof shapes[0]; ++i)
+        if (time_of(self, &shapes[i]) < time_of(self, found))
+            found = &shapes[i];
+    return found;
+}
+
+bool gr_conv_ring_takes(const gr_conv *self, const gr_conv_variant *variant) {
+    return gr_conv_tiles_take(self, variant) &&
+           self->batch * self->down.out * self->along.out < INT32_MAX - 256; /* pixels, and a tile's beyond */
+}
+
+double gr_conv_ring_time(const gr_conv *self) {
+    return time_of(self, best(self));
+}
+
+gr_status gr_conv_by_ring(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                          const gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    (void)info;
+    const shape *of = best(self);
+    const gr_conv_tiles_params params = {.conv = gr_conv_describe(self),
+                                         .parts = gr_ceil_div(self->filters, of->filters),
+                                         .filters = of->filters};
+    char form[32];
+    snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "_%s", of->pixels, of->filters,
+             self->layout == GR_CONV_NHWC ? "nhwc" : "nchw");
+    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, ends, program);
+    return gr_conv_spread(step, count_tiles(self, of), 1, 1, of->threads, error);
+}

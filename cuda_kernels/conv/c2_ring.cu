@@ -1,0 +1,213 @@
+// c2_ring: an implicit product by the steps of m9.
+//
+// What c2 still cost: a thread loads eight elements from shared memory for sixteen multiply-adds, and waits
+// for what it gathers. The change: a thread makes 16 by 8 results or 8 by 8, out of a ring to which the tiles
+// of later steps copy themselves, as in m9; the copies begin between the products of this step. Rows are
+// pixels, columns filters of a group, and k counts the taps as w lies. Where the elements of a step's taps
+// lie is looked up by 16 threads a step before, and where those of a pixel lie once. Beside the ladder, as it
+// is made for channels by the dozen, of which the default is to use it. What limits it: each element comes
+// once for each tap. Where it shows: multiply-adds an instruction.
+#include "conv_tiles.cuh"
+#include "matmul_steps.cuh"
+
+enum { DEEP = 16, SECTOR = 8 };
+
+// Of its pixels by filters a thread makes DOWN by ACROSS.
+template <int PIXELS_, int FILTERS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
+    enum { PIXELS = PIXELS_, FILTERS = FILTERS_, DOWN = DOWN_, ACROSS = ACROSS_, STAGES = STAGES_ };
+    enum { THREADS = PIXELS * FILTERS / (DOWN * ACROSS) };
+    typedef Lane<FILTERS, DOWN, ACROSS> In;
+    float a[STAGES][DEEP][PIXELS + 4], b[STAGES][DEEP][FILTERS + 4];
+};
+
+// Rows, columns and elements that a pixel and a tap are from the first: those of both together say where x
+// has the element, if there is one.
+struct alignas(16) Share {
+    int down, along;
+    int64_t elements;
+};
+
+constexpr int NOWHERE = 0x7fffffff; // rows that no picture has, nor with another's rows added
+
+__device__ Share share_of_pixel(const gr_conv_params &p, unsigned pixel, uint64_t channel) {
+    const unsigned along = pixel % unsigned(p.along.out), row = pixel / unsigned(p.along.out);
+    const unsigned down = row % unsigned(p.down.out), picture = row / unsigned(p.down.out);
+    const int y = int(down * unsigned(p.down.stride)) - int(p.down.padding);
+    const int x = int(along * unsigned(p.along.stride)) - int(p.along.padding);
+    return {picture < p.batch ? y : NOWHERE, x,
+            int64_t(picture) * p.of_x.outer + y * p.of_x.down + x * p.of_x.along +
+                int64_t(channel) * p.of_x.channel};
+}
+
+template <bool NHWC> __device__ Share share_of_tap(const gr_conv_params &p, unsigned k) {
+    const unsigned channels = unsigned(p.channels), taps = unsigned(p.down.kernel * p.along.kernel);
+    const unsigned tap = NHWC ? k / channels : k % taps, channel = NHWC ? k % channels : k / taps;
+    const unsigned i = tap / unsigned(p.along.kernel), j = tap % unsigned(p.along.kernel);
+    const int down = int(i * unsigned(p.down.dilation)), along = int(j * unsigned(p.along.dilation));
+    return {k < taps * channels ? down : NOWHERE, along, conv_offset(p.of_x, 0, down, along, channel)};
+}
+
+// One thread's part of the copies: neighbouring lanes take neighbours in memory, which are channels in NHWC,
+// pixels in NCHW, and the taps of a filter.
+template <class S, bool NHWC> struct Gather {
+    enum { ACROSS = S::THREADS / SECTOR, HALVES = DEEP / SECTOR };
+    enum { TURNS_A = S::PIXELS / ACROSS, TURNS_B = S::FILTERS / ACROSS };
+    static_assert(TURNS_A == DEEP / 2 && TURNS_B <= DEEP / 2, "they come between products, in turns");
+    const gr_conv_params &p;
+    const float *x, *w; // w: of this thread's first filter and tap
+    unsigned k_a, across_a, k_b, across_b, filters, products;
+    Share taps[HALVES];
+
+    __device__ Gather(const gr_conv_params &p, const Part &part)
+        : p(p), x(reinterpret_cast<const float *>(p.x)), k_b(threadIdx.x % SECTOR),
+          across_b(threadIdx.x / SECTOR), filters(unsigned(p.filters) - part.first),
+          products(unsigned(p.down.kernel * p.along.kernel * p.channels)) {
+        k_a = NHWC ? threadIdx.x % SECTOR : threadIdx.x / ACROSS;
+        across_a = NHWC ? threadIdx.x / SECTOR : threadIdx.x % ACROSS;
+        w = part.filters(p) + int64_t(across_b) * p.of_w.outer + k_b;
+    }
+    // What the turns of a step need; `known` are its taps.
+    __device__ void look_up(const Share (&known)[DEEP]) {
+#pragma unroll
+        for (int h = 0; h < HALVES; ++h)
+            taps[h] = known[k_a + h * SECTOR];
+    }
+    __device__ void copy_pixels(float (&tile)[DEEP][S::PIXELS + 4], const Share *pixels, int turn) const {
+        const unsigned row = across_a + turn * ACROSS;
+        const Share pixel = pixels[row];
+#pragma unroll
+        for (int h = 0; h < HALVES; ++h) {
+            const bool there = unsigned(pixel.down) + unsigned(taps[h].down) < unsigned(p.down.size) &&
+                               unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.along.size);
+            copy_async<4>(&tile[k_a + h * SECTOR][row], x + (there ? pixel.elements + taps[h].elements : 0),
+                          there ? 4 : 0);
+        }
+    }
+    __device__ void copy_filters(float (&tile)[DEEP][S::FILTERS + 4], unsigned step, int turn) const {
+        const unsigned row = across_b + turn * ACROSS;
+        const float *from = w + int64_t(turn * ACROSS) * p.of_w.outer + step;
+#pragma unroll
+        for (int h = 0; h < HALVES; ++h) {
+            const bool there = row < filters && step + k_b + h * SECTOR < products;
+            copy_async<4>(&tile[k_b + h * SECTOR][row],
+                          there ? from + h * SECTOR : reinterpret_cast<const float *>(p.w), there ? 4 : 0);
+        }
+    }
+};
+
+// Four filters of a pixel, or four pixels of a filter, as they lie.
+template <bool NHWC>
+__device__ void store_four(const gr_conv_params &p, float *out, unsigned pixel, unsigned filter,
+                           unsigned filters, const float (&four)[4]) {
+    const unsigned each = unsigned(p.down.out * p.along.out), pixels = unsigned(p.batch) * each;
+    const unsigned picture = pixel / each, rest = pixel % each;
+    if (pixel >= pixels || filter >= filters)
+        return;
+    float *to = out + int64_t(picture) * p.of_out.outer +
+                (NHWC ? int64_t(rest) * p.of_out.along + filter : int64_t(filter) * each + rest);
+    const bool whole = NHWC ? filter + 4 <= filters : rest + 4 <= each;
+    if (whole && reinterpret_cast<uint64_t>(to) % 16 == 0) {
+        *reinterpret_cast<float4 *>(to) = make_float4(four[0], four[1], four[2], four[3]);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if (NHWC) {
+            if (filter + i < filters)
+                to[i] = four[i];
+        } else if (pixel + i < pixels) {
+            const unsigned other = (pixel + i) / each;
+            out[int64_t(other) * p.of_out.outer + int64_t(filter) * each + (pixel + i) % each] = four[i];
+        }
+    }
+}
+
+template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &all) {
+    __shared__ alignas(16) S ring;
+    __shared__ Share pixels[S::PIXELS], taps[2][DEEP];
+    const gr_conv_params &p = all.conv;
+    const Part part(all);
+    const unsigned first = part.rest * S::PIXELS, t = threadIdx.x;
+    const unsigned y = S::In::y(), x = S::In::x();
+    Gather<S, NHWC> copies(p, part);
+    const unsigned steps = (copies.products + DEEP - 1) / DEEP;
+    for (unsigned i = t; i < S::PIXELS; i += S::THREADS)
+        pixels[i] = share_of_pixel(p, first + i, part.group * p.channels);
+
+    unsigned begun = 0, next = 0, now = 0;
+    const auto turn = [](unsigned &stage) { stage = stage + 1 == S::STAGES ? 0 : stage + 1; };
+    const auto prepare = [&](unsigned step) { // for the copies of a step, which come a barrier later
+        if (t < DEEP)
+            taps[step % 2][t] = share_of_tap<NHWC>(p, step * DEEP + t);
+    };
+    prepare(0);
+    __syncthreads();
+#pragma unroll 1
+    for (; begun < S::STAGES - 1; ++begun) {
+        copies.look_up(taps[begun % 2]);
+        prepare(begun + 1);
+#pragma unroll
+        for (int i = 0; i < Gather<S, NHWC>::TURNS_A; ++i)
+            copies.copy_pixels(ring.a[next], pixels, i);
+#pragma unroll
+        for (int i = 0; i < Gather<S, NHWC>::TURNS_B; ++i)
+            copies.copy_filters(ring.b[next], begun * DEEP, i);
+        commit_copies();
+        turn(next);
+        __syncthreads();
+    }
+    float sums[S::DOWN][S::ACROSS] = {};
+    for (unsigned step = 0; step < steps; ++step, ++begun) {
+        wait_for_copies<S::STAGES - 2>();
+        __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
+        copies.look_up(taps[begun % 2]);
+        prepare(begun + 1);
+#pragma unroll
+        for (int i = 0; i < DEEP; ++i) {
+            // Behind the last step zeros are copied, for nobody, rather than a branch.
+            constexpr int APART = DEEP / Gather<S, NHWC>::TURNS_B;
+            if (i % 2 == 0)
+                copies.copy_pixels(ring.a[next], pixels, i / 2);
+            else if (i % APART == 1)
+                copies.copy_filters(ring.b[next], begun * DEEP, i / APART);
+            float down[S::DOWN], across[S::ACROSS];
+            load_fragment<RUN_DOWN>(&ring.a[now][i][y], down);
+            load_fragment<RUN_ACROSS>(&ring.b[now][i][x], across);
+            add_products_serpentine(down, across, sums);
+        }
+        commit_copies();
+        turn(next);
+        turn(now);
+    }
+    wait_for_copies<0>();
+    free_of_store(sums);
+
+    float *out = reinterpret_cast<float *>(p.out) +
+                 (part.group * p.filters + part.first) * (NHWC ? 1 : p.down.out * p.along.out);
+#pragma unroll
+    for (int r = 0; r < S::DOWN; r += NHWC ? 1 : 4)
+#pragma unroll
+        for (int s = 0; s < S::ACROSS; s += NHWC ? 4 : 1) {
+            float four[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                four[i] = NHWC ? sums[r][s + i] : sums[r + i][s];
+            store_four<NHWC>(p, out, first + y + r / 4 * RUN_DOWN + r % 4, x + s / 4 * RUN_ACROSS + s % 4,
+                             copies.filters, four);
+        }
+}
+
+#define GR_CONV(pixels, filters, down, across, stages, blocks)                                               \
+    typedef Shape<pixels, filters, down, across, stages> Shape##pixels##x##filters;                          \
+    extern "C" __global__ void __launch_bounds__(Shape##pixels##x##filters::THREADS, blocks)                 \
+        c2_ring_f32_##pixels##x##filters##_nhwc(const __grid_constant__ gr_conv_tiles_params p) {            \
+        conv<Shape##pixels##x##filters, true>(p);                                                            \
+    }                                                                                                        \
+    extern "C" __global__ void __launch_bounds__(Shape##pixels##x##filters::THREADS, blocks)                 \
+        c2_ring_f32_##pixels##x##filters##_nchw(const __grid_constant__ gr_conv_tiles_params p) {            \
+        conv<Shape##pixels##x##filters, false>(p);                                                           \
+    }
+
+GR_CONV(128, 128, 16, 8, 2, 2)
+GR_CONV(128, 64, 8, 8, 2, 4)
+GR_CONV(64, 64, 8, 8, 3, 6)
