@@ -216,7 +216,7 @@ def test_profiles():
     assert found.multiply_adds == found.totals.multiply_adds == 8 * 32 * 24 * 108
     assert "multiply_add" in found.annotate() and "NHWC" in str(found)
     columns = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12)), "c1")
-    assert columns.kernels[0].name == "c1_nhwc_b4" and len(columns.kernels) > 1
+    assert columns.kernels[0].name == "c1_nhwc_b16" and len(columns.kernels) > 1
     stored = columns.kernels[0].totals.global_store_ideal
     assert stored == 8 * 32 * 108 * 4 // 32
     product = gpureduce.profile(((1, 10, 34, 12), (24, 1, 1, 12)), "c1")

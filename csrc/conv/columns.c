@@ -30,37 +30,60 @@ static bool merge(const uint64_t *sizes, const int64_t *steps, int count, int64_
 
 /* ---- the matrix of what the taps see ---- */
 
-/* Appends its making, out of `from` in the place of x. *to is its buffer, or `from` where it is to get one.
- */
-static gr_status write_down(gr_conv_columns_params *params, gr_conv_layout layout, size_t item_bytes,
-                            uint32_t from, uint32_t *to, gr_program *program, gr_error *error) {
-    const gr_conv_params *conv = &params->conv;
-    const uint64_t pixels = conv->down.out * conv->along.out;
-    const uint64_t taps = conv->down.kernel * conv->along.kernel * conv->channels;
+/* Takes several neighbouring channels, 16 bytes, for one where they can be: then there is less to look up.
+   Returns how many bytes an element has. */
+static size_t widen(gr_conv_columns_params *params, gr_conv_layout layout, bool aligned, size_t item_bytes) {
+    gr_conv_params *conv = &params->conv;
+    gr_conv_steps *x = &conv->of_x;
+    const int64_t many = ALIGNMENT / (int64_t)item_bytes;
+    if (layout != GR_CONV_NHWC || !aligned || x->channel != 1 || (int64_t)conv->channels % many != 0 ||
+        x->outer % many != 0 || x->down % many != 0 || x->along % many != 0 ||
+        (int64_t)params->pitch % many != 0)
+        return item_bytes;
+    conv->channels /= (uint64_t)many;
+    x->outer /= many;
+    x->down /= many;
+    x->along /= many;
+    params->pitch /= (uint64_t)many;
+    return ALIGNMENT;
+}
+
+static uint64_t taps_of(const gr_conv_params *conv) {
+    return conv->down.kernel * conv->along.kernel * conv->channels;
+}
+
+/* Appends its making, out of `from` in the place of x, whose first element is `aligned`. *to is its buffer,
+   or `from` where it is to get one; `pitch` and `lines` of what is given are those of the matrix then. */
+static gr_status write_down(gr_conv_columns_params *given, gr_conv_layout layout, size_t item_bytes,
+                            bool aligned, uint32_t from, uint32_t *to, gr_program *program, gr_error *error) {
     const bool nhwc = layout == GR_CONV_NHWC;
+    const uint64_t pixels = given->conv.down.out * given->conv.along.out;
+    const uint64_t length = nhwc ? taps_of(&given->conv) : pixels;
     size_t bytes;
-    params->lines = conv->batch * conv->groups * (nhwc ? pixels : taps);
-    params->length = nhwc ? taps : pixels;
-    if (params->pitch == 0)
-        params->pitch = gr_ceil_div(params->length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
-    if (__builtin_mul_overflow(params->lines, params->pitch, &bytes) ||
+    given->lines = given->conv.batch * given->conv.groups * (nhwc ? pixels : taps_of(&given->conv));
+    if (given->pitch == 0)
+        given->pitch = gr_ceil_div(length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
+    if (__builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
         __builtin_mul_overflow(bytes, item_bytes, &bytes))
         return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
-    params->each = gr_ceil_div(WORK, params->length);
-    if (params->each > GR_CONV_COLUMNS_LINES)
-        params->each = GR_CONV_COLUMNS_LINES;
+    gr_conv_columns_params params = *given;
+    const size_t each_bytes = widen(&params, layout, aligned, item_bytes);
+    params.length = nhwc ? taps_of(&params.conv) : pixels;
+    params.each = gr_ceil_div(WORK, params.length);
+    if (params.each > GR_CONV_COLUMNS_LINES)
+        params.each = GR_CONV_COLUMNS_LINES;
     char form[16];
-    snprintf(form, sizeof form, "_b%zu", item_bytes);
+    snprintf(form, sizeof form, "_b%zu", each_bytes);
     if (*to == from)
         *to = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_place(program, offsetof(gr_conv_params, x), from);
     gr_program_place(program, offsetof(gr_conv_params, out), *to);
     step->kernel.owner = "c1";
     GR_KERNEL_NAME(step->kernel.file, "c1_columns");
     GR_KERNEL_NAME(step->kernel.entry, nhwc ? "c1_nhwc" : "c1_nchw", form);
-    return gr_conv_spread(step, gr_ceil_div(params->lines, params->each),
-                          gr_ceil_div(params->length, GR_CONV_COLUMNS_LENGTH), 1, GR_CONV_COLUMNS_THREADS,
+    return gr_conv_spread(step, gr_ceil_div(params.lines, params.each),
+                          gr_ceil_div(params.length, GR_CONV_COLUMNS_LENGTH), 1, GR_CONV_COLUMNS_THREADS,
                           error);
 }
 
@@ -79,10 +102,11 @@ static gr_status pack(gr_conv_side *side, const gr_conv *self, uint64_t outer, u
                                               .along = whole(along),
                                               .of_x = side->steps},
                                      .pitch = self->layout == GR_CONV_NHWC ? channels : down * along};
+    const bool aligned = side->aligned;
     side->steps = gr_conv_dense(self->layout, down, along, channels);
     side->aligned = true;
-    return write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes, *buffer, buffer, program,
-                      error);
+    return write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes, aligned, *buffer, buffer,
+                      program, error);
 }
 
 static gr_status pack_w(gr_conv *self, uint32_t *buffer, gr_program *program, gr_error *error) {
@@ -163,8 +187,8 @@ static gr_status settle_pixels(const gr_conv *self, pixels *of, uint32_t *buffer
     if (self->channels == 0 || find_pixels(self, &of->pixel))
         return GR_OK;
     gr_conv_columns_params params = {.conv = gr_conv_describe(self)};
-    const gr_status status =
-        write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes, *buffer, buffer, program, error);
+    const gr_status status = write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes,
+                                        self->x.aligned, *buffer, buffer, program, error);
     const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
     of->aligned = true;
     of->pixel = nhwc ? pitch : 1;
@@ -190,7 +214,8 @@ static gr_status bring_together(const gr_conv *self, uint32_t from, uint32_t to,
                                                        .along = (int64_t)(count * self->filters),
                                                        .channel = 1}},
                                      .pitch = self->groups * self->filters};
-    return write_down(&params, GR_CONV_NHWC, gr_dtypes[self->dtype].item_bytes, from, &to, program, error);
+    return write_down(&params, GR_CONV_NHWC, gr_dtypes[self->dtype].item_bytes, self->out_aligned, from, &to,
+                      program, error);
 }
 
 /* The product of a line for each pixel and a column for each filter, or the other way round. */

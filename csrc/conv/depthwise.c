@@ -10,10 +10,12 @@ static bool is_short(const gr_conv_axis *axis) {
            (axis->out + GR_CONV_DEPTHWISE_EACH) * axis->stride + axis->kernel * axis->dilation < INT32_MAX;
 }
 
-/* Its products have no rounding that another precision would spare. */
+/* Its products have no rounding that another precision would spare. Of many filters for a channel a thread
+   would make too few results of what it loads. */
 bool gr_conv_is_depthwise(const gr_conv *self) {
-    return self->variant == NULL && self->channels == 1 && gr_conv_results(self) < INT32_MAX &&
-           is_short(&self->down) && is_short(&self->along);
+    enum { FILTERS = 4 };
+    return self->variant == NULL && self->channels == 1 && self->filters <= FILTERS &&
+           gr_conv_results(self) < INT32_MAX && is_short(&self->down) && is_short(&self->along);
 }
 
 /* Whether elements of four channels, and results, can be taken at once. */

@@ -34,11 +34,11 @@ static double wave(const shape *of, uint64_t blocks) {
 }
 
 static double time_of(const gr_conv *self, const shape *of) {
-    const double cycles_per_us = 1755, lanes = 128, start = 3;
+    const double cycles_per_us = 1755, lanes = 128;
     const uint64_t taps = self->down.kernel * self->along.kernel * self->channels;
     const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_limits.multiprocessors);
     const double waves = (double)(blocks / of->room) * wave(of, of->room) + wave(of, blocks % of->room);
-    return start + waves * of->pixels * of->filters * (double)(taps + 16) / (lanes * cycles_per_us);
+    return waves * of->pixels * of->filters * (double)(taps + 16) / (lanes * cycles_per_us);
 }
 
 static const shape *best(const gr_conv *self) {

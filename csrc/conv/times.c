@@ -1,12 +1,15 @@
 #include "conv/times.h"
 
+#include <math.h>
+
 #include "base/limits.h"
 #include "conv/columns.h"
 #include "conv/ring.h"
 
-/* What an H200 was seen to do in a microsecond: multiply-adds, and bytes of memory. */
-static const double START = 3, BYTES = 3.2e6;
-static const double RESULTS = 3.5e6, PRODUCT = 7.5e6, RECTANGLES = 13e6;
+/* What an H200 was seen to do in a microsecond: multiply-adds, elements and bytes of memory. */
+static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 2.2e6, WRITTEN = 0.46e6;
+static const double RESULTS[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
+static const double PRODUCT = 8e6, RECTANGLES = 12.5e6;
 
 static double up(uint64_t count, uint64_t to) {
     return (double)(gr_ceil_div(count, to) * to);
@@ -31,31 +34,40 @@ static double product_rate(const gr_conv *self) {
     return self->dtype == GR_DTYPE_f64 ? 9e6 : rates[self->precision];
 }
 
-/* The matrix is written and read, unless x is it; the product's tiles are filled up. */
+/* The matrix is written, 16 bytes or an element at once, and read, unless x is it. */
 static double time_of_columns(const gr_conv *self) {
-    const double bytes = (double)gr_dtypes[self->dtype].item_bytes, groups = (double)self->groups;
-    const double matrix = groups * pixels_of(self) * taps_of(self) * bytes;
-    const double results = (double)gr_conv_results(self) * bytes;
-    const double multiply_adds = groups * pixels_of(self) * up(self->filters, 64) * taps_of(self);
-    const double product = multiply_adds / product_rate(self), moved = (matrix + results) / BYTES;
-    const double written = gr_conv_is_product(self) ? 0 : START + matrix / BYTES;
-    return START + written + (product > moved ? product : moved);
+    const size_t bytes = gr_dtypes[self->dtype].item_bytes;
+    const bool wide = self->layout == GR_CONV_NHWC && self->channels * bytes % 16 == 0;
+    const double matrix = (double)self->groups * pixels_of(self) * taps_of(self);
+    const double all_bytes = (matrix + (double)gr_conv_results(self)) * (double)bytes;
+    const double product = matrix * up(self->filters, 64) / product_rate(self) + all_bytes / BYTES;
+    if (gr_conv_is_product(self))
+        return START + product;
+    return 2 * START + product + (wide ? matrix * (double)bytes / WRITTEN_BYTES : matrix / WRITTEN);
+}
+
+/* What is moved at least. */
+static double time_of_bytes(const gr_conv *self) {
+    const uint64_t elements =
+        self->batch * self->down.size * self->along.size * self->groups * self->channels;
+    return (double)(elements + gr_conv_results(self)) * (double)gr_dtypes[self->dtype].item_bytes / BYTES;
 }
 
 double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
-    const double all = (double)self->groups * taps_of(self);
+    const double all = (double)self->groups * taps_of(self), moved = START + time_of_bytes(self);
     switch (variant->way) {
     case GR_CONV_COLUMNS:
         return time_of_columns(self);
-    case GR_CONV_RING:
-        return gr_conv_ring_time(self);
+    case GR_CONV_RING: /* where x is the matrix there is nothing to gather, and those for products are faster
+                        */
+        return gr_conv_is_product(self) ? HUGE_VAL : moved + gr_conv_ring_time(self);
     case GR_CONV_PRODUCT:
-        return START + pixels_of(self) * up(self->filters, 4) * all / PRODUCT;
+        return moved + pixels_of(self) * up(self->filters, 4) * all / PRODUCT;
     case GR_CONV_RECTANGLES:
-        return START + (double)self->batch * up(self->down.out, 8) * up(self->along.out, 64) *
+        return moved + (double)self->batch * up(self->down.out, 8) * up(self->along.out, 64) *
                            up(self->filters, 24) * all * up(self->channels, 4) / (double)self->channels /
                            RECTANGLES;
     default:
-        return START + (double)gr_conv_results(self) * taps_of(self) / RESULTS;
+        return moved + (double)gr_conv_results(self) * taps_of(self) / RESULTS[self->layout];
     }
 }

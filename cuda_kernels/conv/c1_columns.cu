@@ -76,7 +76,7 @@ template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_para
     for (unsigned line = threadIdx.x / length, i = threadIdx.x % length; line < lines;) {
         const Share a = of_line[line], b = of_element[i];
         const bool there = unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width;
-        to[line * p.pitch + i] = there ? from[a.offset + b.offset] : T(0);
+        to[line * p.pitch + i] = there ? from[a.offset + b.offset] : T();
         line += lines_on; // the next of this thread: THREADS further
         i += on;
         if (i >= length) {
@@ -99,3 +99,4 @@ template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_para
 GR_COLUMNS(b2, uint16_t)
 GR_COLUMNS(b4, uint32_t)
 GR_COLUMNS(b8, uint64_t)
+GR_COLUMNS(b16, ulonglong2) // several channels of a pixel at once

@@ -23,22 +23,24 @@ __device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y,
                     conv_offset(p.of_x, image, 0, 0, LENGTH > 1 ? filter : filter / unsigned(p.filters));
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sums[EACH][LENGTH] = {};
-    for (unsigned i = 0; i < p.down.kernel; ++i) {
+    for (unsigned i = 0; i < unsigned(p.down.kernel); ++i) {
         const unsigned row = tap_of(p.down, y, i);
         if (row >= unsigned(p.down.size))
             continue;
-        for (unsigned j = 0; j < p.along.kernel; ++j) {
+        const T *line = from + row * p.of_x.down, *weight = taps + i * p.of_w.down;
+        unsigned column = tap_of(p.along, first, 0);
+        for (unsigned j = 0; j < unsigned(p.along.kernel);
+             ++j, column += unsigned(p.along.dilation), weight += p.of_w.along) {
             W weights[LENGTH];
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
-                weights[v] = Wide<T>::of(taps[int64_t(v) * p.of_w.outer + conv_offset(p.of_w, 0, i, j, 0)]);
+                weights[v] = Wide<T>::of(weight[v * p.of_w.outer]);
 #pragma unroll
             for (int r = 0; r < EACH; ++r) {
-                const unsigned column = tap_of(p.along, first + r, j);
-                if (column >= unsigned(p.along.size))
+                const unsigned at = column + r * unsigned(p.along.stride);
+                if (at >= unsigned(p.along.size))
                     continue;
-                const Pack seen =
-                    *reinterpret_cast<const Pack *>(from + conv_offset(p.of_x, 0, row, column, 0));
+                const Pack seen = *reinterpret_cast<const Pack *>(line + at * p.of_x.along);
 #pragma unroll
                 for (int v = 0; v < LENGTH; ++v)
                     sums[r][v] = multiply_add(Wide<T>::of(seen.element[v]), weights[v], sums[r][v]);
@@ -67,18 +69,20 @@ __device__ void down_a_column(const gr_conv_params &p, uint64_t image, unsigned 
         reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters));
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sums[EACH] = {};
-    for (unsigned j = 0; j < p.along.kernel; ++j) {
+    for (unsigned j = 0; j < unsigned(p.along.kernel); ++j) {
         const unsigned column = tap_of(p.along, x, j);
         if (column >= unsigned(p.along.size))
             continue;
-        for (unsigned i = 0; i < p.down.kernel; ++i) {
-            const W weight = Wide<T>::of(taps[conv_offset(p.of_w, 0, i, j, 0)]);
+        const T *line = from + column * p.of_x.along, *weight = taps + j * p.of_w.along;
+        unsigned row = tap_of(p.down, first, 0);
+        for (unsigned i = 0; i < unsigned(p.down.kernel);
+             ++i, row += unsigned(p.down.dilation), weight += p.of_w.down) {
+            const W factor = Wide<T>::of(*weight);
 #pragma unroll
             for (int r = 0; r < EACH; ++r) {
-                const unsigned row = tap_of(p.down, first + r, i);
-                if (row < unsigned(p.down.size))
-                    sums[r] = multiply_add(Wide<T>::of(from[conv_offset(p.of_x, 0, row, column, 0)]), weight,
-                                           sums[r]);
+                const unsigned at = row + r * unsigned(p.down.stride);
+                if (at < unsigned(p.down.size))
+                    sums[r] = multiply_add(Wide<T>::of(line[at * p.of_x.down]), factor, sums[r]);
             }
         }
     }
