@@ -291,6 +291,20 @@ def test_sides_are_taken_as_they_lie(name, of_a, of_b):
     assert cases.mismatch(a, b, found.result, "exact") is None
 
 
+@pytest.mark.parametrize("name", ["m9", "m10"])
+def test_sides_that_serve_often_are_copied_to_rows(name):
+    """Which start on boundaries of 16 bytes; a side of few uses, and one that lies so, is not."""
+    a, b = matrices("float32", (5, 2049, 19), "exact")
+    found = gpureduce.profile((np.asfortranarray(a), b), name)
+    assert [kernel.name.split("_")[0] for kernel in found.kernels] == ["matmul", name]
+    assert cases.mismatch(a, b, found.result, "exact") is None
+    a, b = matrices("float32", (2050, 5, 19), "exact")
+    for right, kernels in ((b, 2), (np.asfortranarray(b), 2), (b[:, :4].copy(), 1)):
+        found = gpureduce.profile((a, right), name)
+        assert len(found.kernels) == kernels
+        assert cases.mismatch(a, right, found.result, "exact") is None
+
+
 @pytest.mark.parametrize("k", [15, 16, 17, 31, 32, 49])
 @pytest.mark.parametrize("name", ["m9", "m10"])
 def test_tiles_at_the_edges(name, k):

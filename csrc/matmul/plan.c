@@ -9,6 +9,10 @@
 #include "matmul/tiles.h"
 #include "matmul/vector.h"
 
+enum {
+    OFTEN = 2048, /* products with an element, from which on a copy of a side pays that lies by rows */
+};
+
 /* The elements of a row must lie side by side: strides that are never taken may be anything. */
 static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
     return side->column == 1 || columns <= 1;
@@ -43,20 +47,24 @@ static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dty
            gr_matmul_covers(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
 }
 
-/* The best rung, or NULL: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
+static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
+    if (gr_matmul_has_tiles(variant))
+        return gr_matmul_tile(self, variant);
+    return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1};
+}
+
+/* The best rung, or none: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
 static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
-                        const gr_matmul_variant **out, gr_error *error) {
+                        gr_matmul_tiling *out, gr_error *error) {
     for (size_t i = gr_matmul_variant_count; i-- > 0;) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         if (!fits(variant, self, dtype, info))
             continue;
-        /* Of those that have tiles, the one that suits the product; the last asks most of the device. */
-        *out = gr_matmul_has_tiles(variant)
-                   ? gr_matmul_tile(self, variant->cluster > 1 ? NULL : variant).variant
-                   : variant;
+        /* The last of those that have tiles asks most of the device: it has all of them to choose from. */
+        *out = variant->rows == 0 ? gr_matmul_tile(self, NULL) : tiling_of(self, variant);
         return GR_OK;
     }
-    *out = NULL;
+    *out = (gr_matmul_tiling){NULL, GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1, 1};
     return self->precision == GR_PRECISION_IEEE
                ? GR_OK
                : gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
@@ -66,15 +74,6 @@ static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_i
 /* Integers without a sign wrap as those with one. */
 static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
-}
-
-static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
-    if (gr_matmul_has_tiles(variant))
-        return gr_matmul_tile(self, variant);
-    return variant != NULL
-               ? (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1}
-               : (gr_matmul_tiling){NULL, GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1,
-                                    1};
 }
 
 /* Appends the sum of the slices that lie in a buffer. */
@@ -92,9 +91,9 @@ static gr_status add_slices(const gr_matmul_variant *variant, uint64_t count, ui
 
 /* Appends the product of sides that lie as the kernel takes them. */
 static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
-                          const gr_matmul_variant *variant, gr_dtype dtype, const gr_matmul_ends *ends,
+                          const gr_matmul_tiling *tiling, gr_dtype dtype, const gr_matmul_ends *ends,
                           gr_program *program, gr_error *error) {
-    const gr_matmul_tiling tiling = tiling_of(self, variant);
+    const gr_matmul_variant *variant = tiling->variant;
     const uint64_t results = gr_matmul_results(self);
     gr_matmul_params params = {
         .m = self->m,
@@ -102,16 +101,16 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         .k = self->k,
         .a_row = a->row,
         .b_row = b->row,
-        .across = gr_ceil_div(self->n, tiling.columns),
-        .pairs = gr_matmul_count(self->stack) * tiling.slices,
+        .across = gr_ceil_div(self->n, tiling->columns),
+        .pairs = gr_matmul_count(self->stack) * tiling->slices,
         .a_column = a->column,
         .b_column = b->column,
-        .slices = tiling.slices,
+        .slices = tiling->slices,
     };
-    const uint32_t c = tiling.slices == 1
+    const uint32_t c = tiling->slices == 1
                            ? ends->c
                            : gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                               (size_t)(results * tiling.slices) * sizeof(float));
+                                               (size_t)(results * tiling->slices) * sizeof(float));
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         params.stack[d] = self->stack[d];
         params.a_stack[d] = a->stack[d];
@@ -124,33 +123,52 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
     step->shared_bytes = variant != NULL ? variant->shared : 0;
     char form[24] = "";
     if (variant != NULL && variant->rows == 0) /* an entry for each of its tiles */
-        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32, tiling.rows, tiling.columns);
+        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32, tiling->rows, tiling->columns);
     gr_matmul_name(variant, dtype, form, &step->kernel);
-    step->cluster[0] = tiling.parts;
+    step->cluster[0] = tiling->parts;
     const gr_status status =
-        gr_matmul_spread(step, gr_ceil_div(self->m, tiling.rows) * params.across * tiling.parts, params.pairs,
-                         tiling.threads, error);
-    return status == GR_OK && tiling.slices > 1
-               ? add_slices(variant, results, tiling.slices, c, ends->c, program, error)
+        gr_matmul_spread(step, gr_ceil_div(self->m, tiling->rows) * params.across * tiling->parts,
+                         params.pairs, tiling->threads, error);
+    return status == GR_OK && tiling->slices > 1
+               ? add_slices(variant, results, tiling->slices, c, ends->c, program, error)
                : status;
 }
 
+/* A side of a product. */
+typedef struct settled {
+    gr_matmul_side side;
+    uint64_t rows, columns;
+    uint64_t times; /* that each element serves */
+    bool is_b;
+    uint32_t buffer;
+} settled;
+
+/* Whether a kernel that has tiles takes a side as it lies: it does so with any, but is faster by rows, and
+   those of B it copies 16 bytes at once. */
+static bool takes(const settled *of) {
+    const gr_matmul_side *side = &of->side;
+    return of->times < OFTEN ||
+           (is_packed(side, of->columns) && (!of->is_b || (side->aligned && side->row % 4 == 0)));
+}
+
 /* Has a side copied unless the kernel takes it as it lies. */
-static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
-                        const gr_matmul_variant *variant, uint32_t *buffer, gr_program *program,
-                        gr_error *error) {
-    const bool by_map = variant != NULL && variant->a_box > 0;
+static gr_status settle(settled *of, const gr_matmul *self, const gr_matmul_variant *variant,
+                        gr_program *program, gr_error *error) {
+    gr_matmul_side *side = &of->side;
+    const bool by_map = variant != NULL && variant->a_box > 0, tiled = gr_matmul_has_tiles(variant);
     const bool parted = by_map && variant->precision == GR_PRECISION_F16X3;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    const gr_matmul_shape shape = {rows, columns,
-                                   by_map ? gr_matmul_maps_pitch(columns, item_bytes) : columns};
-    if (by_map && rows == 1)
-        side->row = (int64_t)shape.pitch; /* it is never taken */
-    const bool as_it_lies = parted ? gr_matmul_parts_take(side, columns)
-                            : by_map
-                                ? gr_matmul_maps_take(side, columns, item_bytes)
-                                : is_packed(side, columns) || self->k == 0 || gr_matmul_has_tiles(variant);
-    return as_it_lies ? GR_OK : gr_matmul_pack(side, &shape, self->stack, item_bytes, buffer, program, error);
+    const uint64_t pitch = by_map || tiled ? gr_matmul_maps_pitch(of->columns, item_bytes) : of->columns;
+    const gr_matmul_shape shape = {of->rows, of->columns, pitch};
+    if (by_map && of->rows == 1)
+        side->row = (int64_t)pitch; /* it is never taken */
+    const bool as_it_lies = parted   ? gr_matmul_parts_take(side, of->columns)
+                            : by_map ? gr_matmul_maps_take(side, of->columns, item_bytes)
+                            : tiled  ? takes(of)
+                                     : is_packed(side, of->columns);
+    return as_it_lies || self->k == 0
+               ? GR_OK
+               : gr_matmul_pack(side, &shape, self->stack, item_bytes, &of->buffer, program, error);
 }
 
 static bool is_library(const gr_matmul_variant *variant) {
@@ -159,33 +177,39 @@ static bool is_library(const gr_matmul_variant *variant) {
 
 /* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
 static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
-                            gr_matmul_ends ends, gr_program *program, gr_error *error) {
-    const gr_matmul_variant *variant = self->variant;
-    gr_matmul_side a = self->a, b = self->b;
+                            const gr_matmul_ends *ends, gr_program *program, gr_error *error) {
+    settled a = {self->a, self->m, self->k, self->n, false, ends->a};
+    settled b = {self->b, self->k, self->n, self->m, true, ends->b};
+    gr_matmul_tiling tiling;
     gr_status status = GR_OK;
     gr_matmul plain = *self;
     if (self->k == 0)
         plain.precision = GR_PRECISION_IEEE; /* all are zeros, whatever makes them */
-    if (variant == NULL || (self->k == 0 && (variant->a_box > 0 || is_library(variant))))
-        status = choose(&plain, dtype, info, &variant, error);
-    if (is_library(variant))
-        return gr_cublas_plan(self, &ends, program, error);
-    const bool by_map = variant != NULL && variant->a_box > 0;
-    if (status == GR_OK)
-        status = settle(&a, self->m, self->k, self, variant, &ends.a, program, error);
-    if (status == GR_OK)
-        status = settle(&b, self->k, self->n, self, variant, &ends.b, program, error);
+    if (is_library(self->variant) && self->k > 0)
+        return gr_cublas_plan(self, ends, program, error);
+    if (self->variant == NULL || (self->k == 0 && (self->variant->a_box > 0 || is_library(self->variant))))
+        status = choose(&plain, dtype, info, &tiling, error);
+    else
+        tiling = tiling_of(self, self->variant);
     if (status != GR_OK)
         return status;
-    return by_map ? gr_matmul_maps_multiply(self, &a, &b, variant, &ends, program, error)
-                  : multiply(self, &a, &b, variant, dtype, &ends, program, error);
+    const gr_matmul_variant *variant = tiling.variant;
+    status = settle(&a, self, variant, program, error);
+    if (status == GR_OK)
+        status = settle(&b, self, variant, program, error);
+    if (status != GR_OK)
+        return status;
+    const gr_matmul_ends settled_ends = {a.buffer, b.buffer, ends->c};
+    return variant != NULL && variant->a_box > 0
+               ? gr_matmul_maps_multiply(self, &a.side, &b.side, variant, &settled_ends, program, error)
+               : multiply(self, &a.side, &b.side, &tiling, dtype, &settled_ends, program, error);
 }
 
 gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info, const gr_matmul_ends *ends,
                            gr_program *program, gr_error *error) {
     const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
     return gr_matmul_is_vector(self) ? gr_matmul_vector(self, dtype, ends, program, error)
-                                     : plan_tiles(self, dtype, info, *ends, program, error);
+                                     : plan_tiles(self, dtype, info, ends, program, error);
 }
 
 gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,

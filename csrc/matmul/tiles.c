@@ -34,11 +34,6 @@ static uint64_t count_tiles(const gr_matmul *self, const shape *of) {
     return gr_matmul_count(self->stack) * gr_ceil_div(self->m, of->rows) * gr_ceil_div(self->n, of->columns);
 }
 
-/* How many blocks a multiprocessor gets. */
-static uint64_t count_blocks(const gr_matmul *self, const shape *of, division by) {
-    return gr_ceil_div(count_tiles(self, of) * by.parts * by.slices, gr_reference_limits.multiprocessors);
-}
-
 /* The cycles that blocks take which a multiprocessor has at once, for a product each of every lane. */
 static double cycles(const shape *of, uint64_t blocks) {
     int rate = 0;
@@ -47,13 +42,12 @@ static double cycles(const shape *of, uint64_t blocks) {
     return (double)blocks * 100 / of->percent[rate];
 }
 
-/* How long it takes, in cycles; to bring the parts together costs SPLIT and nine tenths for each element, and
-   another kernel that adds up slices SUM. */
-static double duration(const gr_matmul *self, const shape *of, division by) {
+/* How long it takes, in cycles, if a multiprocessor gets so many blocks; to bring the parts together costs
+   SPLIT and nine tenths for each element, and another kernel that adds up slices SUM. */
+static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     enum { SPLIT = 3000, SUM = 6000, LANES = 128 };
-    const uint64_t blocks = count_blocks(self, of, by);
-    const uint64_t steps = gr_ceil_div(gr_ceil_div(self->k, STEP), (uint64_t)by.parts * by.slices);
-    const double products = (double)of->rows * of->columns / LANES * (double)(steps * STEP);
+    const uint64_t each = gr_ceil_div(steps, (uint64_t)by.parts * by.slices);
+    const double products = (double)of->rows * of->columns / LANES * (double)(each * STEP);
     const double waves = (double)(blocks / of->room) * cycles(of, of->room) + cycles(of, blocks % of->room);
     const double elements = (double)(blocks * of->rows * of->columns);
     return waves * products + (by.parts > 1 ? SPLIT + 0.9 * elements : 0) +
@@ -62,11 +56,11 @@ static double duration(const gr_matmul *self, const shape *of, division by) {
 
 /* Whether it is worth looking at: each part has a step, and clusters leave room for one another. Slices are
    for few tiles, and have steps enough. */
-static bool is_sensible(const gr_matmul *self, const shape *of, division by) {
-    const uint64_t steps = gr_ceil_div(self->k, STEP), parts = (uint64_t)by.parts * by.slices;
+static bool is_sensible(const shape *of, uint64_t blocks, uint64_t steps, division by) {
+    const uint64_t parts = (uint64_t)by.parts * by.slices;
     if (by.slices > 1)
-        return count_blocks(self, of, by) <= of->room && parts * LEAST_PART <= steps;
-    return by.parts == 1 || (parts * STEP <= self->k && 4 * count_blocks(self, of, by) <= 3 * of->room);
+        return blocks <= of->room && parts * LEAST_PART <= steps;
+    return by.parts == 1 || (parts <= steps && 4 * blocks <= 3 * of->room);
 }
 
 bool gr_matmul_has_tiles(const gr_matmul_variant *variant) {
@@ -85,18 +79,25 @@ static const gr_matmul_variant *find(const char *name) {
 }
 
 gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *variant) {
+    const uint64_t steps = gr_ceil_div(self->k, STEP);
     const shape *best = NULL;
     division how = {1, 1};
     double least = 0;
     for (size_t i = 0; i < SHAPES; ++i) {
-        if (variant != NULL && strcmp(variant->rung.name, shapes[i].rung) != 0)
+        const shape *of = &shapes[i];
+        if (variant != NULL && strcmp(variant->rung.name, of->rung) != 0)
             continue;
-        const uint32_t most = find(shapes[i].rung)->cluster, slices = most > 1 ? MOST_SLICES : 1;
+        const uint32_t most = find(of->rung)->cluster, slices = most > 1 ? MOST_SLICES : 1;
+        const uint64_t tiles = count_tiles(self, of);
         for (division by = {1, 1}; by.parts <= most; by.parts *= 2) {
-            for (by.slices = 1; by.slices <= slices && is_sensible(self, &shapes[i], by); by.slices *= 2) {
-                const double time = duration(self, &shapes[i], by);
+            for (by.slices = 1; by.slices <= slices; by.slices *= 2) {
+                const uint64_t blocks =
+                    gr_ceil_div(tiles * by.parts * by.slices, gr_reference_limits.multiprocessors);
+                if (!is_sensible(of, blocks, steps, by))
+                    break;
+                const double time = duration(of, blocks, steps, by);
                 if (best == NULL || time < least) {
-                    best = &shapes[i];
+                    best = of;
                     how = by;
                     least = time;
                 }
