@@ -163,9 +163,8 @@ def test_refusals(given, error, text, device):
 
 def test_results_that_fit_into_no_memory(device):
     """They are refused before anything is done."""
-    for padding in (2**31 - 1, (2**31 - 1, 0)):
-        with pytest.raises((MemoryError, ValueError)):
-            gpureduce.conv2d(X[:1, :3, :3], W, padding=padding, stride=1, device=device)
+    with pytest.raises((MemoryError, ValueError)):
+        gpureduce.conv2d(X[:1, :3, :3], W, padding=2**31 - 1, stride=1, device=device)
 
 
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
