@@ -14,6 +14,7 @@ typedef enum gr_conv_way {
     GR_CONV_COLUMNS,
     GR_CONV_PRODUCT,
     GR_CONV_RECTANGLES,
+    GR_CONV_ROWS,
     GR_CONV_CORES,
     GR_CONV_RING,
     GR_CONV_WAYS

@@ -21,6 +21,7 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_COLUMNS] = {gr_conv_columns_take, gr_conv_by_columns},
     [GR_CONV_PRODUCT] = {gr_conv_tiles_take, gr_conv_by_product},
     [GR_CONV_RECTANGLES] = {gr_conv_tiles_take, gr_conv_by_rectangles},
+    [GR_CONV_ROWS] = {gr_conv_tiles_take, gr_conv_by_rows},
     [GR_CONV_CORES] = {gr_conv_tiles_take, gr_conv_by_cores},
     [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
 };

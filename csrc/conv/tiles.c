@@ -74,3 +74,29 @@ gr_status gr_conv_by_rectangles(const gr_conv *self, const gr_conv_variant *vari
     return gr_conv_spread(step, params.parts * self->groups * params.across * params.down * self->batch, 1, 1,
                           variant->threads, error);
 }
+
+/* ---- rows that stream by ---- */
+
+gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                          const gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    enum { TAPS = 3, CHANNELS = 12, FILTERS = 24, ROWS = 16, COLUMNS = 16 };
+    const gr_conv_axis *axes[] = {&self->down, &self->along};
+    bool fits = self->channels == CHANNELS && (self->groups == 1 || self->layout == GR_CONV_NCHW);
+    for (int i = 0; i < 2; ++i)
+        fits = fits && axes[i]->kernel == TAPS && axes[i]->stride == 1 && axes[i]->dilation == 1;
+    if (!fits) {
+        const gr_status status = gr_conv_find("c3", &variant, error);
+        return status == GR_OK ? gr_conv_by_rectangles(self, variant, info, ends, program, error) : status;
+    }
+    const gr_conv_tiles_params params = {
+        .conv = gr_conv_describe(self),
+        .parts = gr_ceil_div(self->filters, FILTERS),
+        .filters = FILTERS,
+        .across = gr_ceil_div(self->along.out, COLUMNS),
+        .down = gr_ceil_div(self->down.out, ROWS),
+    };
+    gr_step *step = gr_conv_launch(self, variant, form(self), &params, sizeof params, ends, program);
+    step->overlap = true;
+    return gr_conv_spread(step, params.parts * self->groups * params.across * params.down * self->batch, 1, 1,
+                          variant->threads, error);
+}

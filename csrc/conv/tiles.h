@@ -17,4 +17,8 @@ gr_status gr_conv_by_rectangles(const gr_conv *self, const gr_conv_variant *vari
                                 const gr_device_info *info, const gr_conv_ends *ends, gr_program *program,
                                 gr_error *error);
 
+/* By rows of x that stream by filters in registers, if those have room there; else by rectangles. */
+gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                          const gr_conv_ends *ends, gr_program *program, gr_error *error);
+
 #endif

@@ -1,6 +1,6 @@
 // c5: tensor cores.
 //
-// What the rung before still cost: an instruction for 32 multiply-adds.
+// What c4 still cost: an instruction for 32 multiply-adds.
 // The change: wgmma multiplies 64 pixels with 24 or 64 filters, eight products deep, in one instruction of
 // four warps, out of shared memory. float32 is rounded to TF32 on its way there, which has 10 bits of
 // fraction: 2.9e-4 of the result's norm, where float32 loses 2e-7; the sums are float32. What the pixels'

@@ -1,0 +1,237 @@
+// c4: filters in registers, rows that stream by.
+//
+// What c3 still cost: each weight was loaded from shared memory for eight multiply-adds, and a block computed
+// nothing before all that it sees was there.
+// The change: a thread keeps one filter, all 108 weights, in registers, and goes down four columns: each
+// element of x that it loads serves nine taps, for three rows of results whose sums are under way. The rows
+// of x are all asked for at once, of the copy engine in NHWC, and each has a barrier of its own: the first is
+// taken while the others are on their way, and results are stored as they get done. Neighbouring lanes have
+// neighbouring filters, and one element of x is for eight lanes. What limits it now: the register file, which
+// gives two operands of a multiply-add a cycle. Where it shows: loads from shared memory, 18 for 432
+// multiply-adds. This is for 12 channels and 3 x 3 taps, as so many weights fit; c3 makes all others.
+#include "conv_tiles.cuh"
+#include "matmul_copies.cuh"
+#include "shared_array.cuh"
+
+enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS, FILTERS = 24 };
+enum { ROWS = 16, COLUMNS = 16, ACROSS = 4 }; // of a block; of a thread
+enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + 2 };
+enum { THREADS = 96, PITCH = COLUMNS + 4 }; // a row of a channel in NCHW
+
+// What a block sees: rows in the order of the layout, and the weights of its filters.
+struct alignas(16) Shared {
+    float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
+    uint64_t row_is_there[SEEN_ROWS], weights_are_there;
+};
+
+inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, const uint64_t *barrier) {
+    arrive_and_expect(shared_address(barrier), bytes);
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(barrier))
+        : "memory");
+}
+
+// The barrier hears of it when this thread's copies so far are there.
+inline __device__ void arrive_with_copies(const uint64_t *barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
+                 : "memory");
+}
+
+// The products of one element of x with all taps of one channel for which it has a result: it is in column i
+// of those that the thread sees, and the row of tap FIRST of the first sums, up to that of tap LAST of the
+// last.
+template <int FIRST, int LAST>
+__device__ void add_taps(float x, const float (&weights)[WEIGHTS], int i, int channel,
+                         float (&sums)[3][ACROSS]) {
+#pragma unroll
+    for (int row = FIRST; row <= LAST; ++row)
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            const int tap = row % 2 ? 2 - k : k, column = i - tap;
+            if (column >= 0 && column < ACROSS)
+                sums[row][column] = fmaf(x, weights[(row * 3 + tap) * CHANNELS + channel], sums[row][column]);
+        }
+}
+
+// All products of the thread with one row.
+template <bool CHANNELS_LAST, int FIRST, int LAST>
+__device__ void add_row(const float *row, const float (&weights)[WEIGHTS], float (&sums)[3][ACROSS]) {
+#pragma unroll
+    for (int channel = 0; channel < CHANNELS; channel += CHANNELS_LAST ? 4 : 1)
+#pragma unroll
+        for (int i = 0; i < ACROSS + 2; i += CHANNELS_LAST ? 1 : ACROSS) {
+            float x[4]; // four channels, or neighbours of one
+            if (CHANNELS_LAST)
+                load_four(row + i * CHANNELS + channel, x);
+            else if (i == 0)
+                load_four(row + channel * PITCH, x);
+            else
+                *reinterpret_cast<float2 *>(x) =
+                    *reinterpret_cast<const float2 *>(row + channel * PITCH + ACROSS);
+#pragma unroll
+            for (int j = 0; j < (!CHANNELS_LAST && i > 0 ? 2 : 4); ++j)
+                add_taps<FIRST, LAST>(x[j], weights, CHANNELS_LAST ? i : i + j,
+                                      CHANNELS_LAST ? channel + j : channel, sums);
+        }
+}
+
+// What the block sees of x, from row `top` and column `left` on, both of which may be outside.
+struct Picture {
+    const gr_conv_params &p;
+    const float *x;
+    int top, left;
+
+    // A row in one copy, zeros at its ends before.
+    __device__ void begin_rows_of_pixels(Shared &shared) const {
+        const int first = max(0, -left), end = max(first, min(int(SEEN_COLUMNS), int(p.along.size) - left));
+        for (int i = threadIdx.x; i < SEEN_ROWS * SEEN_COLUMNS * CHANNELS; i += THREADS) {
+            const int row = i / (SEEN_COLUMNS * CHANNELS), in_row = i % (SEEN_COLUMNS * CHANNELS),
+                      column = in_row / CHANNELS;
+            if (column < first || column >= end || unsigned(top + row) >= p.down.size)
+                shared.rows[row][in_row] = 0;
+        }
+        __syncthreads();
+        if (threadIdx.x < SEEN_ROWS) {
+            const int row = threadIdx.x;
+            if (unsigned(top + row) < p.down.size && first < end)
+                copy_bytes(&shared.rows[row][first * CHANNELS],
+                           x + (top + row) * p.of_x.down + (left + first) * CHANNELS,
+                           (end - first) * CHANNELS * sizeof(float), &shared.row_is_there[row]);
+            else
+                arrive(shared_address(&shared.row_is_there[row]));
+        }
+    }
+
+    // Each thread has the same columns of the same channels in all rows.
+    template <int LENGTH> __device__ void begin_rows_of_channels(Shared &shared) const {
+        enum {
+            PIECES = SEEN_COLUMNS / LENGTH,
+            ALL = PIECES * CHANNELS,
+            TURNS = (ALL + THREADS - 1) / THREADS
+        };
+        for (int row = 0; row < SEEN_ROWS; ++row) {
+            const bool row_there = unsigned(top + row) < p.down.size;
+#pragma unroll
+            for (int turn = 0; turn < TURNS; ++turn) {
+                const int i = threadIdx.x + turn * THREADS, channel = i / PIECES,
+                          column = i % PIECES * LENGTH;
+                const bool there = row_there && unsigned(left + column) < p.along.size;
+                if (i < ALL)
+                    copy_async<4 * LENGTH>(
+                        &shared.rows[row][channel * PITCH + column],
+                        there ? x + channel * p.of_x.channel + (top + row) * p.of_x.down + left + column : x,
+                        there ? 4 * LENGTH : 0);
+            }
+            arrive_with_copies(&shared.row_is_there[row]);
+        }
+    }
+};
+
+template <bool CHANNELS_LAST>
+__device__ void begin(const gr_conv_params &p, const Picture &picture, const Part &part, Shared &shared) {
+    if (threadIdx.x < SEEN_ROWS)
+        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
+    if (threadIdx.x == 0)
+        make_barrier(shared_address(&shared.weights_are_there), 1);
+    barriers_are_made();
+    wait_for_previous();
+    if (!CHANNELS_LAST)
+        __syncthreads();
+    if (CHANNELS_LAST)
+        picture.begin_rows_of_pixels(shared); // which waits for the barriers to be made
+    else if (p.along.size % 2 == 0 && picture.left % 2 == 0)
+        picture.begin_rows_of_channels<2>(shared);
+    else
+        picture.begin_rows_of_channels<1>(shared);
+    if (threadIdx.x == 0)
+        copy_bytes(shared.weights, part.filters(p),
+                   min(unsigned(FILTERS), unsigned(p.filters) - part.first) * WEIGHTS * sizeof(float),
+                   &shared.weights_are_there);
+}
+
+template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
+    const gr_conv_params &p = tiled.conv;
+    Shared &shared = *shared_array<Shared>();
+    const Part part(tiled);
+    const unsigned across = unsigned(tiled.across), down = unsigned(tiled.down),
+                   number = part.rest / across / down;
+    const unsigned top = part.rest / across % down * ROWS, left = part.rest % across * COLUMNS;
+    let_next_in();
+    const Picture picture = {
+        p, reinterpret_cast<const float *>(p.x) + conv_offset(p.of_x, number, 0, 0, part.group * p.channels),
+        int(top) - int(p.down.padding), int(left) - int(p.along.padding)};
+    begin<CHANNELS_LAST>(p, picture, part, shared);
+
+    // Neighbouring lanes have neighbouring filters, of eight; then columns; each warp has eight filters.
+    const unsigned filter = threadIdx.x / 32 * 8 + threadIdx.x % 8, column = threadIdx.x / 8 % 4 * ACROSS;
+    if (part.first + filter >= p.filters)
+        return;
+    float weights[WEIGHTS]; // by tap, then channel
+    wait_for(shared_address(&shared.weights_are_there), 0);
+#pragma unroll
+    for (int i = 0; i < WEIGHTS; i += 4) {
+        float some[4];
+        load_four(&shared.weights[filter][i], some);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            weights[CHANNELS_LAST ? i + j : (i + j) % TAPS * CHANNELS + (i + j) / TAPS] = some[j];
+    }
+
+    float sums[3][ACROSS] = {}; // of the row whose first, second and last tap is the row of x at hand
+    const float *row = shared.rows[0] + column * (CHANNELS_LAST ? CHANNELS : 1);
+    const uint64_t *is_there = shared.row_is_there;
+    float *to = part.results(p, number, top, left + column) + filter * p.of_out.channel;
+    const bool aligned = !CHANNELS_LAST && p.along.out % 4 == 0 && p.out % 16 == 0;
+    const int columns = int(p.along.out) - int(left + column), rows = int(p.down.out) - int(top);
+
+    const auto wait = [&] { wait_for(shared_address(is_there++), 0); };
+    const auto next =
+        [&](int results) { // stores the row of results of this number, if there is one, and goes on
+            if (results >= 0 && results < rows) {
+                if (aligned && columns > 0)
+                    *reinterpret_cast<float4 *>(to) = float4{sums[2][0], sums[2][1], sums[2][2], sums[2][3]};
+                else if (!aligned)
+#pragma unroll
+                    for (int i = 0; i < ACROSS; ++i)
+                        if (i < columns)
+                            to[i * p.of_out.along] = sums[2][i];
+                to += p.of_out.down;
+            }
+#pragma unroll
+            for (int i = 0; i < ACROSS; ++i) {
+                sums[2][i] = sums[1][i];
+                sums[1][i] = sums[0][i];
+                sums[0][i] = 0;
+            }
+            row += CHANNELS * PITCH;
+        };
+    wait();
+    add_row<CHANNELS_LAST, 0, 0>(row, weights, sums);
+    next(-1);
+    wait();
+    add_row<CHANNELS_LAST, 0, 1>(row, weights, sums);
+    next(-1);
+#pragma unroll 1
+    for (int i = 0; i < ROWS - 2; ++i) {
+        wait();
+        add_row<CHANNELS_LAST, 0, 2>(row, weights, sums);
+        next(i);
+    }
+    wait();
+    add_row<CHANNELS_LAST, 1, 2>(row, weights, sums);
+    next(ROWS - 2);
+    wait();
+    add_row<CHANNELS_LAST, 2, 2>(row, weights, sums);
+    next(ROWS - 1);
+}
+
+#define GR_CONV(form, CHANNELS_LAST)                                                                         \
+    extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                 \
+        c4_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
+        conv<CHANNELS_LAST>(p);                                                                              \
+    }
+
+GR_CONV(nhwc, true)
+GR_CONV(nchw, false)
