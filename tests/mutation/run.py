@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from convolutions import MUTANTS as CONVOLUTIONS
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
 
@@ -163,7 +164,9 @@ def main():
     parser.add_argument("--device", default="sim", help='"cuda" for the mutants that only a GPU shows')
     args = parser.parse_args()
     chosen = [
-        m for m in (*REDUCTIONS, *PRODUCTS) if not args.words or any(word in m.trap for word in args.words)
+        m
+        for m in (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS)
+        if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"
     if on_gpu:

@@ -1,0 +1,176 @@
+"""The traps of convolutions, each as a change of our sources."""
+
+from mutants import Mutant
+
+KERNELS = "cuda_kernels/conv/"
+C0 = KERNELS + "c0_naive.cu"
+C1 = KERNELS + "c1_columns.cu"
+RING = KERNELS + "c2_ring.cu"
+DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
+INCLUDE = "cuda_kernels/include/conv.cuh"
+COLUMNS = "csrc/conv/columns.c"
+PLAN = "csrc/conv/plan.c"
+OF_RING = "csrc/conv/ring.c"
+CALL = "csrc/python/conv.c"
+GEOMETRY = "gpureduce/_conv/geometry.py"
+
+
+def every(name, dtype="float32"):
+    return ("tests/test_conv.py", "-k", f"test_every_case and {name}-{dtype}")
+
+
+DEFAULT = ("tests/test_conv.py", "-k", "test_every_case_by_default")
+STRIDES = ("tests/test_conv.py", "-k", "test_strides")
+NAN = ("tests/test_conv.py", "-k", "stays_where")
+SAME = ("tests/test_conv_api.py", "-k", "ways_to_say")
+TILES = ("tests/test_conv.py", "-k", "tiles_of_the_ring")
+RACES = ("tests/test_conv_api.py", "-k", "no_races and c2_ring")
+PLACES = ("tests/test_conv_api.py", "-k", "may_be_what_is_read")
+
+MUTANTS = (
+    Mutant(
+        "the padding counts behind a picture, too",
+        INCLUDE,
+        "tap * axis.dilation) - axis.padding)",
+        "tap * axis.dilation) - 2 * axis.padding)",
+        every("c0"),
+    ),
+    Mutant(
+        "a picture's last row is taken for its padding",
+        C0,
+        "if (row >= p.down.size)",
+        "if (row + 1 >= p.down.size)",
+        every("c0"),
+    ),
+    Mutant("strides are those of the other axis", INCLUDE, "result * axis.stride", "result", every("c0")),
+    Mutant(
+        "all groups see the channels of the first",
+        C0,
+        "filter / p.filters * p.channels",
+        "0",
+        every("c0"),
+    ),
+    Mutant(
+        "the halo wraps round to the other side of a row",
+        C1,
+        "unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width",
+        "unsigned(a.y + b.y) < height",
+        every("c1"),
+    ),
+    Mutant(
+        "a block's last line is never written",
+        C1,
+        "min(p.each, p.lines - first_line)",
+        "min(p.each, p.lines - first_line - 1)",
+        every("c1"),
+    ),
+    Mutant(
+        "taps are as far apart as pixels", C1, "row * p.down.dilation", "row * p.down.stride", every("c1")
+    ),
+    Mutant(
+        "the groups of a pixel stay where the product left them",
+        COLUMNS,
+        "apart = nhwc && self->groups > 1",
+        "apart = nhwc && self->groups > 2",
+        every("c1"),
+    ),
+    Mutant(
+        "several channels are taken at once, wherever they begin",
+        COLUMNS,
+        "layout != GR_CONV_NHWC || !aligned || x->channel != 1",
+        "layout != GR_CONV_NHWC || x->channel != 1",
+        STRIDES,
+    ),
+    Mutant(
+        "filters that lie in any way are taken for dense ones",
+        COLUMNS,
+        "deep == 0 || merge(",
+        "deep == 0 || step != 0 || merge(",
+        STRIDES,
+    ),
+    Mutant(
+        "a pixel's product does not mind its padding",
+        COLUMNS,
+        "axes[i]->padding != 0 ||",
+        "axes[i]->padding > 9 ||",
+        every("c1"),
+    ),
+    Mutant(
+        "the ring's last tap is added as far as a whole step goes",
+        RING,
+        "step + k_b + h * SECTOR < products",
+        "step + k_b + h * SECTOR < products + 1",
+        every("c2_ring"),
+    ),
+    Mutant(
+        "the ring's rows are checked, its columns are not",
+        RING,
+        "unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.along.size)",
+        "true",
+        every("c2_ring"),
+    ),
+    Mutant(
+        "the ring's taps of a step and of the next are kept in one place",
+        RING,
+        "taps[step % 2][t] =",
+        "taps[0][t] = taps[1][t] =",
+        (*every("c2_ring")[:2], "(test_every_case or tiles_of_the_ring) and ring"),
+    ),
+    Mutant(
+        "nobody waits before a stage of the ring is read",
+        RING,
+        "        wait_for_copies<S::STAGES - 2>();\n        __syncthreads();",
+        "        wait_for_copies<S::STAGES - 2>();",
+        RACES,
+    ),
+    Mutant(
+        "the ring's tiles by floor: the last pixels are lost",
+        OF_RING,
+        "gr_ceil_div(self->batch * self->down.out * self->along.out, of->pixels)",
+        "(self->batch * self->down.out * self->along.out / of->pixels)",
+        TILES,
+    ),
+    Mutant(
+        "four pixels of a filter are stored across the end of a picture",
+        RING,
+        "NHWC ? filter + 4 <= filters : rest + 4 <= each",
+        "NHWC ? filter + 4 <= filters : pixel + 4 <= pixels",
+        every("c2_ring"),
+    ),
+    Mutant(
+        "four channels of a depthwise filter begin anywhere",
+        "csrc/conv/depthwise.c",
+        "self->groups % 4 == 0 &&",
+        "",
+        DEFAULT,
+    ),
+    Mutant(
+        "a depthwise thread makes results beyond the row",
+        DEPTHWISE,
+        "if (first + r >= p.along.out)",
+        "if (first + r > p.along.out)",
+        DEFAULT,
+    ),
+    Mutant(
+        "depthwise filters of a channel all take its first",
+        DEPTHWISE,
+        "LENGTH > 1 ? filter : filter / unsigned(p.filters)",
+        "LENGTH > 1 ? filter : filter",
+        DEFAULT,
+    ),
+    Mutant("a result may overlap with x", PLAN, ".out = self->aside ?", ".out = self->aside && 0 ?", PLACES),
+    Mutant(
+        "an odd number of zeros has the one more before",
+        GEOMETRY,
+        "total[0] // 2, total[0] - total[0] // 2, total[1] // 2",
+        "total[0] - total[0] // 2, total[0] // 2, total[1] // 2",
+        SAME,
+    ),
+    Mutant(
+        "the core divides by the stride and rounds up",
+        CALL,
+        "(uint64_t)(padded - reach - 1) / (uint64_t)stride + 1",
+        "((uint64_t)(padded - reach - 1) + (uint64_t)stride - 1) / (uint64_t)stride + 1",
+        every("c0"),
+    ),
+)
