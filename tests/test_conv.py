@@ -173,6 +173,26 @@ def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
     np.testing.assert_array_equal(np.isnan(got), wrong)
 
 
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+@pytest.mark.parametrize(
+    "tile, sizes", [("128x128", (192, 175, 3, 127)), ("128x64", (352, 191, 3, 63)), ("64x64", (9, 8, 17, 65))]
+)
+def test_tiles_of_the_ring(tile, sizes, layout, device, thin):
+    """Each of them: large ones are for many pixels."""
+    h, w, c, f = sizes
+    if thin and h > 100:
+        pytest.skip("the C code takes the same way for small tiles")
+    x, filters = cases.arrays("float32", cases.Case(1, h, w, c, f, 1, 1), layout, "exact")
+    options = {"layout": layout}
+    if not device.startswith("cuda"):
+        found = gpureduce.profile((x, filters, options), "c2_ring", races=False)
+        assert [kernel.name for kernel in found.kernels] == [f"c2_ring_f32_{tile}_{layout.lower()}"]
+        got = found.result
+    else:
+        got = gpureduce.conv2d(x, filters, **options, variant="c2_ring", device=device)
+    assert cases.mismatch(x, filters, got, "exact", **options) is None
+
+
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_the_same_bits_every_time(variant, device):
     x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 12, 13, 12, 24, 3, 3, 1, 1), "NHWC", "rounded")

@@ -89,7 +89,7 @@ class Tree:
         name, folder = Path(changed).name, Path("cuda_kernels")
         sources = [
             source
-            for source in sorted([*folder.glob("*/*.cu"), *folder.glob("matmul/auto/*.cu")])
+            for source in sorted([*folder.glob("*/*.cu"), *folder.glob("*/auto/*.cu")])
             if any(path.name == name for path in kernels._with_includes(source))
         ]
         kept = {}
