@@ -10,6 +10,7 @@
 static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 2.2e6, WRITTEN = 0.46e6;
 static const double RESULTS[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
 static const double PRODUCT = 8e6, RECTANGLES = 12.5e6;
+static const double CORES = 60e6, CORES_THREE = 30e6, CORES_HALVES = 100e6;
 
 static double up(uint64_t count, uint64_t to) {
     return (double)(gr_ceil_div(count, to) * to);
@@ -53,6 +54,16 @@ static double time_of_bytes(const gr_conv *self) {
     return (double)(elements + gr_conv_results(self)) * (double)gr_dtypes[self->dtype].item_bytes / BYTES;
 }
 
+static double time_of_cores(const gr_conv *self, const gr_conv_variant *variant) {
+    const uint64_t length = 16 / gr_dtypes[self->dtype].item_bytes;
+    const double filters = self->filters <= 24 ? 24 : up(self->filters, 64);
+    const double rate = length == 8                                 ? CORES_HALVES
+                        : variant->precision == GR_PRECISION_TF32X3 ? CORES_THREE
+                                                                    : CORES;
+    const double taps = (double)(self->down.kernel * self->along.kernel) * up(self->channels, length);
+    return (double)self->groups * pixels_of(self) * filters * taps / rate;
+}
+
 double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
     const double all = (double)self->groups * taps_of(self), moved = START + time_of_bytes(self);
     switch (variant->way) {
@@ -67,6 +78,8 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
         return moved + (double)self->batch * up(self->down.out, 8) * up(self->along.out, 64) *
                            up(self->filters, 24) * all * up(self->channels, 4) / (double)self->channels /
                            RECTANGLES;
+    case GR_CONV_CORES:
+        return gr_conv_is_product(self) ? HUGE_VAL : moved + time_of_cores(self, variant);
     default:
         return moved + (double)gr_conv_results(self) * taps_of(self) / RESULTS[self->layout];
     }
