@@ -45,14 +45,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("variants", nargs="+")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--by-threads", action="store_true", help="only what no copy engine stores")
     parser.add_argument("--short", action="store_true", help="two shapes only, as they lie")
     options = parser.parse_args()
     dtypes = {variant.name: variant.dtypes for variant in gpureduce.variants("matmul")}
     dtypes["auto"] = (*ALL_DTYPES, "bfloat16")
+    shapes = FEW_SHAPES if options.short else SHAPES
+    if options.by_threads:  # rows of C of which some begin off 16 bytes
+        shapes = [shape for shape in shapes if shape[1] % 8 != 0]
     wrong = 0
     for variant in options.variants:
         for dtype in dtypes[variant]:
-            for shape in FEW_SHAPES if options.short else SHAPES:
+            for shape in shapes:
                 for layouts in LAYOUTS[:1] if options.short else LAYOUTS:
                     if not is_right(variant, dtype, shape, layouts, options.device):
                         wrong += 1

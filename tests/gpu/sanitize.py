@@ -25,12 +25,15 @@ TOOLS = {
     "synccheck": [],
 }
 PROGRAMS = {"reduction": "exercise.py", "matmul": "exercise_products.py"}
+# initcheck does not see what the copy engine stores by a tensor map.
+OPTIONS = {("matmul", "initcheck"): ["--by-threads"]}
 TOGETHER = 5  # variants of one process, but of racecheck, which is slow
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 
 
 def findings(ladder: str, tool: str, variants: list[str], *options: str) -> dict:
     """Run one tool over some variants; return its number of findings and the exit code of the program."""
+    options = [*OPTIONS.get((ladder, tool), []), *options]
     program = [sys.executable, str(Path(__file__).with_name(PROGRAMS[ladder])), *variants, *options]
     command = ["compute-sanitizer", "--tool", tool, *TOOLS[tool], "--print-limit", "10", *program]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -59,6 +62,7 @@ def main() -> int:
     parser.add_argument("--out", help="results file to write")
     parser.add_argument("--ladder", choices=PROGRAMS, default="reduction")
     parser.add_argument("--variants", nargs="+", help="only these (default: all)")
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=[*TOOLS], help="only these")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--short", action="store_true", help="few dtypes and sizes only")
     options = parser.parse_args()
@@ -72,7 +76,7 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [
             pool.submit(findings, options.ladder, tool, group, *short)
-            for tool in sorted(TOOLS, key="racecheck".__ne__)  # the slow one first
+            for tool in sorted(options.tools, key="racecheck".__ne__)  # the slow one first
             for group in groups(tool, clean, options.jobs)
         ]
         jobs += [
