@@ -60,7 +60,7 @@ def test_whole_tiles(variant, dtype, device):
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("variant", ["t2", "t3", "t4"])
+@pytest.mark.parametrize("variant", ["t2", "t3", "t4", "t5"])
 def test_more_tiles_than_multiprocessors(variant, device):
     """The blocks of these rungs stay, and make several tiles."""
     (dtype, *_) = next(each.dtypes for each in VARIANTS if each.name == variant)

@@ -16,8 +16,7 @@ MUTANTS = (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS)
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.trap)
 def test_a_mutant_changes_what_is_there(mutant):
-    path = ROOT / mutant.file
-    if not path.exists():
+    if not (ROOT / "csrc").exists():
         pytest.skip("no sources beside the tests")
-    assert path.read_text().count(mutant.old) == mutant.times
+    assert (ROOT / mutant.file).read_text().count(mutant.old) == mutant.times
     assert mutant.old != mutant.new

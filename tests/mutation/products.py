@@ -16,15 +16,16 @@ T1 = KERNELS + "t1_wgmma.cu"
 T2 = KERNELS + "t2_three_products.cu"
 T3 = KERNELS + "t3_half.cu"
 T4 = KERNELS + "t4_halves.cu"
+T5 = KERNELS + "t5_double.cu"
 INCLUDE = "cuda_kernels/include/"
 RING = INCLUDE + "matmul_ring.cuh"
 STAGES = INCLUDE + "matmul_stages.cuh"
+DOUBLE = INCLUDE + "matmul_double.cuh"
 STEPS = INCLUDE + "matmul_steps.cuh"
 PARTS = INCLUDE + "matmul_parts.cuh"
 WIDE = INCLUDE + "matmul_wide.cuh"
 MAPS = "csrc/matmul/maps.c"
 OTHER = KERNELS + "auto/matmul_other.cu"
-SUM = KERNELS + "auto/matmul_sum.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
 
@@ -45,6 +46,7 @@ def many(name):
     return (f"tests/test_matmul.py::test_more_tiles_than_multiprocessors[{name}]",)
 
 
+FLOAT64 = ("tests/test_matmul.py", "-k", "test_every_shape_by_default and float64")
 SLICES = ("tests/test_matmul.py", "-k", "test_k_in_slices")
 EVERY = ("tests/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
@@ -268,7 +270,7 @@ MUTANTS = (
     ),
     Mutant(
         "a slice of k is lost",
-        SUM,
+        M10,
         "for (int other = 1; other < WARPS; ++other)",
         "for (int other = 2; other < WARPS; ++other)",
         SLICES,
@@ -405,6 +407,48 @@ MUTANTS = (
         "2 * pair.b + small",
         "2 * (pair.b - (pair.b > 0)) + small",
         ("tests/test_matmul.py", "-k", "test_stacks and t4"),
+    ),
+    Mutant(
+        "the last column of float64 is lost where it is odd",
+        DOUBLE,
+        "to_column + 1 < p.n",
+        "to_column + 2 < p.n",
+        shapes("t5", "float64"),
+    ),
+    Mutant(
+        "persistent blocks of float64 make their first tile alone",
+        T5,
+        "number += gridDim.x) {",
+        "number = tiles) {",
+        many("t5"),
+    ),
+    Mutant(
+        "the second group's share of k is lost",
+        T5,
+        "unsigned other = 0; other < S::GROUPS - 1",
+        "unsigned other = 1; other < S::GROUPS - 1",
+        FLOAT64,
+    ),
+    Mutant(
+        "both groups take the same share of k",
+        T5,
+        "const uint32_t tile = ring.tiles() + group * S::BYTES;",
+        "const uint32_t tile = ring.tiles();",
+        FLOAT64,
+    ),
+    Mutant(
+        "sums of groups are added before they are there",
+        T5,
+        "    barrier_of_readers();\n    if (group == 0)",
+        "    if (group == 0)",
+        ("tests/test_matmul_api.py", "-k", "no_races_by_default and float64"),
+    ),
+    Mutant(
+        "a stage of float64 is free before a warp has read it",
+        T5,
+        "        __syncwarp();\n        ring.release",
+        "        ring.release",
+        races("t5"),
     ),
     Mutant(
         "one of four magnitudes is not looked at for the scale",
