@@ -17,7 +17,7 @@ from test_matmul import ALL_DTYPES, strided
 
 # Inside a tile, off in each direction, a tail along k, whole tiles, a row, a column, nothing to add.
 SHAPES = ((3, 5, 7), (130, 137, 33), (65, 63, 100), (256, 128, 64), (1, 257, 65), (257, 1, 65), (5, 3, 0))
-FEW_SHAPES = ((130, 137, 33), (128, 128, 64))
+FEW_SHAPES = ((130, 137, 33), (128, 128, 64), (1, 257, 65), (257, 1, 65))
 LAYOUTS = (("plain", "plain"), ("transposed", "cropped"), ("cropped", "transposed"))
 
 
@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("variants", nargs="+")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--by-threads", action="store_true", help="only what no copy engine stores")
-    parser.add_argument("--short", action="store_true", help="two shapes only, as they lie")
+    parser.add_argument("--short", action="store_true", help="few shapes only, as they lie")
     options = parser.parse_args()
     dtypes = {variant.name: variant.dtypes for variant in gpureduce.variants("matmul")}
     dtypes["auto"] = (*ALL_DTYPES, "bfloat16")

@@ -75,7 +75,8 @@ def main() -> int:
     short = ["--short"] if options.short else []
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [
-            pool.submit(findings, options.ladder, tool, group, *short)
+            # racecheck would take minutes for all dtypes of the default.
+            pool.submit(findings, options.ladder, tool, group, *(["--short"] if group == ["auto"] else short))
             for tool in sorted(options.tools, key="racecheck".__ne__)  # the slow one first
             for group in groups(tool, clean, options.jobs)
         ]
