@@ -168,3 +168,31 @@ def test_what_it_is():
             ask("cublas")
     with pytest.raises(ValueError, match="cublas"):
         gpureduce.profile(16, "cublas")
+
+
+@pytest.fixture
+def on_device(device):
+    if not CUBLAS.runs_on(device):
+        pytest.skip("no cuBLAS here")
+    return {"variant": "cublas", "device": device}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers(dtype, on_device):
+    """Their signs, above all, in every layout: a turned matrix is not conjugated."""
+    a = (whole(3, 65, 33) + 1j * whole(3, 65, 33)[::-1]).astype(dtype)
+    b = (whole(33, 70) - 2j * whole(33, 70)[:, ::-1]).astype(dtype)
+    for left in (a, np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2), a[:, ::-1]):
+        for right in (b, np.asfortranarray(b), b[:, ::2]):
+            np.testing.assert_array_equal(gpureduce.matmul(left, right, **on_device), np.matmul(left, right))
+
+
+@pytest.mark.gpu
+def test_precisions_of_float32(on_device):
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal((300, 300)).astype(np.float32) for _ in range(2))
+    wide = a.astype(float) @ b.astype(float)
+    for precision, least, most in (("ieee", 1e-8, 1e-6), ("tf32", 1e-4, 4e-4)):
+        got = gpureduce.matmul(a, b, precision=precision, **on_device)
+        assert least < np.linalg.norm(got - wide) / np.linalg.norm(wide) < most
