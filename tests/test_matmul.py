@@ -303,6 +303,11 @@ def test_sides_that_serve_often_are_copied_to_rows(name):
         found = gpureduce.profile((a, right), name)
         assert len(found.kernels) == kernels
         assert cases.mismatch(a, right, found.result, "exact") is None
+    b = cases.numbers("float32", (19, 131), 19, "exact", "b")  # aligned rows, whose ends the copy fills up
+    found = gpureduce.profile((a, b), name)
+    assert [kernel.name for kernel in found.kernels][0].startswith("matmul_pack")
+    assert not found.kernels[1].name.endswith("_any")
+    assert cases.mismatch(a, b, found.result, "exact") is None
 
 
 @pytest.mark.parametrize("k", [15, 16, 17, 31, 32, 49])

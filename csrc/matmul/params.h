@@ -86,6 +86,7 @@ enum {
     GR_MATMUL_PACK_TILE = 32,  /* rows and columns that a block of a copy takes */
     GR_MATMUL_THREADS = 256,   /* of a block of either */
     GR_MATMUL_SUMS = 32,       /* elements that a block adds up over slices */
+    GR_MATMUL_STEP = 16,       /* elements along k that a block of m9 or m10 takes at once */
     GR_MATMUL_SHARE = 32,      /* rows of which a block finds the greatest magnitudes */
     GR_MATMUL_PARTED = 16,     /* rows that a block parts, of 512 columns */
 };

@@ -11,6 +11,7 @@
 
 enum {
     OFTEN = 2048, /* products with an element, from which on a copy of a side pays that lies by rows */
+    EACH = 4,     /* elements of float32 in 16 bytes */
 };
 
 /* The elements of a row must lie side by side: strides that are never taken may be anything. */
@@ -89,10 +90,38 @@ static gr_status add_slices(const gr_matmul_variant *variant, uint64_t count, ui
     return gr_matmul_spread(step, gr_ceil_div(count, GR_MATMUL_SUMS), 1, GR_MATMUL_THREADS, error);
 }
 
+/* A side of a product. */
+typedef struct settled {
+    gr_matmul_side side;
+    uint64_t rows, columns;
+    uint64_t times; /* that each element serves */
+    bool is_b;
+    bool roomy; /* rows may be read as far as the next boundary of 16 bytes */
+    uint32_t buffer;
+} settled;
+
+/* Whether it lies as a kernel that has tiles takes it without checks: by rows, of which those of B are copied
+   16 bytes at once. */
+static bool is_by_rows(const settled *of) {
+    const gr_matmul_side *side = &of->side;
+    return is_packed(side, of->columns) && (!of->is_b || (side->aligned && side->row % EACH == 0));
+}
+
+/* Whether the entry of a rung with tiles takes both sides that checks nothing. */
+static bool is_plain(const gr_matmul *self, const settled *a, const settled *b,
+                     const gr_matmul_tiling *tiling) {
+    bool plain = self->m >= tiling->rows && self->n >= tiling->columns && self->k >= GR_MATMUL_STEP &&
+                 a->side.column == 1 && is_by_rows(b) && (self->n % EACH == 0 || b->roomy);
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        plain = plain && b->side.stack[d] % EACH == 0;
+    return plain;
+}
+
 /* Appends the product of sides that lie as the kernel takes them. */
-static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
-                          const gr_matmul_tiling *tiling, gr_dtype dtype, const gr_matmul_ends *ends,
-                          gr_program *program, gr_error *error) {
+static gr_status multiply(const gr_matmul *self, const settled *of_a, const settled *of_b,
+                          const gr_matmul_tiling *tiling, gr_dtype dtype, uint32_t out, gr_program *program,
+                          gr_error *error) {
+    const gr_matmul_side *a = &of_a->side, *b = &of_b->side;
     const gr_matmul_variant *variant = tiling->variant;
     const uint64_t results = gr_matmul_results(self);
     gr_matmul_params params = {
@@ -108,7 +137,7 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         .slices = tiling->slices,
     };
     const uint32_t c = tiling->slices == 1
-                           ? ends->c
+                           ? out
                            : gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                                (size_t)(results * tiling->slices) * sizeof(float));
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
@@ -117,38 +146,24 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
         params.b_stack[d] = b->stack[d];
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_params, a), ends->a);
-    gr_program_place(program, offsetof(gr_matmul_params, b), ends->b);
+    gr_program_place(program, offsetof(gr_matmul_params, a), of_a->buffer);
+    gr_program_place(program, offsetof(gr_matmul_params, b), of_b->buffer);
     gr_program_place(program, offsetof(gr_matmul_params, c), c);
     step->shared_bytes = variant != NULL ? variant->shared : 0;
     char form[24] = "";
-    if (variant != NULL && variant->rows == 0) /* an entry for each of its tiles */
-        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32, tiling->rows, tiling->columns);
+    const char *how = gr_matmul_has_tiles(variant) && !is_plain(self, of_a, of_b, tiling) ? "_any" : "";
+    if (variant != NULL && variant->rows == 0) /* entries for each of its tiles */
+        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "%s", tiling->rows, tiling->columns, how);
+    else
+        snprintf(form, sizeof form, "%s", how);
     gr_matmul_name(variant, dtype, form, &step->kernel);
     step->cluster[0] = tiling->parts;
     const gr_status status =
         gr_matmul_spread(step, gr_ceil_div(self->m, tiling->rows) * params.across * tiling->parts,
                          params.pairs, tiling->threads, error);
     return status == GR_OK && tiling->slices > 1
-               ? add_slices(variant, results, tiling->slices, c, ends->c, program, error)
+               ? add_slices(variant, results, tiling->slices, c, out, program, error)
                : status;
-}
-
-/* A side of a product. */
-typedef struct settled {
-    gr_matmul_side side;
-    uint64_t rows, columns;
-    uint64_t times; /* that each element serves */
-    bool is_b;
-    uint32_t buffer;
-} settled;
-
-/* Whether a kernel that has tiles takes a side as it lies: it does so with any, but is faster by rows, and
-   those of B it copies 16 bytes at once. */
-static bool takes(const settled *of) {
-    const gr_matmul_side *side = &of->side;
-    return of->times < OFTEN ||
-           (is_packed(side, of->columns) && (!of->is_b || (side->aligned && side->row % 4 == 0)));
 }
 
 /* Has a side copied unless the kernel takes it as it lies. */
@@ -164,11 +179,12 @@ static gr_status settle(settled *of, const gr_matmul *self, const gr_matmul_vari
         side->row = (int64_t)pitch; /* it is never taken */
     const bool as_it_lies = parted   ? gr_matmul_parts_take(side, of->columns)
                             : by_map ? gr_matmul_maps_take(side, of->columns, item_bytes)
-                            : tiled  ? takes(of)
+                            : tiled  ? of->times < OFTEN || is_by_rows(of)
                                      : is_packed(side, of->columns);
-    return as_it_lies || self->k == 0
-               ? GR_OK
-               : gr_matmul_pack(side, &shape, self->stack, item_bytes, &of->buffer, program, error);
+    if (as_it_lies || self->k == 0)
+        return GR_OK;
+    of->roomy = true;
+    return gr_matmul_pack(side, &shape, self->stack, item_bytes, &of->buffer, program, error);
 }
 
 static bool is_library(const gr_matmul_variant *variant) {
@@ -178,8 +194,8 @@ static bool is_library(const gr_matmul_variant *variant) {
 /* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
 static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
                             const gr_matmul_ends *ends, gr_program *program, gr_error *error) {
-    settled a = {self->a, self->m, self->k, self->n, false, ends->a};
-    settled b = {self->b, self->k, self->n, self->m, true, ends->b};
+    settled a = {self->a, self->m, self->k, self->n, false, false, ends->a};
+    settled b = {self->b, self->k, self->n, self->m, true, false, ends->b};
     gr_matmul_tiling tiling;
     gr_status status = GR_OK;
     gr_matmul plain = *self;
@@ -199,10 +215,10 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
         status = settle(&b, self, variant, program, error);
     if (status != GR_OK)
         return status;
-    const gr_matmul_ends settled_ends = {a.buffer, b.buffer, ends->c};
-    return variant != NULL && variant->a_box > 0
-               ? gr_matmul_maps_multiply(self, &a.side, &b.side, variant, &settled_ends, program, error)
-               : multiply(self, &a.side, &b.side, &tiling, dtype, &settled_ends, program, error);
+    if (variant == NULL || variant->a_box == 0)
+        return multiply(self, &a, &b, &tiling, dtype, ends->c, program, error);
+    const gr_matmul_ends copied = {a.buffer, b.buffer, ends->c};
+    return gr_matmul_maps_multiply(self, &a.side, &b.side, variant, &copied, program, error);
 }
 
 gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info, const gr_matmul_ends *ends,

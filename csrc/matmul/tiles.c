@@ -5,7 +5,6 @@
 #include "base/limits.h"
 
 enum {
-    STEP = 16, /* elements along k that a block takes at once */
     RATES = 4,
     MOST_SLICES = 256,
     LEAST_PART = 8, /* steps, below which a slice is not worth its sum */
@@ -47,7 +46,7 @@ static double cycles(const shape *of, uint64_t blocks) {
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     enum { SPLIT = 3000, SUM = 6000, LANES = 128 };
     const uint64_t each = gr_ceil_div(steps, (uint64_t)by.parts * by.slices);
-    const double products = (double)of->rows * of->columns / LANES * (double)(each * STEP);
+    const double products = (double)of->rows * of->columns / LANES * (double)(each * GR_MATMUL_STEP);
     const double waves = (double)(blocks / of->room) * cycles(of, of->room) + cycles(of, blocks % of->room);
     const double elements = (double)(blocks * of->rows * of->columns);
     return waves * products + (by.parts > 1 ? SPLIT + 0.9 * elements : 0) +
@@ -79,7 +78,7 @@ static const gr_matmul_variant *find(const char *name) {
 }
 
 gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *variant) {
-    const uint64_t steps = gr_ceil_div(self->k, STEP);
+    const uint64_t steps = gr_ceil_div(self->k, GR_MATMUL_STEP);
     const shape *best = NULL;
     division how = {1, 1};
     double least = 0;

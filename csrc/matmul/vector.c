@@ -51,15 +51,16 @@ static lines look(const gr_matmul *self) {
     return found;
 }
 
-/* The blocks that are on the reference device at once: five find room on a multiprocessor. With eight, a
-   second wave of few blocks made 1 x 8192 x 8192 take 80 us in place of 66 (float32, H200). */
-static uint64_t wanted_blocks(void) {
-    return (uint64_t)gr_reference_limits.multiprocessors * 5;
+/* The blocks that are on the reference device at once: on a multiprocessor five that take rows find room, and
+   four that take columns. With eight, a second wave of few blocks made 1 x 8192 x 8192 take 80 us in place of
+   66 (float32, H200). */
+static uint64_t wanted_blocks(bool rows) {
+    return (uint64_t)gr_reference_limits.multiprocessors * (rows ? 5 : 4);
 }
 
 /* Divides the products of a result so that `blocks` become enough. */
-static void divide(gr_matmul_vector_params *params, uint64_t blocks) {
-    const uint64_t most = gr_ceil_div(params->length, LEAST_PART), wanted = wanted_blocks() / blocks;
+static void divide(gr_matmul_vector_params *params, uint64_t blocks, bool rows) {
+    const uint64_t most = gr_ceil_div(params->length, LEAST_PART), wanted = wanted_blocks(rows) / blocks;
     uint64_t parts = wanted < most ? wanted : most;
     parts = parts > 0 ? parts : 1;
     /* Whole vectors of 16 bytes, so that all parts begin as the first one does. */
@@ -95,7 +96,7 @@ gr_status gr_matmul_vector(const gr_matmul *self, gr_dtype dtype, const gr_matmu
     const uint64_t columns = COLUMN_BYTES / item_bytes < COLUMNS ? COLUMN_BYTES / item_bytes : COLUMNS;
     const uint64_t each = matrix.rows ? GR_MATMUL_THREADS / params.lanes : WARP * columns;
     const uint64_t tiles = gr_ceil_div(params.results, each);
-    divide(&params, tiles * params.pairs);
+    divide(&params, tiles * params.pairs, matrix.rows);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_place(program, offsetof(gr_matmul_vector_params, matrix), of_matrix);
     gr_program_place(program, offsetof(gr_matmul_vector_params, vector), of_vector);

@@ -5,27 +5,31 @@
 #include "matmul_ring.cuh"
 
 // A block's tile of C. At the edges of a matrix that is larger than one it is moved back over its neighbours,
-// so that it is whole; it stores what lies from `own_row` and `own_column` on.
+// so that it is whole, but for up to three columns that keep it on a boundary of 16 bytes; it stores what
+// lies from `own_row` and `own_column` on.
 struct Place {
     uint64_t row, column, own_row, own_column;
 };
 
 template <int ROWS, int COLUMNS, class T> __device__ Place place_of(const Matrices<T> &p, Block block) {
+    constexpr uint64_t LENGTH = Vector<T>::LENGTH;
     const uint64_t row = block.y * ROWS, column = block.x * COLUMNS;
-    return {p.m < ROWS ? 0 : min(row, p.m - ROWS), p.n < COLUMNS ? 0 : min(column, p.n - COLUMNS), row,
-            column};
+    const uint64_t last = (p.n - COLUMNS + LENGTH - 1) / LENGTH * LENGTH;
+    return {p.m < ROWS ? 0 : min(row, p.m - ROWS), p.n < COLUMNS ? 0 : min(column, last), row, column};
 }
 
 // A block's steps of DEEP elements along k, of which the very first of all is the short one: whatever k is,
 // all others are whole.
 struct Span {
-    uint64_t first, steps; // where they begin
-    int deep;              // elements of the first
+    uint64_t first; // where they begin
+    unsigned steps;
+    int deep; // elements of the first
 
-    template <int DEEP> static __device__ Span of(uint64_t k, uint64_t part, uint64_t parts) {
-        const uint64_t all = (k + DEEP - 1) / DEEP, each = all / parts, more = all % parts;
-        const uint64_t before = each * part + min(part, more), short_by = all * DEEP - k;
-        return {before == 0 ? 0 : before * DEEP - short_by, each + (part < more ? 1 : 0),
+    template <int DEEP> static __device__ Span of(uint64_t k, unsigned part, unsigned parts) {
+        const unsigned all = unsigned((k + DEEP - 1) / DEEP);
+        const unsigned each = parts == 1 ? all : all / parts, more = all - each * parts;
+        const unsigned before = each * part + min(part, more), short_by = unsigned(all * uint64_t(DEEP) - k);
+        return {before == 0 ? 0 : before * uint64_t(DEEP) - short_by, each + (part < more ? 1 : 0),
                 before == 0 ? DEEP - int(short_by) : DEEP};
     }
 };
@@ -100,7 +104,9 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
     }
 };
 
-template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> struct Steps {
+// The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows lie side by side,
+// rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
+template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, bool ANYHOW> struct Steps {
     enum { PAD = 16 / sizeof(T) };
     typedef T TileOfA[DEEP][ROWS + PAD];
     typedef T TileOfB[DEEP][COLUMNS + PAD];
@@ -108,62 +114,71 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> str
     TileOfB b[STAGES];
 
     // Has `multiply` take the tiles of A and B of each step. What it gets as its third argument it calls
-    // before the products of each element along k: that begins copies of a later step.
+    // before the products of each element along k: that begins copies of a later step, before every fourth.
     template <class F>
     __device__ void each(const Matrices<T> &p, const Place &place, const Span &span, F multiply) {
-        const bool whole = p.m >= ROWS && p.n >= COLUMNS && p.k >= DEEP;
-        const bool by_rows = p.a_column == 1 && p.b_column == 1 && rows_aligned(p.b + place.column, p.b_row);
-        if (whole && by_rows)
-            run(Elements<T, DEEP, ROWS, THREADS, false>(p.a, p.a_row, 1, place.row, p.m, span.first),
-                Vectors<T, DEEP, COLUMNS, THREADS>(p.b, p.b_row, place.column, span.first), span, multiply);
-        else
-            run(Elements<T, DEEP, ROWS, THREADS, true>(p.a, p.a_row, p.a_column, place.row, p.m, span.first),
+        const Elements<T, DEEP, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
+                                                            span.first);
+        if constexpr (ANYHOW)
+            run(of_a,
                 Elements<T, DEEP, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
                                                           span.first),
                 span, multiply);
+        else
+            run(of_a, Vectors<T, DEEP, COLUMNS, THREADS>(p.b, p.b_row, place.column, span.first), span,
+                multiply);
     }
 
   private:
+    enum { GROUP = 4 };
+
+    template <class Of>
+    static __device__ void copy_group(const Of &of, T *tile, const char *from, int i, int deep) {
+#pragma unroll
+        for (int turn = i * Of::TURNS / DEEP; turn < (i + GROUP) * Of::TURNS / DEEP; ++turn)
+            of.template copy<Of::CHECKED>(tile, from, turn, deep);
+    }
+
+    template <class Of> static __device__ void copy_all(const Of &of, T *tile, const char *from, int deep) {
+#pragma unroll
+        for (int turn = 0; turn < Of::TURNS; ++turn)
+            of.template copy<true>(tile, from, turn, deep);
+    }
+
     template <class OfA, class OfB, class F>
     __device__ void run(const OfA &of_a, const OfB &of_b, const Span &span, F multiply) {
         const char *from_a = of_a.from, *from_b = of_b.from; // of the step begun last
         unsigned begun = 0, next = 0, now = 0;
-        const unsigned steps = unsigned(span.steps);
         // Behind the last step that one comes again, for nobody, rather than a branch.
         const auto advance = [&] {
-            const int64_t further = begun == 0 || begun >= steps ? 0 : begun == 1 ? span.deep : DEEP;
+            const int further = begun == 0 || begun >= span.steps ? 0 : begun == 1 ? span.deep : DEEP;
             from_a += of_a.k_bytes(further);
             from_b += of_b.k_bytes(further);
             ++begun;
         };
-        const auto turn = [&](unsigned &stage) { stage = stage + 1 == STAGES ? 0 : stage + 1; };
+        const auto turn = [](unsigned &stage) { stage = stage + 1 == STAGES ? 0 : stage + 1; };
 #pragma unroll 1
         for (int stage = 0; stage < STAGES - 1; ++stage) {
-            const bool more = begun < steps;
-            advance();
-            if (more) {
-#pragma unroll
-                for (int i = 0; i < OfA::TURNS; ++i)
-                    of_a.template copy<true>(&a[next][0][0], from_a, i, stage == 0 ? span.deep : DEEP);
-#pragma unroll
-                for (int i = 0; i < OfB::TURNS; ++i)
-                    of_b.template copy<true>(&b[next][0][0], from_b, i, stage == 0 ? span.deep : DEEP);
+            if (begun < span.steps) {
+                advance();
+                copy_all(of_a, &a[next][0][0], from_a, stage == 0 ? span.deep : DEEP);
+                copy_all(of_b, &b[next][0][0], from_b, stage == 0 ? span.deep : DEEP);
+            } else {
+                ++begun;
             }
             commit_copies();
             turn(next);
         }
-        for (unsigned step = 0; step < steps; ++step) {
+        for (unsigned step = 0; step < span.steps; ++step) {
             wait_for_copies<STAGES - 2>();
             __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
-            const int deep = begun < steps ? DEEP : 0; // of what is copied, where that is checked
+            const int deep = begun < span.steps ? DEEP : 0; // of what is copied, where that is checked
             advance();
             multiply(a[now], b[now], [&](int i) {
-#pragma unroll
-                for (int j = i * OfA::TURNS / DEEP; j < (i + 1) * OfA::TURNS / DEEP; ++j)
-                    of_a.template copy<OfA::CHECKED>(&a[next][0][0], from_a, j, deep);
-#pragma unroll
-                for (int j = i * OfB::TURNS / DEEP; j < (i + 1) * OfB::TURNS / DEEP; ++j)
-                    of_b.template copy<OfB::CHECKED>(&b[next][0][0], from_b, j, deep);
+                if (i % GROUP != 0)
+                    return;
+                copy_group(of_a, &a[next][0][0], from_a, i, deep);
+                copy_group(of_b, &b[next][0][0], from_b, i, deep);
             });
             commit_copies();
             turn(next);
@@ -173,14 +188,11 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES> str
     }
 };
 
-// Where a lane's results lie among its warp's, from m9 on: four lanes down and eight across. With 16 by 8
-// results a lane that makes a warp's tile square, which asks least of shared memory, and the results of eight
-// neighbours are 128 bytes of a row of C.
-enum { LANES_DOWN = 4, LANES_ACROSS = 8, RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS };
-
-// The first row and column of a lane's results in a tile of COLUMNS columns, of which it makes DOWN by
-// ACROSS.
+// Where a lane's results lie in a tile of COLUMNS columns, of which it makes DOWN by ACROSS, in runs of four.
+// The lanes lie in their warp's tile so that it is square, or nearly, which asks least of shared memory.
 template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
+    enum { LANES_DOWN = DOWN < ACROSS ? 8 : 4, LANES_ACROSS = 32 / LANES_DOWN };
+    enum { RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS }; // from one run to the next
     enum { WARP_ROWS = LANES_DOWN * DOWN, WARP_COLUMNS = LANES_ACROSS * ACROSS };
     static __device__ unsigned y() {
         return threadIdx.x / 32 / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x % 32 / LANES_ACROSS * 4;
@@ -202,7 +214,8 @@ template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) 
 }
 
 // A thread's results to a tile in shared memory, whose rows are PITCH elements long.
-template <int PITCH, class T, int R, int S> __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
+template <class In, int PITCH, class T, int R, int S>
+__device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
     constexpr int LENGTH = Vector<T>::LENGTH;
 #pragma unroll
     for (int r = 0; r < R; ++r)
@@ -212,8 +225,8 @@ template <int PITCH, class T, int R, int S> __device__ void store_to_tile(T *til
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];
-            *reinterpret_cast<Vector<T> *>(tile + (r / 4 * RUN_DOWN + r % 4) * PITCH + s / 4 * RUN_ACROSS +
-                                           s % 4) = v;
+            *reinterpret_cast<Vector<T> *>(tile + (r / 4 * In::RUN_DOWN + r % 4) * PITCH +
+                                           s / 4 * In::RUN_ACROSS + s % 4) = v;
         }
 }
 
@@ -236,7 +249,7 @@ __device__ void store_own(const Matrices<T> &p, const Place &place, uint64_t row
 }
 
 // A thread's results.
-template <class T, int R, int S>
+template <class In, class T, int R, int S>
 __device__ void store_own_results(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
                                   const T (&sums)[R][S]) {
     constexpr int LENGTH = Vector<T>::LENGTH;
@@ -249,7 +262,7 @@ __device__ void store_own_results(const Matrices<T> &p, const Place &place, unsi
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];
-            store_own(p, place, place.row + y + r / 4 * RUN_DOWN + r % 4,
-                      place.column + x + s / 4 * RUN_ACROSS + s % 4, aligned, v);
+            store_own(p, place, place.row + y + r / 4 * In::RUN_DOWN + r % 4,
+                      place.column + x + s / 4 * In::RUN_ACROSS + s % 4, aligned, v);
         }
 }

@@ -14,9 +14,17 @@
 
 // A block's tile, of which a thread makes DOWN by ACROSS results.
 template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
-    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DOWN = DOWN_, ACROSS = ACROSS_, DEEP = 16, STAGES = STAGES_ };
+    enum {
+        ROWS = ROWS_,
+        COLUMNS = COLUMNS_,
+        DOWN = DOWN_,
+        ACROSS = ACROSS_,
+        DEEP = GR_MATMUL_STEP,
+        STAGES = STAGES_
+    };
     enum { THREADS = ROWS * COLUMNS / (DOWN * ACROSS) };
     typedef Lane<COLUMNS, DOWN, ACROSS> In;
+    static_assert(In::WARP_COLUMNS <= COLUMNS && In::WARP_ROWS <= ROWS, "a tile has room for a warp's");
 };
 
 // Each block adds up its part of the tile over the sums of all blocks, in their order.
@@ -41,10 +49,10 @@ __device__ void add_up(const Matrices<T> &p, const Place &place, T (&tile)[ROWS]
 }
 
 // Of `of` parts of k, over all slices, this block has number `number`; its cluster shares those of a slice.
-template <class T, class S>
+template <class T, class S, bool ANYHOW>
 __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsigned of, unsigned parts) {
     __shared__ alignas(16) union {
-        Steps<T, S::ROWS, S::COLUMNS, S::DEEP, S::THREADS, S::STAGES> steps;
+        Steps<T, S::ROWS, S::COLUMNS, S::DEEP, S::THREADS, S::STAGES, ANYHOW> steps;
         T sums[S::ROWS][S::COLUMNS];
     } shared;
     const Place place = place_of<S::ROWS, S::COLUMNS>(p, block);
@@ -56,19 +64,19 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsig
         for (int i = 0; i < S::DEEP; ++i) {
             begin_copies(i);
             T down[S::DOWN], across[S::ACROSS];
-            load_fragment<RUN_DOWN>(&tile_a[i][y], down);
-            load_fragment<RUN_ACROSS>(&tile_b[i][x], across);
+            load_fragment<S::In::RUN_DOWN>(&tile_a[i][y], down);
+            load_fragment<S::In::RUN_ACROSS>(&tile_b[i][x], across);
             add_products_serpentine(down, across, sums);
         }
     };
     shared.steps.each(p, place, Span::of<S::DEEP>(p.k, number, of), multiply);
     free_of_store(sums);
     if (parts == 1) {
-        store_own_results(p, place, y, x, sums);
+        store_own_results<typename S::In>(p, place, y, x, sums);
         return;
     }
     __syncthreads(); // the ring makes room for the sums
-    store_to_tile<S::COLUMNS>(&shared.sums[y][x], sums);
+    store_to_tile<typename S::In, S::COLUMNS>(&shared.sums[y][x], sums);
     cluster_arrive();
     cluster_wait();
     add_up<S::THREADS>(p, place, shared.sums, number % parts, parts);
@@ -77,29 +85,34 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsig
 }
 
 // The blocks of a cluster, side by side in the grid, share a tile.
-template <class T, class S> __device__ void matmul_of(const gr_matmul_params &p) {
-    const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y; // of all slices
-    if (pair >= p.pairs)
+template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matmul_params &p) {
+    const unsigned pairs = unsigned(p.pairs), pair = blockIdx.z * gridDim.y + blockIdx.y; // of all slices
+    if (pair >= pairs)
         return;
-    if (p.slices > 1)
+    const unsigned slices = unsigned(p.slices), slice = slices == 1 ? 0 : pair / (pairs / slices);
+    if (slices > 1)
         let_next_in(); // the sum, which waits for the slices
     const unsigned parts = cluster_size(), tile = blockIdx.x / parts, across = unsigned(p.across);
-    const unsigned slice = unsigned(pair / (p.pairs / p.slices));
-    matmul<T, S>(matrices_of<T>(p, pair), Block{tile % across, tile / across},
-                 slice * parts + blockIdx.x % parts, unsigned(p.slices) * parts, parts);
+    matmul<T, S, ANYHOW>(matrices_of<T>(p, pair), Block{tile % across, tile / across},
+                         slice * parts + blockIdx.x % parts, slices * parts, parts);
 }
 
-// A multiprocessor is to have room for so many blocks.
+// Of sides that lie by rows, and of any others. A multiprocessor is to have room for so many blocks.
+#define GR_ENTRY(shape, blocks, name, anyhow)                                                                \
+    extern "C" __global__ void __launch_bounds__(shape::THREADS, blocks)                                     \
+        name(const __grid_constant__ gr_matmul_params p) {                                                   \
+        matmul_of<float, shape, anyhow>(p);                                                                  \
+    }
 #define GR_MATMUL(rows, columns, down, across, stages, blocks)                                               \
     typedef Shape<rows, columns, down, across, stages> Shape##rows##x##columns;                              \
-    extern "C" __global__ void __launch_bounds__(Shape##rows##x##columns::THREADS, blocks)                   \
-        m10_f32_##rows##x##columns(const __grid_constant__ gr_matmul_params p) {                             \
-        matmul_of<float, Shape##rows##x##columns>(p);                                                        \
-    }
+    GR_ENTRY(Shape##rows##x##columns, blocks, m10_f32_##rows##x##columns, false)                             \
+    GR_ENTRY(Shape##rows##x##columns, blocks, m10_f32_##rows##x##columns##_any, true)
 
 GR_MATMUL(128, 64, 8, 8, 2, 4)
-GR_MATMUL(64, 64, 8, 8, 3, 6)
+GR_MATMUL(64, 128, 8, 8, 3, 3)
+GR_MATMUL(64, 64, 8, 4, 3, 4)
 GR_MATMUL(32, 64, 4, 8, 4, 8)
+GR_MATMUL(32, 32, 4, 4, 4, 8)
 
 // Adds up the slices: 32 elements a block, of which each warp takes every eighth slice, and the first one
 // what they found, in their order.

@@ -12,13 +12,14 @@
 #include "matmul.cuh"
 #include "matmul_steps.cuh"
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 128, STAGES = 2, BLOCKS = 2 };
+enum { ROWS = 128, COLUMNS = 128, DEEP = GR_MATMUL_STEP, THREADS = 128, STAGES = 2, BLOCKS = 2 };
 enum { DOWN = 16, ACROSS = 8 }; // results of a thread
+typedef Lane<COLUMNS, DOWN, ACROSS> In;
 
-template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    __shared__ alignas(16) Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES> steps;
+template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Block block) {
+    __shared__ alignas(16) Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW> steps;
     const Place place = place_of<ROWS, COLUMNS>(p, block);
-    const unsigned y = Lane<COLUMNS, DOWN, ACROSS>::y(), x = Lane<COLUMNS, DOWN, ACROSS>::x();
+    const unsigned y = In::y(), x = In::x();
 
     T sums[DOWN][ACROSS] = {};
     const auto multiply = [&](const auto &tile_a, const auto &tile_b, const auto &begin_copies) {
@@ -26,8 +27,8 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         for (int i = 0; i < DEEP; ++i) {
             begin_copies(i);
             T down[DOWN], across[ACROSS];
-            load_fragment<RUN_DOWN>(&tile_a[i][y], down);
-            load_fragment<RUN_ACROSS>(&tile_b[i][x], across);
+            load_fragment<In::RUN_DOWN>(&tile_a[i][y], down);
+            load_fragment<In::RUN_ACROSS>(&tile_b[i][x], across);
 #pragma unroll
             for (int r = 0; r < DOWN; ++r)
 #pragma unroll
@@ -39,9 +40,19 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     };
     steps.each(p, place, Span::of<DEEP>(p.k, 0, 1), multiply);
     free_of_store(sums);
-    store_own_results(p, place, y, x, sums);
+    store_own_results<In>(p, place, y, x, sums);
 }
 
-#define GR_RUNG m9
-#define GR_MATMUL_F32
-#include "matmul_instantiate.cuh"
+// Of sides that lie by rows, and of any others.
+#define GR_ENTRY(name, anyhow)                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                            \
+        name(const __grid_constant__ gr_matmul_params p) {                                                   \
+        const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
+        const unsigned across = unsigned(p.across);                                                          \
+        if (pair < p.pairs)                                                                                  \
+            matmul<float, anyhow>(matrices_of<float>(p, pair),                                               \
+                                  Block{blockIdx.x % across, blockIdx.x / across});                          \
+    }
+
+GR_ENTRY(m9_f32, false)
+GR_ENTRY(m9_f32_any, true)

@@ -7,6 +7,18 @@
 #include "matmul_wide.cuh"
 
 enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
+enum { DEEP = 8 }; // loads of columns under way at once
+
+// 16 bytes, or 8, that nobody wants again.
+template <class P> __device__ P load_once(const P *from) {
+    static_assert(sizeof(P) == 16 || sizeof(P) == 8, "a vector");
+    P piece;
+    if (sizeof(P) == 16)
+        *reinterpret_cast<uint4 *>(&piece) = __ldcs(reinterpret_cast<const uint4 *>(from));
+    else
+        *reinterpret_cast<uint2 *>(&piece) = __ldcs(reinterpret_cast<const uint2 *>(from));
+    return piece;
+}
 
 template <class T> struct Line {
     typedef typename Wide<T>::type W;
@@ -152,14 +164,29 @@ template <class T> __device__ void columns(const gr_matmul_vector_params &p, uin
     const bool whole = rows_aligned(line.matrix, p.step) && first + ACROSS <= p.results;
     W sums[LENGTH] = {};
     if (whole) {
-#pragma unroll(UNROLL)
-        for (uint64_t i = line.first + warp; i < line.end; i += WARPS) {
-            const T *at = line.matrix + int64_t(i) * p.step + first + lane * LENGTH;
-            const Piece piece = *reinterpret_cast<const Piece *>(at);
-            const W factor = line.element(i);
+        const T *at = line.matrix + first + lane * LENGTH;
+        uint64_t i = line.first + warp;
+        const auto take = [&](const auto &pieces, const auto &factors) {
 #pragma unroll
-            for (int j = 0; j < LENGTH; ++j)
-                sums[j] = multiply_add(Wide<T>::of(piece.element[j]), factor, sums[j]);
+            for (int u = 0; u < int(sizeof factors / sizeof factors[0]); ++u)
+#pragma unroll
+                for (int j = 0; j < LENGTH; ++j)
+                    sums[j] = multiply_add(Wide<T>::of(pieces[u].element[j]), factors[u], sums[j]);
+        };
+        for (; i + (DEEP - 1) * WARPS < line.end; i += DEEP * WARPS) {
+            Piece pieces[DEEP];
+            W factors[DEEP];
+#pragma unroll
+            for (int u = 0; u < DEEP; ++u) {
+                pieces[u] = load_once(reinterpret_cast<const Piece *>(at + int64_t(i + u * WARPS) * p.step));
+                factors[u] = line.element(i + u * WARPS);
+            }
+            take(pieces, factors);
+        }
+        for (; i < line.end; i += WARPS) {
+            const Piece pieces[1] = {*reinterpret_cast<const Piece *>(at + int64_t(i) * p.step)};
+            const W factors[1] = {line.element(i)};
+            take(pieces, factors);
         }
     } else {
         for (uint64_t i = line.first + warp; i < line.end; i += WARPS) {
