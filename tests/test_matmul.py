@@ -84,6 +84,16 @@ def test_every_shape_by_default(dtype, device, thin):
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(300, 310, 40), (500, 450, 17), (1000, 900, 17), (1601, 1603, 17)])
+def test_tiles_of_every_size(shape, dtype, device, thin):
+    """Those that larger products are made of by default, at the edges and several a block."""
+    if thin and max(shape) > 500:
+        pytest.skip("the kernels of smaller tiles are of the same source")
+    a, b = matrices(dtype, shape, "exact")
+    np.testing.assert_array_equal(gpureduce.matmul(a, b, device=device), np.matmul(a, b))
+
+
 @pytest.mark.parametrize(
     "shape", [(1, 1, 1), (65, 63, 17), (3, 130, 33), (64, 64, 8), (2, 3, 0), (1, 2, 300)]
 )

@@ -133,39 +133,40 @@ static gr_status part(const gr_matmul_side *side, const matrices *of, uint64_t r
                          gr_ceil_div(columns, WIDE) * gr_ceil_div(rows, GR_MATMUL_PARTED), program, error);
 }
 
-/* Entries of rungs for small products, whose tiles are smaller. The one is taken of which the waves of tiles,
-   each of which takes `percent` of the time of the rung's, and `start` more, are over first (H200: 1024^3 in
-   bfloat16 takes 6.3 us in place of 13.1, in TF32 12.2 in place of 27.2, in float64 43.7 in place of 74.3).
- */
+/* Entries of rungs for small products, whose tiles are smaller, of elements of so many bytes. The one is
+   taken of which the waves of tiles, each of which takes `percent` of the time of the rung's, and `start`
+   more, are over first (H200: 1024^3 in bfloat16 takes 6.3 us in place of 13.1, in TF32 12.2 in place
+   of 27.2, in float64 41.9 in place of 73.8; 256^3 in float64 3.7 in place of 21.5). */
 typedef struct small_tiles {
     const char *rung, *entry;
+    size_t item_bytes;
     uint32_t rows, columns, shared, a_box, percent, start;
 } small_tiles;
 
-/* Tiles of complex numbers, which take twice the room, have half as many columns. */
-static uint32_t columns_of(const gr_matmul *self, uint32_t columns) {
-    return self->dtype == GR_DTYPE_c128 ? columns / 2 : columns;
-}
-
 static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns) {
     return gr_ceil_div(gr_matmul_count(self->stack) * gr_ceil_div(self->m, rows) *
-                           gr_ceil_div(self->n, columns_of(self, columns)),
+                           gr_ceil_div(self->n, columns),
                        gr_reference_limits.multiprocessors);
 }
 
-static const small_tiles *find_small(const gr_matmul *self, const gr_matmul_variant *variant) {
+/* `columns` of the rung's own tiles. */
+static const small_tiles *find_small(const gr_matmul *self, const gr_matmul_variant *variant,
+                                     uint32_t columns) {
     static const small_tiles all[] = {
-        {"t1", "t1_low", 64, 128, 196736, 64, 45, 0},
-        {"t3", "t3_narrow", 128, 64, 163936, 128, 31, 15},
-        {"t5", "t5_low", 64, 128, 196736, 64, 58, 0},
+        {"t1", "t1_low", 4, 64, 128, 196736, 64, 45, 0},
+        {"t3", "t3_narrow", 2, 128, 64, 163936, 128, 31, 15},
+        {"t5", "t5_mid", 8, 128, 64, 196736, 128, 57, 0},
+        {"t5", "t5_low", 8, 64, 32, 213120, 64, 16, 0},
+        {"t5", "t5_least", 8, 32, 16, 159840, 32, 8, 0},
+        {"t5", "t5_low", 16, 64, 32, 229440, 64, 30, 0},
+        {"t5", "t5_least", 16, 32, 16, 172080, 32, 9, 0},
     };
-    uint64_t least = count_waves(self, variant->rows, variant->columns) * 100;
+    uint64_t least = count_waves(self, variant->rows, columns) * 100;
     const small_tiles *best = NULL;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
-        if (strcmp(all[i].rung, variant->rung.name) != 0)
-            continue;
         const uint64_t cost = count_waves(self, all[i].rows, all[i].columns) * all[i].percent + all[i].start;
-        if (cost < least) {
+        if (strcmp(all[i].rung, variant->rung.name) == 0 && cost < least &&
+            all[i].item_bytes == gr_dtypes[self->dtype].item_bytes) {
             best = &all[i];
             least = cost;
         }
@@ -234,8 +235,10 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
 gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
                                   const gr_matmul_variant *variant, const gr_matmul_ends *ends,
                                   gr_program *program, gr_error *error) {
-    const small_tiles *small = self->variant == NULL ? find_small(self, variant) : NULL;
     gr_matmul_variant shape = *variant;
+    if (self->dtype == GR_DTYPE_c128)
+        shape.columns /= 2; /* they take twice the room */
+    const small_tiles *small = self->variant == NULL ? find_small(self, variant, shape.columns) : NULL;
     if (small != NULL) {
         shape.rows = small->rows;
         shape.columns = small->columns;
@@ -243,7 +246,6 @@ gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a
         shape.a_box = small->a_box;
         shape.cluster = 1;
     }
-    shape.columns = columns_of(self, shape.columns);
     return multiply(self, a, b, &shape, small != NULL ? small->entry : variant->rung.name, ends, program,
                     error);
 }

@@ -10,6 +10,7 @@
 typedef enum gr_matmul_set {
     GR_MATMUL_FOUR,
     GR_MATMUL_F32,
+    GR_MATMUL_SINGLES,
     GR_MATMUL_DOUBLES,
     GR_MATMUL_HALVES,
     GR_MATMUL_CORES,

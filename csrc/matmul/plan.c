@@ -77,7 +77,7 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-/* Appends the sum of the slices that lie in a buffer. */
+/* Appends the sum of the slices that lie in a buffer: of complex numbers, of their parts. */
 static gr_status add_slices(const gr_matmul_variant *variant, uint64_t count, uint32_t slices, uint32_t from,
                             uint32_t to, gr_program *program, gr_error *error) {
     const gr_matmul_sum_params params = {.count = count, .slices = slices};
@@ -136,10 +136,11 @@ static gr_status multiply(const gr_matmul *self, const settled *of_a, const sett
         .b_column = b->column,
         .slices = tiling->slices,
     };
-    const uint32_t c = tiling->slices == 1
-                           ? out
-                           : gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                               (size_t)(results * tiling->slices) * sizeof(float));
+    const uint32_t c =
+        tiling->slices == 1
+            ? out
+            : gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                (size_t)(results * tiling->slices) * gr_dtypes[dtype].item_bytes);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         params.stack[d] = self->stack[d];
         params.a_stack[d] = a->stack[d];
@@ -162,7 +163,8 @@ static gr_status multiply(const gr_matmul *self, const settled *of_a, const sett
         gr_matmul_spread(step, gr_ceil_div(self->m, tiling->rows) * params.across * tiling->parts,
                          params.pairs, tiling->threads, error);
     return status == GR_OK && tiling->slices > 1
-               ? add_slices(variant, results, tiling->slices, c, out, program, error)
+               ? add_slices(variant, results * gr_dtypes[dtype].item_bytes / sizeof(float), tiling->slices, c,
+                            out, program, error)
                : status;
 }
 

@@ -52,6 +52,7 @@ bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
         [GR_MATMUL_FOUR] =
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_i32] = true, [GR_DTYPE_i64] = true},
         [GR_MATMUL_F32] = {[GR_DTYPE_f32] = true},
+        [GR_MATMUL_SINGLES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_c64] = true},
         [GR_MATMUL_DOUBLES] = {[GR_DTYPE_f64] = true, [GR_DTYPE_c128] = true},
         [GR_MATMUL_CORES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_MATMUL_HALVES] = {[GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},

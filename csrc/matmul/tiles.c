@@ -12,13 +12,14 @@ enum {
 
 typedef struct shape {
     const char *rung;
+    gr_dtype dtype;
     uint32_t rows, columns, threads, room;
     uint32_t percent[RATES]; /* with 1, 2, 4, 8 blocks a multiprocessor */
 } shape;
 
 static const shape shapes[] = {
-#define GR_TILE(rung, rows, columns, threads, room, one, two, four, eight)                                   \
-    {#rung, rows, columns, threads, room, {one, two, four, eight}},
+#define GR_TILE(rung, dtype, rows, columns, threads, room, one, two, four, eight)                            \
+    {#rung, GR_DTYPE_##dtype, rows, columns, threads, room, {one, two, four, eight}},
 #include "matmul/tiles.def"
 #undef GR_TILE
 };
@@ -46,7 +47,8 @@ static double cycles(const shape *of, uint64_t blocks) {
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     enum { SPLIT = 3000, SUM = 6000, LANES = 128 };
     const uint64_t each = gr_ceil_div(steps, (uint64_t)by.parts * by.slices);
-    const double products = (double)of->rows * of->columns / LANES * (double)(each * GR_MATMUL_STEP);
+    const double products = (double)of->rows * of->columns / LANES *
+                            (double)(each * GR_MATMUL_STEP * (of->dtype == GR_DTYPE_c64 ? 4 : 1));
     const double waves = (double)(blocks / of->room) * cycles(of, of->room) + cycles(of, blocks % of->room);
     const double elements = (double)(blocks * of->rows * of->columns);
     return waves * products + (by.parts > 1 ? SPLIT + 0.9 * elements : 0) +
@@ -84,7 +86,7 @@ gr_matmul_tiling gr_matmul_tile(const gr_matmul *self, const gr_matmul_variant *
     double least = 0;
     for (size_t i = 0; i < SHAPES; ++i) {
         const shape *of = &shapes[i];
-        if (variant != NULL && strcmp(variant->rung.name, of->rung) != 0)
+        if (of->dtype != self->dtype || (variant != NULL && strcmp(variant->rung.name, of->rung) != 0))
             continue;
         const uint32_t most = find(of->rung)->cluster, slices = most > 1 ? MOST_SLICES : 1;
         const uint64_t tiles = count_tiles(self, of);

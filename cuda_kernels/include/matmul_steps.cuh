@@ -205,7 +205,7 @@ template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
 // Multiplies a thread's results by one, which the compiler does not know, so that they may lie in other
 // registers than those in which they are stored.
 template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
-    const T one = T(blockDim.z);
+    const float one = float(blockDim.z);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll

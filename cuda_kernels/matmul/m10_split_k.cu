@@ -9,6 +9,7 @@
 // barriers of clusters.
 #include "cluster.cuh"
 #include "matmul.cuh"
+#include "matmul_complex.cuh"
 #include "matmul_copies.cuh"
 #include "matmul_steps.cuh"
 
@@ -98,21 +99,22 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
 }
 
 // Of sides that lie by rows, and of any others. A multiprocessor is to have room for so many blocks.
-#define GR_ENTRY(shape, blocks, name, anyhow)                                                                \
+#define GR_ENTRY(T, shape, blocks, name, anyhow)                                                             \
     extern "C" __global__ void __launch_bounds__(shape::THREADS, blocks)                                     \
         name(const __grid_constant__ gr_matmul_params p) {                                                   \
-        matmul_of<float, shape, anyhow>(p);                                                                  \
+        matmul_of<T, shape, anyhow>(p);                                                                      \
     }
-#define GR_MATMUL(rows, columns, down, across, stages, blocks)                                               \
-    typedef Shape<rows, columns, down, across, stages> Shape##rows##x##columns;                              \
-    GR_ENTRY(Shape##rows##x##columns, blocks, m10_f32_##rows##x##columns, false)                             \
-    GR_ENTRY(Shape##rows##x##columns, blocks, m10_f32_##rows##x##columns##_any, true)
+#define GR_MATMUL(of, T, rows, columns, down, across, stages, blocks)                                        \
+    typedef Shape<rows, columns, down, across, stages> Of_##of##rows##x##columns;                            \
+    GR_ENTRY(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns, false)                     \
+    GR_ENTRY(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, true)
 
-GR_MATMUL(128, 64, 8, 8, 2, 4)
-GR_MATMUL(64, 128, 8, 8, 3, 3)
-GR_MATMUL(64, 64, 8, 4, 3, 4)
-GR_MATMUL(32, 64, 4, 8, 4, 8)
-GR_MATMUL(32, 32, 4, 4, 4, 8)
+GR_MATMUL(f32, float, 128, 64, 8, 8, 2, 4)
+GR_MATMUL(f32, float, 64, 128, 8, 8, 3, 3)
+GR_MATMUL(f32, float, 64, 64, 8, 4, 3, 4)
+GR_MATMUL(f32, float, 32, 64, 4, 8, 4, 8)
+GR_MATMUL(f32, float, 32, 32, 4, 4, 4, 8)
+GR_MATMUL(c64, gr_c64, 32, 32, 4, 4, 2, 8)
 
 // Adds up the slices: 32 elements a block, of which each warp takes every eighth slice, and the first one
 // what they found, in their order.

@@ -2,9 +2,10 @@
 //
 // What m8 still cost: tensor cores multiply float64, too, twice as fast as all other units together.
 // The change: mma.sync of 16 by 16 elements of A with 16 by 8 of B. Each product is rounded once as it is
-// added, in the order of k: the result is m8's, bit for bit. Tiles come by tensor maps through a ring of
-// stages, as in t1; the fragments pass through registers, since wgmma takes no float64. Persistent blocks have
-// the next tile brought while they store the last one. A product of complex numbers is four of real ones.
+// added, in the order of k: the result is m8's, bit for bit, but where tiles are so small that warps share k.
+// Tiles come by tensor maps through a ring of stages, as in t1; the fragments pass through registers, since
+// wgmma takes no float64. Persistent blocks have the next tile brought while they store the last one. A
+// product of complex numbers is four of real ones.
 // What limits it now: the tensor cores, 97 % of the time at 4096^3. Where it shows: tensor-core operations;
 // next to no other multiply-adds.
 #include "matmul_double.cuh"
@@ -130,6 +131,9 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
     }
 
 GR_MATMUL(t5_f64, OfDouble, 128, 128, 64, 32, 6)
+GR_MATMUL(t5_mid_f64, OfDouble, 128, 64, 32, 32, 8)
+GR_MATMUL(t5_low_f64, OfDouble, 64, 32, 16, 32, 8)
+GR_MATMUL(t5_least_f64, OfDouble, 32, 16, 16, 16, 6)
 GR_MATMUL(t5_c128, OfComplex, 128, 64, 32, 32, 4)
-GR_MATMUL(t5_low_f64, OfDouble, 64, 128, 32, 32, 8)
-GR_MATMUL(t5_low_c128, OfComplex, 64, 64, 32, 16, 6)
+GR_MATMUL(t5_low_c128, OfComplex, 64, 32, 32, 16, 4)
+GR_MATMUL(t5_least_c128, OfComplex, 32, 16, 16, 16, 3)
