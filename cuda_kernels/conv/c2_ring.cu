@@ -171,8 +171,8 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
             else if (i % APART == 1)
                 copies.copy_filters(ring.b[next], begun * DEEP, i / APART);
             float down[S::DOWN], across[S::ACROSS];
-            load_fragment<RUN_DOWN>(&ring.a[now][i][y], down);
-            load_fragment<RUN_ACROSS>(&ring.b[now][i][x], across);
+            load_fragment<S::In::RUN_DOWN>(&ring.a[now][i][y], down);
+            load_fragment<S::In::RUN_ACROSS>(&ring.b[now][i][x], across);
             add_products_serpentine(down, across, sums);
         }
         commit_copies();
@@ -192,8 +192,8 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 four[i] = NHWC ? sums[r][s + i] : sums[r + i][s];
-            store_four<NHWC>(p, out, first + y + r / 4 * RUN_DOWN + r % 4, x + s / 4 * RUN_ACROSS + s % 4,
-                             copies.filters, four);
+            store_four<NHWC>(p, out, first + y + r / 4 * S::In::RUN_DOWN + r % 4,
+                             x + s / 4 * S::In::RUN_ACROSS + s % 4, copies.filters, four);
         }
 }
 
