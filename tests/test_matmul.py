@@ -94,6 +94,18 @@ def test_tiles_of_every_size(shape, dtype, device, thin):
     np.testing.assert_array_equal(gpureduce.matmul(a, b, device=device), np.matmul(a, b))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_stages_are_read_before_they_are_filled_again(dtype, device):
+    """Seen where blocks that store to odd rows, element by element, delay their neighbours' loads."""
+    if device != "cuda":
+        pytest.skip("needs --device=cuda")
+    a, b = matrices(dtype, (2048, 2049, 1024), "exact")
+    wanted = np.matmul(a, b)
+    for variant in ("auto", "t5"):
+        for _ in range(5):
+            np.testing.assert_array_equal(gpureduce.matmul(a, b, variant=variant, device=device), wanted)
+
+
 @pytest.mark.parametrize(
     "shape", [(1, 1, 1), (65, 63, 17), (3, 130, 33), (64, 64, 8), (2, 3, 0), (1, 2, 300)]
 )

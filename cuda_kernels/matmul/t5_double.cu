@@ -44,11 +44,16 @@ __device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, cons
     }
 }
 
+// A stage is let go of in the step after it, `before` being its full(): the products of its last fragments
+// have begun by then, so that these were read. The arrival at a barrier waits for no loads by itself.
 template <class S>
 __device__ void multiply(uint64_t k, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
-                         typename S::Sums &sums) {
+                         uint32_t &before, typename S::Sums &sums) {
     for (uint64_t step = 0; step < k; step += S::GROUPS * DEEP, ring.next()) {
         ring.wait_until_full();
+        if (before != 0)
+            ring.release(before);
+        before = ring.full();
         const uint32_t tile = ring.tiles() + group * S::BYTES;
 #pragma unroll
         for (int half = 0; half < S::Of::HALVES; ++half) {
@@ -65,7 +70,6 @@ __device__ void multiply(uint64_t k, typename S::Stages &ring, const typename S:
             }
         }
         __syncwarp();
-        ring.release(ring.full());
     }
 }
 
@@ -108,9 +112,10 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
     const unsigned group = threadIdx.x / 32 / S::WARPS, warp = threadIdx.x / 32 % S::WARPS;
     const unsigned across = S::COLUMNS / S::WARP_COLUMNS;
     const typename S::Of lane(warp / across * S::WARP_ROWS, warp % across * S::WARP_COLUMNS);
+    uint32_t before = 0;
     for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
         typename S::Sums sums = {};
-        multiply<S>(p.k, ring, lane, group, sums);
+        multiply<S>(p.k, ring, lane, group, before, sums);
         if (S::GROUPS > 1)
             add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
         if (group > 0)
