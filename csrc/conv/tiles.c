@@ -77,14 +77,19 @@ gr_status gr_conv_by_rectangles(const gr_conv *self, const gr_conv_variant *vari
 
 /* ---- rows that stream by ---- */
 
-gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                          const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    enum { TAPS = 3, CHANNELS = 12, FILTERS = 24, ROWS = 16, COLUMNS = 16 };
+bool gr_conv_rows_fit(const gr_conv *self) {
+    enum { TAPS = 3, CHANNELS = 12 };
     const gr_conv_axis *axes[] = {&self->down, &self->along};
     bool fits = self->channels == CHANNELS && (self->groups == 1 || self->layout == GR_CONV_NCHW);
     for (int i = 0; i < 2; ++i)
         fits = fits && axes[i]->kernel == TAPS && axes[i]->stride == 1 && axes[i]->dilation == 1;
-    if (!fits) {
+    return fits;
+}
+
+gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                          const gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    enum { FILTERS = 24, ROWS = 16, COLUMNS = 16 };
+    if (!gr_conv_rows_fit(self)) {
         const gr_status status = gr_conv_find("c3", &variant, error);
         return status == GR_OK ? gr_conv_by_rectangles(self, variant, info, ends, program, error) : status;
     }

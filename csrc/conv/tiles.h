@@ -21,4 +21,7 @@ gr_status gr_conv_by_rectangles(const gr_conv *self, const gr_conv_variant *vari
 gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                           const gr_conv_ends *ends, gr_program *program, gr_error *error);
 
+/* Whether the filters are such that a thread keeps one. */
+bool gr_conv_rows_fit(const gr_conv *self);
+
 #endif

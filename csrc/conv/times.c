@@ -5,11 +5,12 @@
 #include "base/limits.h"
 #include "conv/columns.h"
 #include "conv/ring.h"
+#include "conv/tiles.h"
 
 /* What an H200 was seen to do in a microsecond: multiply-adds, elements and bytes of memory. */
 static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 2.2e6, WRITTEN = 0.46e6;
 static const double RESULTS[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
-static const double PRODUCT = 8e6, RECTANGLES = 12.5e6;
+static const double PRODUCT = 8e6, RECTANGLES = 12.5e6, ROWS = 29e6;
 static const double CORES = 60e6, CORES_THREE = 30e6, CORES_HALVES = 100e6;
 
 static double up(uint64_t count, uint64_t to) {
@@ -78,6 +79,11 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
         return moved + (double)self->batch * up(self->down.out, 8) * up(self->along.out, 64) *
                            up(self->filters, 24) * all * up(self->channels, 4) / (double)self->channels /
                            RECTANGLES;
+    case GR_CONV_ROWS: /* else it is c3 */
+        return gr_conv_rows_fit(self)
+                   ? moved + (double)self->batch * up(self->down.out, 16) * up(self->along.out, 16) *
+                                 up(self->filters, 24) * all / ROWS
+                   : HUGE_VAL;
     case GR_CONV_CORES:
         return gr_conv_is_product(self) ? HUGE_VAL : moved + time_of_cores(self, variant);
     default:
