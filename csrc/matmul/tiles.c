@@ -7,19 +7,20 @@
 enum {
     RATES = 4,
     MOST_SLICES = 256,
-    LEAST_PART = 8, /* steps, below which a slice is not worth its sum */
+    LEAST_PART = 4, /* steps, below which a slice is not worth its sum */
 };
 
 typedef struct shape {
     const char *rung;
     gr_dtype dtype;
     uint32_t rows, columns, threads, room;
+    uint32_t start;          /* cycles of a wave that are not for products */
     uint32_t percent[RATES]; /* with 1, 2, 4, 8 blocks a multiprocessor */
 } shape;
 
 static const shape shapes[] = {
-#define GR_TILE(rung, dtype, rows, columns, threads, room, one, two, four, eight)                            \
-    {#rung, GR_DTYPE_##dtype, rows, columns, threads, room, {one, two, four, eight}},
+#define GR_TILE(rung, dtype, rows, columns, threads, room, start, one, two, four, eight)                     \
+    {#rung, GR_DTYPE_##dtype, rows, columns, threads, room, start, {one, two, four, eight}},
 #include "matmul/tiles.def"
 #undef GR_TILE
 };
@@ -34,33 +35,37 @@ static uint64_t count_tiles(const gr_matmul *self, const shape *of) {
     return gr_matmul_count(self->stack) * gr_ceil_div(self->m, of->rows) * gr_ceil_div(self->n, of->columns);
 }
 
-/* The cycles that blocks take which a multiprocessor has at once, for a product each of every lane. */
-static double cycles(const shape *of, uint64_t blocks) {
+/* The cycles that blocks take which a multiprocessor has at once, with so many products for each lane. */
+static double wave(const shape *of, uint64_t blocks, double products) {
     int rate = 0;
     while (rate + 1 < RATES && blocks >= (uint64_t)2 << rate)
         ++rate;
-    return (double)blocks * 100 / of->percent[rate];
+    return blocks == 0 ? 0 : (double)blocks * 100 / of->percent[rate] * products + of->start;
 }
 
-/* How long it takes, in cycles, if a multiprocessor gets so many blocks; to bring the parts together costs
-   SPLIT and nine tenths for each element, and another kernel that adds up slices SUM. */
+/* How long it takes, in cycles, if a multiprocessor gets so many blocks; to bring parts together costs SPLIT
+   and something for each element, and another kernel that adds up slices SUM. Slices have their elements from
+   memory, so that a multiprocessor with a single block waits for them. */
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
-    enum { SPLIT = 3000, SUM = 6000, LANES = 128 };
+    enum { SPLIT = 2100, SUM = 5000, LANES = 128 };
+    const bool sliced = by.slices > 1;
     const uint64_t each = gr_ceil_div(steps, (uint64_t)by.parts * by.slices);
-    const double products = (double)of->rows * of->columns / LANES *
+    const double products = (double)of->rows * of->columns / LANES * (sliced && blocks == 1 ? 1.7 : 1) *
                             (double)(each * GR_MATMUL_STEP * (of->dtype == GR_DTYPE_c64 ? 4 : 1));
-    const double waves = (double)(blocks / of->room) * cycles(of, of->room) + cycles(of, blocks % of->room);
+    const double waves =
+        (double)(blocks / of->room) * wave(of, of->room, products) + wave(of, blocks % of->room, products);
     const double elements = (double)(blocks * of->rows * of->columns);
-    return waves * products + (by.parts > 1 ? SPLIT + 0.9 * elements : 0) +
-           (by.slices > 1 ? SUM + elements / by.parts : 0);
+    return waves + (by.parts > 1 ? SPLIT + 0.3 * elements : 0) +
+           (sliced ? SUM + 1.3 * elements / by.parts : 0);
 }
 
 /* Whether it is worth looking at: each part has a step, and clusters leave room for one another. Slices are
-   for few tiles, and have steps enough. */
+   for few tiles, have steps enough, and go to pairs of blocks, so that their sum has half as much to read:
+   that was fastest for 64 x 64 x 65536, 64 x 64 x 8192, 128 x 128 x 16384 and 256 x 256 x 8192 on an H200. */
 static bool is_sensible(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     const uint64_t parts = (uint64_t)by.parts * by.slices;
     if (by.slices > 1)
-        return blocks <= of->room && parts * LEAST_PART <= steps;
+        return by.parts == 2 && blocks <= of->room && parts * LEAST_PART <= steps;
     return by.parts == 1 || (parts <= steps && 4 * blocks <= 3 * of->room);
 }
 
