@@ -90,6 +90,22 @@ gr_status gr_matmul_put(const gr_matmul *self, size_t item_bytes, uint32_t from,
     return copy(&params, item_bytes, from, out, program, error);
 }
 
+gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
+                               uint32_t from, uint32_t to, gr_program *program, gr_error *error) {
+    const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
+    const gr_dtype part = doubles ? GR_DTYPE_f64 : GR_DTYPE_f32; /* complex numbers have two */
+    const gr_matmul_sum_params params = {
+        .count = gr_matmul_results(self) * gr_dtypes[self->dtype].item_bytes / gr_dtypes[part].item_bytes,
+        .slices = slices};
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    gr_program_place(program, offsetof(gr_matmul_sum_params, from), from);
+    gr_program_place(program, offsetof(gr_matmul_sum_params, to), to);
+    gr_matmul_name(variant, part, "", &step->kernel);
+    GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_sum_", gr_dtypes[part].name);
+    step->overlap = true;
+    return gr_matmul_spread(step, gr_ceil_div(params.count, GR_MATMUL_SUMS), 1, GR_MATMUL_THREADS, error);
+}
+
 void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const char *form, gr_kernel_id *out) {
     out->owner = variant != NULL ? variant->rung.name : "matmul";
     GR_KERNEL_NAME(out->file, variant != NULL ? variant->rung.file : "matmul_other");

@@ -20,6 +20,10 @@ typedef struct gr_matmul_shape {
 gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
                          size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
 
+/* Appends the sum of the slices of a product, which lie in a buffer. */
+gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
+                               uint32_t from, uint32_t to, gr_program *program, gr_error *error);
+
 /* The entry of a rung; NULL: the kernel of the dtypes that have none. What follows the dtype in its name. */
 void gr_matmul_name(const gr_matmul_variant *variant, gr_dtype dtype, const char *form, gr_kernel_id *out);
 

@@ -136,39 +136,59 @@ static gr_status part(const gr_matmul_side *side, const matrices *of, uint64_t r
 /* Entries of rungs for small products, whose tiles are smaller, of elements of so many bytes. The one is
    taken of which the waves of tiles, each of which takes `percent` of the time of the rung's, and `start`
    more, are over first (H200: 1024^3 in bfloat16 takes 6.3 us in place of 13.1, in TF32 12.2 in place
-   of 27.2, in float64 41.9 in place of 73.8; 256^3 in float64 3.7 in place of 21.5). */
+   of 27.2, in float64 41.9 in place of 73.8; 256^3 in float64 3.7 in place of 21.5). Those of `slices` take k
+   in that many at most. */
 typedef struct small_tiles {
     const char *rung, *entry;
     size_t item_bytes;
-    uint32_t rows, columns, shared, a_box, percent, start;
+    uint32_t rows, columns, shared, a_box, percent, start, slices;
 } small_tiles;
 
-static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns) {
-    return gr_ceil_div(gr_matmul_count(self->stack) * gr_ceil_div(self->m, rows) *
+/* How a product is made: NULL for the rung's own tiles. */
+typedef struct choice {
+    const small_tiles *small;
+    uint32_t slices;
+} choice;
+
+static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns, uint32_t slices) {
+    return gr_ceil_div(slices * gr_matmul_count(self->stack) * gr_ceil_div(self->m, rows) *
                            gr_ceil_div(self->n, columns),
                        gr_reference_limits.multiprocessors);
 }
 
+/* In percent of the time that the rung's tile takes. A sum of slices takes as long as a SUM of products along
+   k. */
+static double cost(const gr_matmul *self, const small_tiles *of, uint32_t slices) {
+    enum { SUM = 50 };
+    const double waves = (double)count_waves(self, of->rows, of->columns, slices);
+    return waves * of->percent / slices + of->start + (slices > 1 ? 100.0 * SUM / (double)self->k : 0);
+}
+
 /* `columns` of the rung's own tiles. */
-static const small_tiles *find_small(const gr_matmul *self, const gr_matmul_variant *variant,
-                                     uint32_t columns) {
+static choice find_small(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t columns) {
+    enum { LEAST = 256 }; /* products along k that are worth a slice */
     static const small_tiles all[] = {
-        {"t1", "t1_low", 4, 64, 128, 196736, 64, 45, 0},
-        {"t3", "t3_narrow", 2, 128, 64, 163936, 128, 31, 15},
-        {"t5", "t5_mid", 8, 128, 64, 196736, 128, 57, 0},
-        {"t5", "t5_low", 8, 64, 32, 213120, 64, 16, 0},
-        {"t5", "t5_least", 8, 32, 16, 159840, 32, 8, 0},
-        {"t5", "t5_low", 16, 64, 32, 229440, 64, 30, 0},
-        {"t5", "t5_least", 16, 32, 16, 172080, 32, 9, 0},
+        {"t1", "t1_low", 4, 64, 128, 196736, 64, 45, 0, 1},
+        {"t3", "t3_narrow", 2, 128, 64, 163936, 128, 31, 15, 1},
+        {"t5", "t5_mid", 8, 128, 64, 196736, 128, 57, 0, 1},
+        {"t5", "t5_low", 8, 64, 32, 213120, 64, 16, 0, 64},
+        {"t5", "t5_least", 8, 32, 16, 159840, 32, 8, 0, 64},
+        {"t5", "t5_low", 16, 64, 32, 229440, 64, 30, 0, 64},
+        {"t5", "t5_least", 16, 32, 16, 172080, 32, 9, 0, 64},
     };
-    uint64_t least = count_waves(self, variant->rows, columns) * 100;
-    const small_tiles *best = NULL;
+    double least = (double)count_waves(self, variant->rows, columns, 1) * 100;
+    choice best = {NULL, 1};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
-        const uint64_t cost = count_waves(self, all[i].rows, all[i].columns) * all[i].percent + all[i].start;
-        if (strcmp(all[i].rung, variant->rung.name) == 0 && cost < least &&
-            all[i].item_bytes == gr_dtypes[self->dtype].item_bytes) {
-            best = &all[i];
-            least = cost;
+        if (strcmp(all[i].rung, variant->rung.name) != 0 ||
+            all[i].item_bytes != gr_dtypes[self->dtype].item_bytes)
+            continue;
+        for (uint32_t slices = 1; slices <= all[i].slices && (slices == 1 || slices * LEAST <= self->k);
+             slices *= 2) {
+            const double found = cost(self, &all[i], slices);
+            if (found < least) {
+                best = (choice){&all[i], slices};
+                least = found;
+            }
         }
     }
     return best;
@@ -176,11 +196,12 @@ static const small_tiles *find_small(const gr_matmul *self, const gr_matmul_vari
 
 /* Appends the product by the entries of this name; *variant has the sizes of their tiles. */
 static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const gr_matmul_side *b,
-                          const gr_matmul_variant *variant, const char *entry, const gr_matmul_ends *ends,
-                          gr_program *program, gr_error *error) {
+                          const gr_matmul_variant *variant, const char *entry, uint32_t slices,
+                          const gr_matmul_ends *ends, gr_program *program, gr_error *error) {
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const gr_tensor_type type = type_of(self->dtype, variant->precision);
-    const uint64_t pairs = gr_matmul_count(self->stack), across = gr_ceil_div(self->n, variant->columns);
+    const uint64_t pairs = gr_matmul_count(self->stack) * slices;
+    const uint64_t across = gr_ceil_div(self->n, variant->columns);
     const bool parted = variant->precision == GR_PRECISION_F16X3, of_c = maps_c(self, variant, item_bytes);
     gr_matmul_halves params = {.maps = {.product = {.m = self->m,
                                                     .n = self->n,
@@ -188,7 +209,8 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_side *a, const 
                                                     .a_row = a->row,
                                                     .b_row = b->row,
                                                     .across = across,
-                                                    .pairs = pairs},
+                                                    .pairs = pairs,
+                                                    .slices = slices},
                                         .map_of_c = of_c}};
     const matrices of_a = count_steps(a, self->stack, params.maps.product.a_stack);
     const matrices of_b = count_steps(b, self->stack, params.maps.product.b_stack);
@@ -238,14 +260,22 @@ gr_status gr_matmul_maps_multiply(const gr_matmul *self, const gr_matmul_side *a
     gr_matmul_variant shape = *variant;
     if (self->dtype == GR_DTYPE_c128)
         shape.columns /= 2; /* they take twice the room */
-    const small_tiles *small = self->variant == NULL ? find_small(self, variant, shape.columns) : NULL;
-    if (small != NULL) {
-        shape.rows = small->rows;
-        shape.columns = small->columns;
-        shape.shared = small->shared;
-        shape.a_box = small->a_box;
+    const choice how = self->variant == NULL ? find_small(self, variant, shape.columns) : (choice){NULL, 1};
+    if (how.small != NULL) {
+        shape.rows = how.small->rows;
+        shape.columns = how.small->columns;
+        shape.shared = how.small->shared;
+        shape.a_box = how.small->a_box;
         shape.cluster = 1;
     }
-    return multiply(self, a, b, &shape, small != NULL ? small->entry : variant->rung.name, ends, program,
-                    error);
+    const char *entry = how.small != NULL ? how.small->entry : variant->rung.name;
+    gr_matmul_ends places = *ends;
+    if (how.slices > 1)
+        places.c = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                     (size_t)(gr_matmul_results(self) * how.slices) *
+                                         gr_dtypes[self->dtype].item_bytes);
+    const gr_status status = multiply(self, a, b, &shape, entry, how.slices, &places, program, error);
+    return status == GR_OK && how.slices > 1
+               ? gr_matmul_add_slices(self, variant, how.slices, places.c, ends->c, program, error)
+               : status;
 }

@@ -77,19 +77,6 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-/* Appends the sum of the slices that lie in a buffer: of complex numbers, of their parts. */
-static gr_status add_slices(const gr_matmul_variant *variant, uint64_t count, uint32_t slices, uint32_t from,
-                            uint32_t to, gr_program *program, gr_error *error) {
-    const gr_matmul_sum_params params = {.count = count, .slices = slices};
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_sum_params, from), from);
-    gr_program_place(program, offsetof(gr_matmul_sum_params, to), to);
-    gr_matmul_name(variant, GR_DTYPE_f32, "", &step->kernel);
-    GR_KERNEL_NAME(step->kernel.entry, "m10_sum_f32");
-    step->overlap = true;
-    return gr_matmul_spread(step, gr_ceil_div(count, GR_MATMUL_SUMS), 1, GR_MATMUL_THREADS, error);
-}
-
 /* A side of a product. */
 typedef struct settled {
     gr_matmul_side side;
@@ -163,8 +150,7 @@ static gr_status multiply(const gr_matmul *self, const settled *of_a, const sett
         gr_matmul_spread(step, gr_ceil_div(self->m, tiling->rows) * params.across * tiling->parts,
                          params.pairs, tiling->threads, error);
     return status == GR_OK && tiling->slices > 1
-               ? add_slices(variant, results * gr_dtypes[dtype].item_bytes / sizeof(float), tiling->slices, c,
-                            out, program, error)
+               ? gr_matmul_add_slices(self, variant, tiling->slices, c, out, program, error)
                : status;
 }
 

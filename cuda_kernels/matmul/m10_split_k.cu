@@ -10,7 +10,7 @@
 #include "cluster.cuh"
 #include "matmul.cuh"
 #include "matmul_complex.cuh"
-#include "matmul_copies.cuh"
+#include "matmul_slices.cuh"
 #include "matmul_steps.cuh"
 
 // A block's tile, of which a thread makes DOWN by ACROSS results.
@@ -116,27 +116,4 @@ GR_MATMUL(f32, float, 32, 64, 4, 8, 4, 8)
 GR_MATMUL(f32, float, 32, 32, 4, 4, 4, 8)
 GR_MATMUL(c64, gr_c64, 32, 32, 4, 4, 2, 8)
 
-// Adds up the slices: 32 elements a block, of which each warp takes every eighth slice, and the first one
-// what they found, in their order.
-extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
-    m10_sum_f32(const __grid_constant__ gr_matmul_sum_params p) {
-    enum { WARPS = GR_MATMUL_THREADS / 32 };
-    static_assert(GR_MATMUL_SUMS == 32, "an element a lane");
-    __shared__ float of_warps[WARPS][GR_MATMUL_SUMS];
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint64_t at = uint64_t(blockIdx.x) * GR_MATMUL_SUMS + lane;
-    const float *from = reinterpret_cast<const float *>(p.from) + at;
-    float sum = 0;
-    wait_for_previous();
-    if (at < p.count)
-#pragma unroll 8
-        for (uint64_t slice = warp; slice < p.slices; slice += WARPS)
-            sum += from[slice * p.count];
-    of_warps[warp][lane] = sum;
-    __syncthreads();
-    if (warp > 0 || at >= p.count)
-        return;
-    for (int other = 1; other < WARPS; ++other)
-        sum += of_warps[other][lane];
-    reinterpret_cast<float *>(p.to)[at] = sum;
-}
+GR_MATMUL_SUM(m10_sum_f32, float)

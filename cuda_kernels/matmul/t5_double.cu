@@ -9,6 +9,7 @@
 // What limits it now: the tensor cores, 97 % of the time at 4096^3. Where it shows: tensor-core operations;
 // next to no other multiply-adds.
 #include "matmul_double.cuh"
+#include "matmul_slices.cuh"
 
 // Waits for all warps that multiply.
 inline __device__ void barrier_of_readers() {
@@ -28,9 +29,21 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
     };
 };
 
+// The part of k of a pair's slice, in whole stages.
+struct Span {
+    uint64_t first, end;
+
+    template <class S> static __device__ Span of(const gr_matmul_params &p, const Pair &pair) {
+        enum { STEP = S::GROUPS * DEEP };
+        const uint64_t steps = (p.k + STEP - 1) / STEP, slice = pair.number / (p.pairs / p.slices);
+        return {steps * slice / p.slices * STEP, steps * (slice + 1) / p.slices * STEP};
+    }
+};
+
 template <class S>
-__device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, const Pair &pair, Place place) {
-    for (uint64_t step = 0; step < maps.product.k; step += S::GROUPS * DEEP, ring.next()) {
+__device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, const Pair &pair, Span span,
+                      Place place) {
+    for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
         ring.wait_until_empty(S::GROUPS * S::BYTES);
         for (unsigned group = 0; group < S::GROUPS; ++group) {
             const uint32_t to = ring.tiles() + group * S::BYTES, k = step + group * DEEP;
@@ -47,9 +60,9 @@ __device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, cons
 // A stage is let go of in the step after it, `before` being its full(): the products of its last fragments
 // have begun by then, so that these were read. The arrival at a barrier waits for no loads by itself.
 template <class S>
-__device__ void multiply(uint64_t k, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
+__device__ void multiply(Span span, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
                          uint32_t &before, typename S::Sums &sums) {
-    for (uint64_t step = 0; step < k; step += S::GROUPS * DEEP, ring.next()) {
+    for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
         ring.wait_until_full();
         if (before != 0)
             ring.release(before);
@@ -99,13 +112,14 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
         return;
     typename S::Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.across * ((p.m + S::ROWS - 1) / S::ROWS));
+    const Span span = Span::of<S>(p, pair);
     let_next_in();
     wait_for_previous();
     if (threadIdx.x >= 256) {
         give_registers<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
-                bring<S>(maps, ring, pair, place_of<S::ROWS, S::COLUMNS>(p, number));
+                bring<S>(maps, ring, pair, span, place_of<S::ROWS, S::COLUMNS>(p, number));
         return;
     }
     take_registers<232>();
@@ -115,7 +129,7 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
     uint32_t before = 0;
     for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
         typename S::Sums sums = {};
-        multiply<S>(p.k, ring, lane, group, before, sums);
+        multiply<S>(span, ring, lane, group, before, sums);
         if (S::GROUPS > 1)
             add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
         if (group > 0)
@@ -142,3 +156,4 @@ GR_MATMUL(t5_least_f64, OfDouble, 32, 16, 16, 16, 6)
 GR_MATMUL(t5_c128, OfComplex, 128, 64, 32, 32, 4)
 GR_MATMUL(t5_low_c128, OfComplex, 64, 32, 32, 16, 4)
 GR_MATMUL(t5_least_c128, OfComplex, 32, 16, 16, 16, 3)
+GR_MATMUL_SUM(t5_sum_f64, double)
