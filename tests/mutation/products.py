@@ -424,8 +424,8 @@ MUTANTS = (
     Mutant(
         "a stage of float64 is free before a warp has read it",
         T5,
-        "        __syncwarp();\n        ring.release",
-        "        ring.release",
+        "ring.release(before);",
+        "ring.release(ring.full());",
         races("t5"),
     ),
     Mutant(
