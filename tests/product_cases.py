@@ -9,8 +9,8 @@ section 3.5: each of the k products takes part in at most k roundings, in any or
 
 Where factors are rounded to TF32 first, each has one more relative error of 2^-11; where a factor is the sum
 of two such numbers, what is left out are products of two small parts, 2^-22 each; tensor cores cut their sums
-(u = 2^-22). Halves are exact factors, and the sum, in float32, is rounded once more. A complex product is four
-real ones, of which two meet in each part of the result.
+(u = 2^-22). Halves are exact factors, and the sum, in float32, is rounded once more. A complex product is
+four real ones, of which two meet in each part of the result.
 
 The exact product is that of long doubles, whose own error, by the same bound, is added.
 """
