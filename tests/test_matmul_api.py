@@ -196,10 +196,11 @@ def test_records(device):
 @pytest.mark.parametrize(
     "name", [v.name for v in gpureduce.variants("matmul") if "sim" in v.backends and v.role != "study"]
 )
-def test_no_races(name):
+def test_no_races(name, thin):
     dtypes = {v.name: v.dtypes for v in gpureduce.variants()}[name]
     for dtype in {"float32", "int64", "float16"}.intersection(dtypes) or {"float64"}.intersection(dtypes):
-        for shape in ((65, 130, 35), (65, 136, 64), (30, 35, 460)):  # the last goes round every ring
+        # The last one goes round every ring.
+        for shape in ((65, 130, 35),) if thin else ((65, 130, 35), (65, 136, 64), (30, 35, 460)):
             assert gpureduce.profile(shape, name, dtype=dtype).races == ()
 
 
