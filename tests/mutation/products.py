@@ -46,6 +46,7 @@ def many(name):
     return (f"tests/test_matmul.py::test_more_tiles_than_multiprocessors[{name}]",)
 
 
+FLOAT64 = ("tests/test_matmul.py", "-k", "test_every_shape_by_default and float64")
 SLICES = ("tests/test_matmul.py", "-k", "test_k_in_slices")
 EVERY = ("tests/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
@@ -53,15 +54,15 @@ MUTANTS = (
     Mutant(
         "tiles of rows by floor: the last rows are lost",
         PLAN,
-        "gr_ceil_div(self->m, tiling.rows)",
-        "(self->m / tiling.rows ? self->m / tiling.rows : 1)",
+        "gr_ceil_div(self->m, tiling->rows)",
+        "(self->m / tiling->rows ? self->m / tiling->rows : 1)",
         shapes("m3"),
     ),
     Mutant(
         "tiles of columns by floor: the last columns are lost",
         PLAN,
-        "gr_ceil_div(self->n, tiling.columns)",
-        "(self->n / tiling.columns ? self->n / tiling.columns : 1)",
+        "gr_ceil_div(self->n, tiling->columns)",
+        "(self->n / tiling->columns ? self->n / tiling->columns : 1)",
         shapes("m4"),
     ),
     Mutant(
@@ -179,8 +180,8 @@ MUTANTS = (
     Mutant(
         "copies between products bring less than all of a tile",
         STEPS,
-        "j < (i + 1) * OfB::TURNS / DEEP; ++j)",
-        "j < (i + 1) * OfB::TURNS / DEEP - (i + 1 == DEEP); ++j)",
+        "turn < (i + GROUP) * Of::TURNS / DEEP; ++turn)",
+        "turn < (i + GROUP) * Of::TURNS / DEEP - (i + GROUP == DEEP); ++turn)",
         whole("m9"),
     ),
     Mutant(
@@ -305,15 +306,15 @@ MUTANTS = (
     Mutant(
         "a tensor map ends a column early",
         MAPS,
-        ".sizes = {columns, rows, count}",
-        ".sizes = {columns - (columns > 1), rows, count}",
+        ".sizes = {columns * words, rows, count}",
+        ".sizes = {(columns - (columns > 1)) * words, rows, count}",
         shapes("t1"),
     ),
     Mutant(
         "a tensor map ends a row early",
         MAPS,
-        ".sizes = {columns, rows, count}",
-        ".sizes = {columns, rows - (rows > 1), count}",
+        ".sizes = {columns * words, rows, count}",
+        ".sizes = {columns * words, rows - (rows > 1), count}",
         shapes("t1"),
     ),
     Mutant(
@@ -427,6 +428,20 @@ MUTANTS = (
         "ring.release(before);",
         "ring.release(ring.full());",
         races("t5"),
+    ),
+    Mutant(
+        "the second group's share of k is lost",
+        T5,
+        "unsigned other = 1; other < S::GROUPS",
+        "unsigned other = 2; other < S::GROUPS",
+        FLOAT64,
+    ),
+    Mutant(
+        "groups take the same share of k",
+        T5,
+        "k = step + group * DEEP;",
+        "k = step;",
+        FLOAT64,
     ),
     Mutant(
         "one of four magnitudes is not looked at for the scale",
