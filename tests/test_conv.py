@@ -37,6 +37,8 @@ def failures(variant, dtype, chosen, device):
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
 def test_every_case(variant, dtype, device, thin):
     chosen = cases.THIN if thin else cases.CASES if dtype == "float32" else cases.CASES[::3]
+    if variant.capability >= (9, 0):  # slow to simulate
+        chosen = [case for i, case in enumerate(chosen) if i % 3 == 0 or case.c == 12]
     found = failures(variant.name, dtype, chosen, device)
     assert not found, "\n".join(found)
 
@@ -50,7 +52,8 @@ def test_quick(variant, dtype, device):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_case_by_default(dtype, device, thin):
-    found = failures("auto", dtype, cases.THIN if thin else cases.CASES, device)
+    every = cases.CASES if dtype in ("float32", "float64") else cases.CASES[::2]
+    found = failures("auto", dtype, cases.THIN if thin else every, device)
     assert not found, "\n".join(found)
 
 

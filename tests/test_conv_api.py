@@ -60,6 +60,35 @@ def test_arrays_on_a_device(device):
         gpureduce.conv2d(x, w, padding=1, out=gpureduce.to_device(WANTED.astype(float), device))
 
 
+def unaligned(array, device):
+    """A copy on the device, from an allocation's second element on, as the core takes it; and its home."""
+    home = gpureduce.to_device(np.zeros(array.size + 1, array.dtype), device)
+    view = (home.pointer + array.itemsize, array.shape, array.strides, array.dtype.name)
+    _core.device_write(home.kind, home.index, view[0], array)
+    return view, home
+
+
+@pytest.mark.parametrize("variant", NAMES)
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_elements_that_begin_anywhere(layout, variant, device):
+    able = {each.name: runs_on(each, device) for each in gpureduce.variants("conv")}
+    if not able.get(variant, True):
+        pytest.skip("the variant is not for this device")
+    for groups in (1, 8):
+        x, w = cases.arrays(NAMES[variant], cases.Case(2, 5, 6, 8, 8, 3, 3, 1, 0, 1, groups), layout, "exact")
+        exact = cases.convolve(x.astype(float), w.astype(float), groups=groups, layout=layout)
+        wanted = np.ascontiguousarray(exact, x.dtype)
+        (of_x, home), (of_w, _), (of_out, out) = (
+            unaligned(each, device) for each in (x, w, np.zeros_like(wanted))
+        )
+        numbers = ((1, 1), (0, 0, 0, 0), (1, 1), groups, layout)
+        name = None if variant == "auto" else variant
+        _core.conv2d(of_x, of_w, *numbers, name, None, of_out, home.kind, home.index)
+        got = out.numpy()
+        assert got[0] == 0
+        np.testing.assert_array_equal(got[1:].reshape(wanted.shape), wanted)
+
+
 def test_dtypes(device):
     for left in ("float16", "float32", "float64"):
         for right in ("float16", "float32", "float64"):
