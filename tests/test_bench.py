@@ -245,6 +245,7 @@ def test_times_of_products():
         ({"variants": ["m0", "auto"]}, ValueError, "'auto' is measured on a CUDA device"),
         ({"variants": ["m0", "cublas"]}, ValueError, "cublas is measured beside the others"),
         ({"variants": "m0", "ops": "sum"}, ValueError, "m0 makes products of matrices"),
+        ({"variants": "c0", "ops": "sum"}, ValueError, "c0 makes convolutions"),
         ({"ops": ["matmul", "sum"]}, ValueError, "ops: 'matmul' is measured by itself"),
         ({"dtypes": "complex128"}, ValueError, "none can run products of complex128"),
         ({"variants": "m0", "dtypes": "int8"}, ValueError, "m0 cannot run products of int8"),

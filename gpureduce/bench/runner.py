@@ -114,7 +114,10 @@ def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
 
 
 def _reduction(name: str) -> str:
-    if find(name, AUTO).ladder != "reduction":
+    ladder = find(name, AUTO).ladder
+    if ladder == "conv":
+        raise ValueError(f"variants: {name} makes convolutions, which gpureduce.bench.conv times")
+    if ladder != "reduction":
         raise ValueError(
             f"variants: {name} makes products of matrices: ops='matmul', and no reductions beside"
         )
