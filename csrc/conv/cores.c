@@ -77,6 +77,17 @@ static uint64_t settle(const gr_conv *self, const shape *of, uint64_t pieces, gr
            params->steps * (2 * numbers * of->filters * PIECE + ENTRY);
 }
 
+/* Whether it is what a kernel was compiled for alone. */
+static bool is_known(const gr_conv *self, const shape *of, const gr_conv_cores_params *params) {
+    enum { CHANNELS = 12, TAPS = 3, FILTERS = 24, COLUMNS = 128 };
+    const gr_conv_axis *axes[] = {&self->down, &self->along};
+    for (int i = 0; i < 2; ++i)
+        if (axes[i]->kernel != TAPS || axes[i]->stride != 1 || axes[i]->dilation != 1)
+            return false;
+    return self->groups == 1 && self->channels == CHANNELS && of->filters == FILTERS && !params->tall &&
+           params->block_columns == COLUMNS;
+}
+
 gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                            const gr_conv_ends *ends, gr_program *program, gr_error *error) {
     enum { GOOD = 113 << 10 }; /* bytes, so that two blocks have room */
@@ -99,7 +110,10 @@ gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, 
         pieces = gr_ceil_div(all, gr_ceil_div(all, pieces)); /* evenly */
     const uint64_t bytes = settle(self, of, pieces, &params);
     char form[16];
-    snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
+    if (is_known(self, of, &params))
+        snprintf(form, sizeof form, "_known");
+    else
+        snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
     gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, ends, program);
     step->shared_bytes = (uint32_t)bytes;
     step->overlap = true;

@@ -10,7 +10,7 @@
 // multiply-adds an instruction.
 #include "conv_tiles.cuh"
 
-enum { PIXELS = 128, DEEP = 16, FILTERS = 32 }; // of filters, at most
+enum { PIXELS = 128, DEEP = 16, FILTERS = 32, AT_ONCE = 3 }; // of filters, at most
 
 // A row that no picture has, nor with a tap's rows added: those are less than 2^30.
 constexpr unsigned NOWHERE = 0x7fffffff;
@@ -30,7 +30,7 @@ struct alignas(16) Pixel {
 struct Tiles {
     float a[DEEP][PIXELS + 4], b[DEEP][FILTERS + 4]; // longer rows, so that neighbours lie in other banks
     Pixel pixels[PIXELS];
-    Tap taps[DEEP];
+    Tap taps[2][DEEP]; // of a step, and of the next
 };
 
 inline __device__ Pixel pixel_of(const gr_conv_params &p, uint64_t number, uint64_t channel) {
@@ -73,35 +73,45 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const unsigned pixel = threadIdx.x % 32 * 4, filter = threadIdx.x / 32 * 4; // of the thread's results
     for (unsigned i = threadIdx.x; i < PIXELS; i += blockDim.x)
         tiles.pixels[i] = pixel_of(p, first + i, part.group * p.channels);
+    if (threadIdx.x < DEEP)
+        tiles.taps[0][threadIdx.x] = tap_of<CHANNELS_LAST>(p, threadIdx.x);
 
     float sums[4][4] = {};
-    for (unsigned step = 0; step < k; step += DEEP) {
-        __syncthreads(); // nobody reads the tiles of the last step any more
-        if (threadIdx.x < DEEP)
-            tiles.taps[threadIdx.x] = tap_of<CHANNELS_LAST>(p, step + threadIdx.x);
-        __syncthreads();
-        // Four along k for each pixel; where four channels lie together, in one load.
-        for (unsigned i = threadIdx.x; i < PIXELS * DEEP / 4; i += blockDim.x) {
-            const unsigned at = i / PIXELS * 4, to = i % PIXELS;
-            const Pixel seen = tiles.pixels[to];
-            float a[4] = {};
-            if (fours) {
-                const Tap tap = tiles.taps[at];
-                if (seen.top + tap.down < p.down.size && seen.left + tap.along < p.along.size)
-                    load_four(x + seen.of_x + tap.of_x, a);
-            } else
+    for (unsigned step = 0, now = 0; step < k; step += DEEP, now ^= 1) {
+        __syncthreads(); // nobody reads the tiles of the last step any more; the taps of this one are there
+        const Tap *taps = tiles.taps[now];
+        // Four along k for each pixel; where four channels lie together, in one load. All loads come first.
+        for (unsigned begin = threadIdx.x; begin < PIXELS * DEEP / 4; begin += AT_ONCE * blockDim.x) {
+            float a[AT_ONCE][4] = {};
 #pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    a[j] = element(p, x + seen.of_x, seen, tiles.taps[at + j]);
+            for (int turn = 0; turn < AT_ONCE; ++turn) {
+                const unsigned i = begin + turn * blockDim.x, at = i / PIXELS * 4;
+                if (i >= PIXELS * DEEP / 4)
+                    break;
+                const Pixel seen = tiles.pixels[i % PIXELS];
+                if (!fours)
 #pragma unroll
-            for (int j = 0; j < 4; ++j)
-                tiles.a[at + j][to] = a[j];
+                    for (int j = 0; j < 4; ++j)
+                        a[turn][j] = element(p, x + seen.of_x, seen, taps[at + j]);
+                else if (seen.top + taps[at].down < p.down.size && seen.left + taps[at].along < p.along.size)
+                    load_four(x + seen.of_x + taps[at].of_x, a[turn]);
+            }
+#pragma unroll
+            for (int turn = 0; turn < AT_ONCE; ++turn) {
+                const unsigned i = begin + turn * blockDim.x;
+                if (i < PIXELS * DEEP / 4)
+#pragma unroll
+                    for (int j = 0; j < 4; ++j)
+                        tiles.a[i / PIXELS * 4 + j][i % PIXELS] = a[turn][j];
+            }
         }
         for (unsigned i = threadIdx.x; i < unsigned(tiled.filters) * DEEP; i += blockDim.x) {
             const unsigned at = i % DEEP, to = i / DEEP;
             const bool there = step + at < k && to < filters;
-            tiles.b[at][to] = there ? w[int64_t(to) * p.of_w.outer + tiles.taps[at].of_w] : 0;
+            tiles.b[at][to] = there ? w[int64_t(to) * p.of_w.outer + taps[at].of_w] : 0;
         }
+        if (threadIdx.x < DEEP)
+            tiles.taps[now ^ 1][threadIdx.x] = tap_of<CHANNELS_LAST>(p, step + DEEP + threadIdx.x);
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {

@@ -86,12 +86,13 @@ struct Picture {
     // A row in one copy, zeros at its ends before.
     __device__ void begin_rows_of_pixels(Shared &shared) const {
         const int first = max(0, -left), end = max(first, min(int(SEEN_COLUMNS), int(p.along.size) - left));
-        for (int i = threadIdx.x; i < SEEN_ROWS * SEEN_COLUMNS * CHANNELS; i += THREADS) {
-            const int row = i / (SEEN_COLUMNS * CHANNELS), in_row = i % (SEEN_COLUMNS * CHANNELS),
-                      column = in_row / CHANNELS;
-            if (column < first || column >= end || unsigned(top + row) >= p.down.size)
-                shared.rows[row][in_row] = 0;
-        }
+        if (top < 0 || top + SEEN_ROWS > p.down.size || first > 0 || end < SEEN_COLUMNS)
+            for (int i = threadIdx.x; i < SEEN_ROWS * SEEN_COLUMNS * CHANNELS; i += THREADS) {
+                const int row = i / (SEEN_COLUMNS * CHANNELS), in_row = i % (SEEN_COLUMNS * CHANNELS),
+                          column = in_row / CHANNELS;
+                if (column < first || column >= end || unsigned(top + row) >= p.down.size)
+                    shared.rows[row][in_row] = 0;
+            }
         __syncthreads();
         if (threadIdx.x < SEEN_ROWS) {
             const int row = threadIdx.x;

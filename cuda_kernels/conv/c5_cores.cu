@@ -12,11 +12,16 @@
 enum { GROUPS = 2, THREADS = 128 * GROUPS };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
+    c5_f32_known(const __grid_constant__ gr_conv_cores_params p) {
+    conv_on_cores<float, 24, GROUPS, 4, true>(known<float>(p));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
     c5_f32_24(const __grid_constant__ gr_conv_cores_params p) {
-    conv_on_cores<float, 24, GROUPS, 4>(p);
+    conv_on_cores<float, 24, GROUPS, 4, false>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     c5_f32_64(const __grid_constant__ gr_conv_cores_params p) {
-    conv_on_cores<float, 64, GROUPS, 2>(p);
+    conv_on_cores<float, 64, GROUPS, 2, false>(p);
 }

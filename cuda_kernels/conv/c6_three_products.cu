@@ -13,9 +13,9 @@
 
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
 
-template <int FILTERS, int TILES> __device__ void conv(const gr_conv_cores_params &p) {
+template <int FILTERS, int TILES, bool KNOWN> __device__ void conv(const gr_conv_cores_params &p) {
     let_next_in();
-    const Cores<float, 2, FILTERS, GROUPS, TILES> cores(p);
+    const Cores<float, 2, FILTERS, GROUPS, TILES, KNOWN> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
@@ -25,11 +25,12 @@ template <int FILTERS, int TILES> __device__ void conv(const gr_conv_cores_param
     float sums[TILES][FILTERS / 2] = {};
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);
+#pragma unroll(KNOWN ? KNOWN_STEPS / CHAIN : 1)
         for (unsigned first = 0; first < p.steps; first += CHAIN) {
             float big[TILES][FILTERS], small[TILES][FILTERS / 2];
             begin_products();
             const unsigned end = min(first + CHAIN, unsigned(p.steps));
-#pragma unroll 1
+#pragma unroll(KNOWN ? CHAIN : 1)
             for (unsigned step = first; step < end; ++step) {
                 const uint64_t seen = cores.pixels_descriptor(step), filters = cores.filters_descriptor(step);
 #pragma unroll
@@ -56,11 +57,16 @@ template <int FILTERS, int TILES> __device__ void conv(const gr_conv_cores_param
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    c6_f32_known(const __grid_constant__ gr_conv_cores_params p) {
+    conv<24, 2, true>(known<float>(p));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     c6_f32_24(const __grid_constant__ gr_conv_cores_params p) {
-    conv<24, 2>(p);
+    conv<24, 2, false>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     c6_f32_32(const __grid_constant__ gr_conv_cores_params p) {
-    conv<32, 1>(p);
+    conv<32, 1, false>(p);
 }

@@ -8,15 +8,15 @@
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS };
 
-#define GR_CONV(suffix, T)                                                                                   \
+#define GR_ENTRY(name, T, FILTERS, TILES, KNOWN, PARAMS)                                                     \
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        c7_##suffix##_24(const __grid_constant__ gr_conv_cores_params p) {                                   \
-        conv_on_cores<T, 24, GROUPS, 4>(p);                                                                  \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        c7_##suffix##_64(const __grid_constant__ gr_conv_cores_params p) {                                   \
-        conv_on_cores<T, 64, GROUPS, 2>(p);                                                                  \
+        name(const __grid_constant__ gr_conv_cores_params p) {                                               \
+        conv_on_cores<T, FILTERS, GROUPS, TILES, KNOWN>(PARAMS);                                             \
     }
+#define GR_CONV(suffix, T)                                                                                   \
+    GR_ENTRY(c7_##suffix##_known, T, 24, 4, true, known<T>(p))                                               \
+    GR_ENTRY(c7_##suffix##_24, T, 24, 4, false, p)                                                           \
+    GR_ENTRY(c7_##suffix##_64, T, 64, 2, false, p)
 
 GR_CONV(f16, gr_f16)
 GR_CONV(bf16, gr_bf16)

@@ -14,6 +14,9 @@
 #include "matmul_wgmma.cuh"
 #include "shared_array.cuh"
 
+// What a block sees of x where KNOWN.
+enum { KNOWN_ROWS = 6, KNOWN_COLUMNS = 130, KNOWN_STEPS = 14 };
+
 // n / by, for numbers below 2^16.
 struct Divider {
     unsigned by, factor;
@@ -42,7 +45,8 @@ inline __device__ uint32_t small_part(uint32_t x) {
 
 // PARTS: 1, or 2 where each number lies there as two, the second behind the first by as many bytes as the
 // first ones take. FILTERS: of a block. GROUPS of four warps, each of which makes TILES times 64 pixels.
-template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
+// KNOWN: the parameters are those of `known`, so that the compiler reckons what else a table has to hold.
+template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> struct Cores {
     static constexpr int LENGTH = 16 / sizeof(T), WARPS = 4 * GROUPS,
                          LOADING = WARPS / 4;             // warps for filters
     static constexpr int STEP = 2 * PARTS * FILTERS * 16; // bytes of a step's filters
@@ -57,7 +61,8 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     uint32_t pixels, filters, table;           // in shared memory
     uint32_t part;                             // bytes of the pixels, in one of their parts
     const T *x, *w;
-    bool channels_last, whole;
+    bool channels_last;
+    int together; // bytes of channels of a piece that lie together, and can be loaded at once
 
     explicit __device__ Cores(const gr_conv_cores_params &tiled)
         : tiled(tiled), p(tiled.conv), warp(threadIdx.x / 32), lane(threadIdx.x % 32),
@@ -77,7 +82,9 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
         x = reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, picture, 0, 0, group * p.channels);
         w = reinterpret_cast<const T *>(p.w) + int64_t(group * p.filters + filter) * p.of_w.outer;
         channels_last = tiled.channels_last;
-        whole = channels_last && p.channels % LENGTH == 0 && p.groups * p.channels % LENGTH == 0;
+        const bool halves =
+            channels_last && p.channels % (LENGTH / 2) == 0 && p.groups * p.channels % (LENGTH / 2) == 0;
+        together = !halves ? 0 : p.channels % LENGTH == 0 && p.groups * p.channels % LENGTH == 0 ? 16 : 8;
         pixels = shared_address(shared_array<unsigned char>());
         const unsigned odd = taps * pieces % 2; // then a plane of zeros ends their number
         part = unsigned(tiled.plane) * (pieces * stride + odd);
@@ -88,23 +95,29 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     // ---- pieces of pixels
 
     // LENGTH channels from `channel` on, of which those that there are lie `step` elements apart.
-    template <bool WHOLE> __device__ Piece piece(const T *from, unsigned channel, int64_t step) const {
+    template <int TOGETHER> __device__ Piece piece(const T *from, unsigned channel, int64_t step) const {
         Piece it = {};
-        if (WHOLE && channel < p.channels)
+        uint2 *halves = reinterpret_cast<uint2 *>(&it);
+        if (TOGETHER == 16 && channel < p.channels)
             it = *reinterpret_cast<const Piece *>(from);
-        else if (!WHOLE)
+        else if (TOGETHER == 8) {
+            if (channel < p.channels)
+                halves[0] = *reinterpret_cast<const uint2 *>(from);
+            if (channel + LENGTH / 2 < p.channels)
+                halves[1] = *reinterpret_cast<const uint2 *>(from + LENGTH / 2);
+        } else if (TOGETHER == 0)
 #pragma unroll
             for (int i = 0; i < LENGTH; ++i)
                 if (channel + i < p.channels)
                     it.element[i] = from[i * step];
         return it;
     }
-    template <bool WHOLE> __device__ Piece pixel(unsigned row, unsigned column, unsigned channel) const {
+    template <int TOGETHER> __device__ Piece pixel(unsigned row, unsigned column, unsigned channel) const {
         if (unsigned(top + int(row)) >= p.down.size || unsigned(left + int(column)) >= p.along.size)
             return {};
         const int at = (top + int(row)) * int(p.of_x.down) + (left + int(column)) * int(p.of_x.along) +
                        int(channel) * int(p.of_x.channel);
-        return piece<WHOLE>(x + at, channel, p.of_x.channel);
+        return piece<TOGETHER>(x + at, channel, p.of_x.channel);
     }
 
     __device__ void put(uint32_t at, uint32_t apart, const Piece &piece) const {
@@ -122,8 +135,12 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     }
 
     // Those of the channels from `channel` on. Neighbouring threads take what lies side by side.
-    template <bool WHOLE> __device__ void bring_pixels(unsigned channel) const {
-        enum { AT_ONCE = (WHOLE ? 8 : 16 / LENGTH) / PARTS, THREADS = 32 * (WARPS - LOADING) };
+    template <int TOGETHER> __device__ void bring_pixels(unsigned channel) const {
+        enum {
+            THREADS = 32 * (WARPS - LOADING),
+            ALL = KNOWN_ROWS * KNOWN_COLUMNS * ((12 + LENGTH - 1) / LENGTH)
+        };
+        enum { AT_ONCE = KNOWN ? (ALL + THREADS - 1) / THREADS : (TOGETHER ? 8 : 16 / LENGTH) / PARTS };
         const unsigned columns = unsigned(tiled.columns), all = unsigned(tiled.rows) * columns * pieces;
         const Divider row_of(columns * pieces), inner(channels_last ? pieces : columns), remainder(stride);
         for (unsigned first = threadIdx.x - 32 * LOADING; first < all; first += AT_ONCE * THREADS) {
@@ -136,7 +153,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
                 const unsigned outer = inner(in_row), rest = in_row - outer * inner.by;
                 const unsigned column = channels_last ? outer : rest, piece = channels_last ? rest : outer;
                 const unsigned place = stride == 1 ? column : remainder(column);
-                some[i] = pixel<WHOLE>(row, column, channel + piece * LENGTH);
+                some[i] = pixel<TOGETHER>(row, column, channel + piece * LENGTH);
                 to[i] = pixels + (piece * stride + column - place * stride) * unsigned(tiled.plane) +
                         (row * unsigned(tiled.pitch) + place) * 16;
             }
@@ -167,20 +184,24 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     }
 
     // The chunk that lies first of two is the first one. Where their number is odd, zeros are the last.
+    __device__ Entry reckon(unsigned step) const {
+        const unsigned a = 2 * step, b = 2 * step + 1;
+        const bool paired = b < taps * pieces;
+        const uint32_t first = place_of(a % taps, a / taps);
+        const uint32_t second = paired ? place_of(b % taps, b / taps) : part - unsigned(tiled.plane);
+        const uint32_t of_first = a % taps | a / taps << 16;
+        const uint32_t of_second = paired ? b % taps | b / taps << 16 : pieces << 16;
+        if (second < first)
+            return {second >> 4 | first - second >> 4 << 16, {of_second, of_first}, 0};
+        return {first >> 4 | second - first >> 4 << 16, {of_first, of_second}, 0};
+    }
+    __device__ Entry entry(unsigned step) const {
+        return KNOWN ? reckon(step) : entries()[step];
+    }
+
     __device__ void make_table() const {
-        for (unsigned step = threadIdx.x; step < tiled.steps; step += 32 * WARPS) {
-            const unsigned a = 2 * step, b = 2 * step + 1;
-            const bool paired = b < taps * pieces;
-            const uint32_t first = place_of(a % taps, a / taps);
-            const uint32_t second = paired ? place_of(b % taps, b / taps) : part - unsigned(tiled.plane);
-            const uint32_t of_first = a % taps | a / taps << 16;
-            const uint32_t of_second = paired ? b % taps | b / taps << 16 : pieces << 16;
-            const bool turned = second < first;
-            Entry &it = entries()[step];
-            it.descriptor = min(first, second) >> 4 | (max(first, second) - min(first, second)) >> 4 << 16;
-            it.chunk[turned] = of_first;
-            it.chunk[!turned] = of_second;
-        }
+        for (unsigned step = threadIdx.x; step < tiled.steps && !KNOWN; step += 32 * WARPS)
+            entries()[step] = reckon(step);
         // A plane of zeros, and what lies between planes: nothing is multiplied by it, but it is there.
         const unsigned plane = unsigned(tiled.plane), used = unsigned(tiled.rows * tiled.pitch) * 16;
         for (unsigned first = 0; first < PARTS * part; first += plane) {
@@ -188,16 +209,18 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
             for (unsigned i = (whole_plane ? 0 : used) + 16 * threadIdx.x; i < plane; i += 512 * WARPS)
                 store(pixels + first + i, {0, 0, 0, 0});
         }
-        __syncthreads();
+        if (!KNOWN)
+            __syncthreads();
     }
 
     // ---- pieces of filters
 
-    template <bool WHOLE> __device__ void bring_filters(unsigned channel) const {
+    template <int TOGETHER> __device__ void bring_filters(unsigned channel) const {
         const int64_t from_tap = channels_last ? p.channels : 1;
-#pragma unroll 4
+#pragma unroll(KNOWN ? 2 * KNOWN_STEPS / LOADING : 4)
         for (unsigned slot = warp; slot < 2 * unsigned(tiled.steps); slot += LOADING) {
-            const uint32_t chunk = entries()[slot / 2].chunk[slot % 2];
+            const Entry of = entry(slot / 2);
+            const uint32_t chunk = slot % 2 ? of.chunk[1] : of.chunk[0];
             const unsigned number_of_piece = chunk >> 16, first = channel + number_of_piece * LENGTH;
             const T *from = w + (chunk & 0xffff) * from_tap + int64_t(first) * p.of_w.channel;
 #pragma unroll
@@ -207,26 +230,28 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
                     continue;
                 Piece it = {};
                 if (number_of_piece < pieces && filter + number < p.filters)
-                    it = piece<WHOLE>(from + number * p.of_w.outer, first, p.of_w.channel);
+                    it = piece<TOGETHER>(from + number * p.of_w.outer, first, p.of_w.channel);
                 put(filters + slot * (STEP / 2) + number * 16, FILTERS * 16, it);
             }
         }
     }
 
-    template <bool WHOLE> __device__ void bring_pieces(unsigned channel) const {
+    template <int TOGETHER> __device__ void bring_pieces(unsigned channel) const {
         if (warp < LOADING)
-            bring_filters<WHOLE>(channel);
+            bring_filters<TOGETHER>(channel);
         else
-            bring_pixels<WHOLE>(channel);
+            bring_pixels<TOGETHER>(channel);
     }
     // All that the products of the channels from `channel` on take; `pieces` times LENGTH of them.
     __device__ void bring(unsigned channel) const {
         if (channel > 0)
             __syncthreads(); // nobody multiplies what was there before any more
-        if (whole)
-            bring_pieces<true>(channel);
+        if (together == 16)
+            bring_pieces<16>(channel);
+        else if (sizeof(T) < 4 && together == 8)
+            bring_pieces<8>(channel);
         else
-            bring_pieces<false>(channel);
+            bring_pieces<0>(channel);
         show_shared();
         __syncthreads();
     }
@@ -248,7 +273,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     // The descriptor of a step's pixels, of a tile at 0; >> 4 of where one begins is to be added.
     __device__ uint64_t pixels_descriptor(unsigned step) const {
         const uint64_t eights = tiled.tall ? p.down.stride * tiled.pitch : 8; // pixels from eight to the next
-        return entries()[step].descriptor | eights << 32;
+        return entry(step).descriptor | eights << 32;
     }
     __device__ uint64_t filters_descriptor(unsigned step) const {
         return uint64_t(filters + step * STEP >> 4) | uint64_t(PARTS * FILTERS) << 16 | uint64_t(8) << 32;
@@ -310,11 +335,31 @@ GR_PRODUCT(gr_f16, "f16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
 GR_PRODUCT(gr_bf16, "bf16", 12, "24", "k16", "%12", "%13", "%14", ", 0, 0")
 GR_PRODUCT(gr_bf16, "bf16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
 
+// What the compiler is to know of: 24 filters or less at a time of 3 x 3 and 12 channels, every pixel.
+template <class T> __device__ gr_conv_cores_params known(gr_conv_cores_params p) {
+    p.conv.groups = 1;
+    p.conv.channels = 12;
+    for (gr_conv_axis *of : {&p.conv.down, &p.conv.along}) {
+        of->kernel = 3;
+        of->stride = 1;
+        of->dilation = 1;
+    }
+    p.tall = 0;
+    p.block_rows = KNOWN_ROWS - 2;
+    p.block_columns = KNOWN_COLUMNS - 2;
+    p.rows = KNOWN_ROWS;
+    p.columns = p.pitch = KNOWN_COLUMNS;
+    p.pieces = 12 * sizeof(T) / 16 + (12 * sizeof(T) % 16 != 0);
+    p.plane = (KNOWN_ROWS * KNOWN_COLUMNS * 16 + 127) / 128 * 128 + (8 + p.pieces - 1) / p.pieces * 16;
+    p.steps = (9 * p.pieces + 1) / 2;
+    return p;
+}
+
 // A block of results out of single numbers: c5 and c7.
-template <class T, int FILTERS, int GROUPS, int TILES>
+template <class T, int FILTERS, int GROUPS, int TILES, bool KNOWN>
 __device__ void conv_on_cores(const gr_conv_cores_params &p) {
     let_next_in();
-    const Cores<T, 1, FILTERS, GROUPS, TILES> cores(p);
+    const Cores<T, 1, FILTERS, GROUPS, TILES, KNOWN> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
@@ -325,6 +370,7 @@ __device__ void conv_on_cores(const gr_conv_cores_params &p) {
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);
         begin_products();
+#pragma unroll(KNOWN ? KNOWN_STEPS : 1)
         for (unsigned step = 0; step < p.steps; ++step) {
             const uint64_t seen = cores.pixels_descriptor(step), filters = cores.filters_descriptor(step);
 #pragma unroll
