@@ -9,8 +9,8 @@
 // neighbouring filters, and one element of x is for eight lanes. What limits it now: the register file, which
 // gives two operands of a multiply-add a cycle. Where it shows: loads from shared memory, 18 for 432
 // multiply-adds. This is for 12 channels and 3 x 3 taps, as so many weights fit; c3 makes all others.
+#include "conv_rows.cuh"
 #include "conv_tiles.cuh"
-#include "matmul_copies.cuh"
 #include "shared_array.cuh"
 
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS, FILTERS = 24 };
@@ -23,15 +23,6 @@ struct alignas(16) Shared {
     float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
     uint64_t row_is_there[SEEN_ROWS], weights_are_there;
 };
-
-inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, const uint64_t *barrier) {
-    arrive_and_expect(shared_address(barrier), bytes);
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            shared_address(to)),
-        "l"(from), "r"(bytes), "r"(shared_address(barrier))
-        : "memory");
-}
 
 // The barrier hears of it when this thread's copies so far are there.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {
@@ -83,28 +74,6 @@ struct Picture {
     const float *x;
     int top, left;
 
-    // A row in one copy, zeros at its ends before.
-    __device__ void begin_rows_of_pixels(Shared &shared) const {
-        const int first = max(0, -left), end = max(first, min(int(SEEN_COLUMNS), int(p.along.size) - left));
-        if (top < 0 || top + SEEN_ROWS > p.down.size || first > 0 || end < SEEN_COLUMNS)
-            for (int i = threadIdx.x; i < SEEN_ROWS * SEEN_COLUMNS * CHANNELS; i += THREADS) {
-                const int row = i / (SEEN_COLUMNS * CHANNELS), in_row = i % (SEEN_COLUMNS * CHANNELS),
-                          column = in_row / CHANNELS;
-                if (column < first || column >= end || unsigned(top + row) >= p.down.size)
-                    shared.rows[row][in_row] = 0;
-            }
-        __syncthreads();
-        if (threadIdx.x < SEEN_ROWS) {
-            const int row = threadIdx.x;
-            if (unsigned(top + row) < p.down.size && first < end)
-                copy_bytes(&shared.rows[row][first * CHANNELS],
-                           x + (top + row) * p.of_x.down + (left + first) * CHANNELS,
-                           (end - first) * CHANNELS * sizeof(float), &shared.row_is_there[row]);
-            else
-                arrive(shared_address(&shared.row_is_there[row]));
-        }
-    }
-
     // Each thread has the same columns of the same channels in all rows.
     template <int LENGTH> __device__ void begin_rows_of_channels(Shared &shared) const {
         enum {
@@ -141,7 +110,8 @@ __device__ void begin(const gr_conv_params &p, const Picture &picture, const Par
     if (!CHANNELS_LAST)
         __syncthreads();
     if (CHANNELS_LAST)
-        picture.begin_rows_of_pixels(shared); // which waits for the barriers to be made
+        begin_rows_of_pixels<SEEN_COLUMNS, CHANNELS>(p, picture.x, picture.top, picture.left, shared.rows,
+                                                     shared.row_is_there); // behind a barrier of its own
     else if (p.along.size % 2 == 0 && picture.left % 2 == 0)
         picture.begin_rows_of_channels<2>(shared);
     else

@@ -140,7 +140,10 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> st
             THREADS = 32 * (WARPS - LOADING),
             ALL = KNOWN_ROWS * KNOWN_COLUMNS * ((12 + LENGTH - 1) / LENGTH)
         };
-        enum { AT_ONCE = KNOWN ? (ALL + THREADS - 1) / THREADS : (TOGETHER ? 8 : 16 / LENGTH) / PARTS };
+        enum {
+            AT_ONCE = KNOWN && (TOGETHER || LENGTH == 4) ? (ALL + THREADS - 1) / THREADS
+                                                         : (TOGETHER ? 8 : 16 / LENGTH) / PARTS
+        };
         const unsigned columns = unsigned(tiled.columns), all = unsigned(tiled.rows) * columns * pieces;
         const Divider row_of(columns * pieces), inner(channels_last ? pieces : columns), remainder(stride);
         for (unsigned first = threadIdx.x - 32 * LOADING; first < all; first += AT_ONCE * THREADS) {
@@ -217,7 +220,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> st
 
     template <int TOGETHER> __device__ void bring_filters(unsigned channel) const {
         const int64_t from_tap = channels_last ? p.channels : 1;
-#pragma unroll(KNOWN ? 2 * KNOWN_STEPS / LOADING : 4)
+#pragma unroll(!TOGETHER && LENGTH > 4 ? 1 : KNOWN ? 2 * KNOWN_STEPS / LOADING : 4)
         for (unsigned slot = warp; slot < 2 * unsigned(tiled.steps); slot += LOADING) {
             const Entry of = entry(slot / 2);
             const uint32_t chunk = slot % 2 ? of.chunk[1] : of.chunk[0];
