@@ -270,7 +270,7 @@ MUTANTS = (
     ),
     Mutant(
         "a slice of k is lost",
-        M10,
+        INCLUDE + "matmul_slices.cuh",
         "for (int other = 1; other < WARPS; ++other)",
         "for (int other = 2; other < WARPS; ++other)",
         SLICES,
