@@ -55,8 +55,10 @@ static double duration(const shape *of, uint64_t blocks, uint64_t steps, divisio
     const double waves =
         (double)(blocks / of->room) * wave(of, of->room, products) + wave(of, blocks % of->room, products);
     const double elements = (double)(blocks * of->rows * of->columns);
-    return waves + (by.parts > 1 ? SPLIT + 0.3 * elements : 0) +
-           (sliced ? SUM + 1.3 * elements / by.parts : 0);
+    double together = by.parts > 1 ? 0.3 * elements : 0;
+    for (uint32_t parts = by.parts; parts > 1; parts /= 2)
+        together += SPLIT;
+    return waves + together + (sliced ? SUM + 1.3 * elements / by.parts : 0);
 }
 
 /* Whether it is worth looking at: each part has a step, and clusters leave room for one another. Slices are
