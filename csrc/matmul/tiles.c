@@ -43,32 +43,31 @@ static double wave(const shape *of, uint64_t blocks, double products) {
     return blocks == 0 ? 0 : (double)blocks * 100 / of->percent[rate] * products + of->start;
 }
 
-/* How long it takes, in cycles, if a multiprocessor gets so many blocks; to bring parts together costs SPLIT
-   and something for each element, and another kernel that adds up slices SUM. Slices have their elements from
-   memory, so that a multiprocessor with a single block waits for them. */
+/* How long it takes, in cycles, if a multiprocessor gets so many blocks. To bring parts together costs SPLIT
+   for each time that they double and something for each element, and another kernel that adds up slices SUM
+   (64 x 64 x 65536 takes 25.6 us in 128 slices, of cuBLAS 30.4). Slices have their elements from memory, so
+   that a multiprocessor with a single block waits for them. */
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
-    enum { SPLIT = 2100, SUM = 5000, LANES = 128 };
-    const bool sliced = by.slices > 1;
+    enum { SPLIT = 740, SUM = 5000, LANES = 128 };
+    const double weight = of->dtype == GR_DTYPE_c64 ? 4 : 1;
     const uint64_t each = gr_ceil_div(steps, (uint64_t)by.parts * by.slices);
-    const double products = (double)of->rows * of->columns / LANES * (sliced && blocks == 1 ? 1.7 : 1) *
-                            (double)(each * GR_MATMUL_STEP * (of->dtype == GR_DTYPE_c64 ? 4 : 1));
+    const double products = weight * of->rows * of->columns / LANES * (double)(each * GR_MATMUL_STEP) *
+                            (by.slices > 1 && blocks == 1 ? 1.7 : 1);
     const double waves =
         (double)(blocks / of->room) * wave(of, of->room, products) + wave(of, blocks % of->room, products);
-    const double elements = (double)(blocks * of->rows * of->columns);
-    double together = by.parts > 1 ? 0.3 * elements : 0;
+    const double elements = weight * (double)(blocks * of->rows * of->columns);
+    double together = by.parts > 1 ? 0.25 * elements : by.slices > 1 ? SUM + 1.5 * elements : 0;
     for (uint32_t parts = by.parts; parts > 1; parts /= 2)
-        together += SPLIT;
-    return waves + together + (sliced ? SUM + 1.3 * elements / by.parts : 0);
+        together += SPLIT * weight;
+    return waves + together;
 }
 
 /* Whether it is worth looking at: each part has a step, and clusters leave room for one another. Slices are
-   for few tiles, have steps enough, and go to pairs of blocks, so that their sum has half as much to read:
-   that was fastest for 64 x 64 x 65536, 64 x 64 x 8192, 128 x 128 x 16384 and 256 x 256 x 8192 on an H200. */
+   for few tiles, have steps enough, and blocks of their own. */
 static bool is_sensible(const shape *of, uint64_t blocks, uint64_t steps, division by) {
-    const uint64_t parts = (uint64_t)by.parts * by.slices;
     if (by.slices > 1)
-        return by.parts == 2 && blocks <= of->room && parts * LEAST_PART <= steps;
-    return by.parts == 1 || (parts <= steps && 4 * blocks <= 3 * of->room);
+        return by.parts == 1 && blocks <= of->room && by.slices * LEAST_PART <= steps;
+    return by.parts == 1 || (by.parts <= steps && 4 * blocks <= 3 * of->room);
 }
 
 bool gr_matmul_has_tiles(const gr_matmul_variant *variant) {

@@ -106,7 +106,10 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
 
 // The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows lie side by side,
 // rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
-template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, bool ANYHOW> struct Steps {
+// `GROUP` says before how many elements along k copies begin together: a load from shared memory before one
+// makes the machine wait.
+template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, bool ANYHOW, int GROUP = 4>
+struct Steps {
     enum { PAD = 16 / sizeof(T) };
     typedef T TileOfA[DEEP][ROWS + PAD];
     typedef T TileOfB[DEEP][COLUMNS + PAD];
@@ -114,7 +117,7 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, boo
     TileOfB b[STAGES];
 
     // Has `multiply` take the tiles of A and B of each step. What it gets as its third argument it calls
-    // before the products of each element along k: that begins copies of a later step, before every fourth.
+    // before the products of each element along k: that begins copies of a later step.
     template <class F>
     __device__ void each(const Matrices<T> &p, const Place &place, const Span &span, F multiply) {
         const Elements<T, DEEP, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
@@ -130,8 +133,6 @@ template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, boo
     }
 
   private:
-    enum { GROUP = 4 };
-
     template <class Of>
     static __device__ void copy_group(const Of &of, T *tile, const char *from, int i, int deep) {
 #pragma unroll

@@ -110,9 +110,8 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
     GR_ENTRY(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, true)
 
 GR_MATMUL(f32, float, 128, 64, 8, 8, 2, 4)
-GR_MATMUL(f32, float, 64, 128, 8, 8, 3, 3)
-GR_MATMUL(f32, float, 64, 64, 8, 4, 3, 4)
-GR_MATMUL(f32, float, 32, 64, 4, 8, 4, 8)
+GR_MATMUL(f32, float, 64, 128, 8, 8, 3, 4)
+GR_MATMUL(f32, float, 32, 64, 8, 4, 3, 8)
 GR_MATMUL(f32, float, 32, 32, 4, 4, 4, 8)
 GR_MATMUL(c64, gr_c64, 32, 32, 4, 4, 2, 8)
 

@@ -17,7 +17,7 @@ enum { DOWN = 16, ACROSS = 8 }; // results of a thread
 typedef Lane<COLUMNS, DOWN, ACROSS> In;
 
 template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Block block) {
-    __shared__ alignas(16) Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW> steps;
+    __shared__ alignas(16) Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
     const Place place = place_of<ROWS, COLUMNS>(p, block);
     const unsigned y = In::y(), x = In::x();
 
