@@ -6,8 +6,8 @@
 // Tiles come by tensor maps through a ring of stages, as in t1; the fragments pass through registers, since
 // wgmma takes no float64. Persistent blocks have the next tile brought while they store the last one. A
 // product of complex numbers is four of real ones.
-// What limits it now: the tensor cores, 97 % of the time at 4096^3. Where it shows: tensor-core operations;
-// next to no other multiply-adds.
+// What limits it now: the tensor cores, nine tenths of the time at 4096^3. Where it shows: tensor-core
+// operations; next to no other multiply-adds.
 #include "matmul_double.cuh"
 #include "matmul_slices.cuh"
 
@@ -58,15 +58,14 @@ __device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, cons
 }
 
 // A stage is let go of in the step after it, `before` being its full(): the products of its last fragments
-// have begun by then, so that these were read. The arrival at a barrier waits for no loads by itself.
+// have begun by then, so that these were read. An arrival at a barrier waits for no loads by itself: let go
+// of in its own step, a stage was written again before its last loads, on an H200 that stored odd rows
+// besides.
 template <class S>
 __device__ void multiply(Span span, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
                          uint32_t &before, typename S::Sums &sums) {
     for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
         ring.wait_until_full();
-        if (before != 0)
-            ring.release(before);
-        before = ring.full();
         const uint32_t tile = ring.tiles() + group * S::BYTES;
 #pragma unroll
         for (int half = 0; half < S::Of::HALVES; ++half) {
@@ -80,8 +79,11 @@ __device__ void multiply(Span span, typename S::Stages &ring, const typename S::
 #pragma unroll
                 for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
                     lane.multiply(a, b[s], sums.of[r][s]);
+                if (half == 0 && r == 0 && before != 0)
+                    ring.release(before);
             }
         }
+        before = ring.full();
         __syncwarp();
     }
 }
