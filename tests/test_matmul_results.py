@@ -41,7 +41,7 @@ def test_every_rung_was_measured():
     floats = {each["variant"] for each in rows("matmul_h200")}
     others = {
         each["variant"]
-        for kind in ("tf32", "tf32x3", "f16x3", "halves")
+        for kind in ("tf32", "tf32x3", "f16x3", "halves", "others")
         for each in rows(f"matmul_{kind}_h200")
     }
     names = {variant.name for variant in gpureduce.variants("matmul") if variant.role == "rung"} - LATER
