@@ -1,4 +1,4 @@
-"""The simulator's counters against those of an H200, as tests/gpu/ncu_compare.py recorded them."""
+"""The simulator's counters against those of an H200, as ncu_compare.py and ncu_products.py recorded them."""
 
 import json
 import sys
@@ -13,6 +13,7 @@ import gpureduce
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "gpu"))
 import ncu_compare  # noqa: E402
+import ncu_products  # noqa: E402
 
 RESULTS = json.loads((HERE / "data" / "ncu_h200.json").read_text())
 PATTERNS = json.loads((HERE / "data" / "shared_wavefronts_h200.json").read_text())
@@ -74,3 +75,41 @@ def test_the_documented_table_is_current():
     if not path.exists():
         pytest.skip("no docs beside the tests")
     assert ncu_compare.table(RESULTS) in path.read_text()
+    assert ncu_products.table(PRODUCTS) in path.read_text()
+
+
+PRODUCTS = json.loads((HERE / "data" / "ncu_products_h200.json").read_text())
+# Machine code loads several words at once where PTX asks for one after the other.
+MERGED_LOADS = {("m2", "float32"), ("m3", "float32"), ("m4", "float32"), ("m4", "float64")}
+
+
+def test_the_table_of_products_covers_every_rung():
+    assert [(row["variant"], row["dtype"]) for row in PRODUCTS["rows"]] == ncu_products.combinations()
+
+
+@pytest.mark.parametrize("row", PRODUCTS["rows"], ids=lambda row: f"{row['variant']}-{row['dtype']}")
+def test_the_hardware_counts_the_same_of_products(row):
+    """What they load, store, copy and multiply; every rung multiplies all, and once, or three times."""
+    hardware, simulator = row["hardware"], row["simulator"]
+    for name in ncu_products.COMPARED:
+        if name == "shared load wavefronts" and (row["variant"], row["dtype"]) in MERGED_LOADS:
+            assert hardware[name] < simulator[name]
+        elif name == "global load sectors" and simulator["asynchronous copies"] > 0:
+            # Of copies of 16 bytes past L1 the hardware counts 18 sectors for 512 bytes in one piece.
+            assert simulator[name] <= hardware[name] <= simulator[name] * 18 / 16
+        elif name == "bytes by tensor map" and row["variant"] == "t3":
+            # The last 128 columns of its tiles lie outside of C, and are not stored.
+            assert hardware[name] == simulator[name] - 128 * ncu_products.M * 2
+        else:
+            assert simulator[name] == pytest.approx(hardware[name], rel=0.02), name
+    m, n, k = ncu_products.SHAPE
+    done = hardware["multiply-adds"] + hardware["tensor multiply-adds"]
+    wide = 512 if row["variant"] == "t3" else n  # its tiles have 256 columns
+    assert done == m * wide * k * (3 if row["variant"] in ("t2", "t4") else 1)
+
+
+@pytest.mark.parametrize(("variant", "dtype"), ncu_products.combinations())
+def test_the_recorded_counters_of_products_are_those_of_these_kernels(variant, dtype):
+    """Else the kernels or the simulator have changed, and ncu is to be asked again."""
+    (row,) = (row for row in PRODUCTS["rows"] if (row["variant"], row["dtype"]) == (variant, dtype))
+    assert ncu_products.simulated(variant, dtype) == row["simulator"]

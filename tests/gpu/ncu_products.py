@@ -8,6 +8,7 @@ tests/data/ncu_products.json`` prints the table of docs/instrument.md.
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -25,7 +26,6 @@ METRICS = [
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum",
     "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
-    "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum",
     "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_self.sum",
     "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld_dest_multicast.sum",
     "l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma_st.sum",
@@ -44,6 +44,7 @@ COMPARED = [
     "barriers",
     "asynchronous copies",
     "copies by tensor map",
+    "bytes by tensor map",
     "multiply-adds",
     "tensor multiply-adds",
 ]
@@ -122,12 +123,11 @@ def tensor_multiply_adds(kernels: list[dict]) -> int:
     total = 0
     for kernel in kernels:
         for name, (executed, *_) in kernel["sass"].items():
-            whole = re.match(r"HGMMA\.(\d+)x(\d+)x(\d+)\.", name)  # by four warps together
-            if whole:
-                total += executed * int(whole[1]) * int(whole[2]) * int(whole[3]) // 4
-            own = re.match(r"[DH]MMA\.(8|16)(8)(\d+)", name)  # 16 by 8 by 8 or 16, 8 by 8 by 4
-            if own:
-                total += executed * int(own[1]) * int(own[2]) * int(own[3])
+            found = re.match(r"(HG|H|D)MMA\.(?:(\d+)x(\d+)x|(16)(8))(\d+)\.?", name)
+            if found:
+                kind, *sizes = (each for each in found.groups() if each is not None)
+                # HGMMA is issued by each of four warps.
+                total += executed * math.prod(map(int, sizes)) // (4 if kind == "HG" else 1)
     return total
 
 
@@ -137,6 +137,7 @@ def hardware(kernels: list[dict]) -> dict:
     def metric(name: str) -> int:
         return int(sum(kernel["metrics"].get(name, 0) for kernel in kernels))
 
+    engine = "l1tex__m_{}_bytes_mem_global_op_tma_{}.sum"
     fused = "smsp__sass_thread_inst_executed_op_{}fma_pred_on.sum"
     return {
         "shared load wavefronts": sass(kernels, "memory_l1_wavefronts_shared", "LDS"),
@@ -149,6 +150,10 @@ def hardware(kernels: list[dict]) -> dict:
         "barriers": sass(kernels, "inst_executed", r"BAR\."),
         "asynchronous copies": sass(kernels, "inst_executed", "LDGSTS"),
         "copies by tensor map": sass(kernels, "inst_executed", "UTMALDG|UTMASTG"),
+        # What is sent to the two blocks of a cluster, both receive.
+        "bytes by tensor map": metric(engine.format("xbar2l1tex_read", "ld_dest_self"))
+        + metric(engine.format("xbar2l1tex_read", "ld_dest_multicast")) // 2
+        + metric(engine.format("l1tex2xbar_write", "st")),
         "multiply-adds": metric(fused.format("f")) + metric(fused.format("d")),
         "tensor multiply-adds": tensor_multiply_adds(kernels),
     }
@@ -177,6 +182,7 @@ def simulated(variant: str, dtype: str) -> dict:
         "barriers": totals.barriers,
         "asynchronous copies": count(copies),
         "copies by tensor map": count(r"cp\.async\.bulk\.tensor"),
+        "bytes by tensor map": totals.copied_bytes,
         "multiply-adds": totals.multiply_adds,
         "tensor multiply-adds": totals.tensor_multiply_adds,
     }
