@@ -18,8 +18,20 @@ PRODUCTS = [
     if variant.role == "rung" and "float32" in variant.dtypes and "sim" in variant.backends
 ]
 
-# The fewest pictures in each: the ladders draw every rung, and three charts, or one, beside.
-PICTURES = {"ladder.ipynb": len(RUNGS) + 3, "bandwidth.ipynb": 3, "matmul.ipynb": len(PRODUCTS) + 1}
+CONVOLUTIONS = [
+    variant.name
+    for variant in gpureduce.variants("conv")
+    if variant.role == "rung" and "float32" in variant.dtypes and "sim" in variant.backends
+]
+
+# The fewest pictures in each: the ladders draw every rung, and three charts, or one, beside. Two rungs of the
+# convolutions have no picture: one is several launches, one copies in bulk.
+PICTURES = {
+    "ladder.ipynb": len(RUNGS) + 3,
+    "bandwidth.ipynb": 3,
+    "matmul.ipynb": len(PRODUCTS) + 1,
+    "conv.ipynb": len(CONVOLUTIONS) - 2 + 1,
+}
 
 every_notebook = pytest.mark.parametrize("name", PICTURES)
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no notebooks beside the tests")
@@ -64,7 +76,8 @@ def test_notebook_runs_and_draws(name, thin):
 
 
 @pytest.mark.parametrize(
-    ("name", "rungs", "least"), [("ladder.ipynb", RUNGS, 9), ("matmul.ipynb", PRODUCTS, 8)]
+    ("name", "rungs", "least"),
+    [("ladder.ipynb", RUNGS, 9), ("matmul.ipynb", PRODUCTS, 8), ("conv.ipynb", CONVOLUTIONS, 7)],
 )
 def test_every_rung_has_its_place(name, rungs, least):
     cells = nbformat.read(FOLDER / name, as_version=4).cells

@@ -156,8 +156,7 @@ static gr_status settle_taps(gr_conv *self, int64_t *step, uint32_t *buffer, gr_
 static bool find_pixels(const gr_conv *self, int64_t *step) {
     const gr_conv_axis *axes[] = {&self->down, &self->along};
     for (int i = 0; i < 2; ++i)
-        if (axes[i]->kernel != 1 || axes[i]->stride != 1 || axes[i]->padding != 0 ||
-            axes[i]->out != axes[i]->size)
+        if (axes[i]->kernel != 1 || axes[i]->stride != 1 || axes[i]->out != axes[i]->size)
             return false;
     const uint64_t sizes[] = {self->layout == GR_CONV_NHWC ? self->batch : 1, self->down.size,
                               self->along.size};

@@ -91,8 +91,8 @@ MUTANTS = (
     Mutant(
         "a pixel's product does not mind its padding",
         COLUMNS,
-        "axes[i]->padding != 0 ||",
-        "axes[i]->padding > 9 ||",
+        "axes[i]->out != axes[i]->size",
+        "axes[i]->out < axes[i]->size",
         every("c1"),
     ),
     Mutant(
