@@ -8,10 +8,10 @@
 #include "conv/tiles.h"
 
 /* What an H200 was seen to do in a microsecond: multiply-adds, elements and bytes of memory. */
-static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 2.2e6, WRITTEN = 0.46e6;
+static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 3.6e6, WRITTEN = 0.46e6;
 static const double RESULTS[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
-static const double PRODUCT = 8e6, RECTANGLES = 12.5e6, ROWS = 29e6;
-static const double CORES = 60e6, CORES_THREE = 30e6, CORES_HALVES = 100e6;
+static const double PRODUCT = 6.5e6, RECTANGLES = 11e6, ROWS = 29e6;
+static const double CORES = 30e6, CORES_THREE = 15e6, CORES_HALVES = 60e6;
 
 static double up(uint64_t count, uint64_t to) {
     return (double)(gr_ceil_div(count, to) * to);
@@ -27,7 +27,7 @@ static double taps_of(const gr_conv *self) {
 
 /* Multiply-adds of the kernels for products. */
 static double product_rate(const gr_conv *self) {
-    static const double rates[GR_PRECISIONS] = {[GR_PRECISION_IEEE] = 23e6,
+    static const double rates[GR_PRECISIONS] = {[GR_PRECISION_IEEE] = 21e6,
                                                 [GR_PRECISION_TF32] = 150e6,
                                                 [GR_PRECISION_TF32X3] = 50e6,
                                                 [GR_PRECISION_F16X3] = 80e6};
@@ -42,7 +42,9 @@ static double time_of_columns(const gr_conv *self) {
     const bool wide = self->layout == GR_CONV_NHWC && self->channels * bytes % 16 == 0;
     const double matrix = (double)self->groups * pixels_of(self) * taps_of(self);
     const double all_bytes = (matrix + (double)gr_conv_results(self)) * (double)bytes;
-    const double product = matrix * up(self->filters, 64) / product_rate(self) + all_bytes / BYTES;
+    const bool half_empty = product_rate(self) > CORES && self->filters < 64; /* their tiles are wider */
+    const double filters = half_empty ? 128 : up(self->filters, 64);
+    const double product = matrix * filters / product_rate(self) + all_bytes / BYTES;
     if (gr_conv_is_product(self))
         return START + product;
     return 2 * START + product + (wide ? matrix * (double)bytes / WRITTEN_BYTES : matrix / WRITTEN);
@@ -62,7 +64,11 @@ static double time_of_cores(const gr_conv *self, const gr_conv_variant *variant)
                         : variant->precision == GR_PRECISION_TF32X3 ? CORES_THREE
                                                                     : CORES;
     const double taps = (double)(self->down.kernel * self->along.kernel) * up(self->channels, length);
-    return (double)self->groups * pixels_of(self) * filters * taps / rate;
+    const double pixels = (double)self->batch * up(self->down.out * self->along.out, 512);
+    const double blocks = (double)self->groups * pixels / 512 * up(self->filters, 64) / 64;
+    const double idle =
+        blocks < gr_reference_limits.multiprocessors ? gr_reference_limits.multiprocessors / blocks : 1;
+    return (double)self->groups * pixels * filters * taps / rate * idle;
 }
 
 double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
@@ -74,7 +80,7 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
                         */
         return gr_conv_is_product(self) ? HUGE_VAL : moved + gr_conv_ring_time(self);
     case GR_CONV_PRODUCT:
-        return moved + pixels_of(self) * up(self->filters, 4) * all / PRODUCT;
+        return moved + pixels_of(self) * up(self->filters, 16) * all / PRODUCT;
     case GR_CONV_RECTANGLES:
         return moved + (double)self->batch * up(self->down.out, 8) * up(self->along.out, 64) *
                            up(self->filters, 24) * all * up(self->channels, 4) / (double)self->channels /

@@ -12,6 +12,7 @@ float64: the error is that of the whole result, by its Frobenius norm.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 import statistics
 from collections.abc import Callable, Iterator
@@ -205,6 +206,12 @@ def rows(
                     yield row
                 del sets
                 torch.cuda.empty_cache()
+                trim_graphs()
+
+
+def trim_graphs() -> None:
+    """Let the driver give back the memory of graphs that are gone, which it keeps for the next ones."""
+    ctypes.CDLL("libcuda.so.1").cuDeviceGraphMemTrim(0)
 
 
 def show(row: dict) -> str:
