@@ -196,6 +196,17 @@ def test_results_that_fit_into_no_memory(device):
         gpureduce.conv2d(X[:1, :3, :3], W, padding=2**31 - 1, stride=1, device=device)
 
 
+@pytest.mark.parametrize("batch", [1, 8, 16, 32])
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_columns_that_fit_into_no_memory(layout, batch, device):
+    """2^60 taps, all of them one element, of which no count may overflow."""
+    shape = (1, 2**30, 2**30, 1) if layout == "NHWC" else (1, 1, 2**30, 2**30)
+    w, x = np.broadcast_to(np.float32(1), shape), np.ones((batch, 1, 1, 1), np.float32)
+    options = {"padding": 2**29, "layout": layout, "variant": "c1", "device": device}
+    with pytest.raises(MemoryError, match="what the taps see takes more than any memory"):
+        gpureduce.conv2d(x, w, **options)
+
+
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize("precision", ["tf32", "tf32x3", "f16x3"])
 def test_precision(precision, layout, device):

@@ -60,10 +60,11 @@ static gr_status write_down(gr_conv_columns_params *given, gr_conv_layout layout
     const uint64_t pixels = given->conv.down.out * given->conv.along.out;
     const uint64_t length = nhwc ? taps_of(&given->conv) : pixels;
     size_t bytes;
-    given->lines = given->conv.batch * given->conv.groups * (nhwc ? pixels : taps_of(&given->conv));
     if (given->pitch == 0)
         given->pitch = gr_ceil_div(length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
-    if (__builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
+    if (__builtin_mul_overflow(given->conv.batch * given->conv.groups, nhwc ? pixels : taps_of(&given->conv),
+                               &given->lines) ||
+        __builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
         __builtin_mul_overflow(bytes, item_bytes, &bytes))
         return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
     gr_conv_columns_params params = *given;
