@@ -77,20 +77,40 @@ static uint64_t settle(const gr_conv *self, const shape *of, uint64_t pieces, gr
            params->steps * (2 * numbers * of->filters * PIECE + ENTRY);
 }
 
-/* Whether it is what a kernel was compiled for alone. */
-static bool is_known(const gr_conv *self, const shape *of, const gr_conv_cores_params *params) {
-    enum { CHANNELS = 12, TAPS = 3, FILTERS = 24, COLUMNS = 128 };
+/* Whether it is what kernels were compiled for alone. */
+static bool is_known(const gr_conv *self) {
+    enum { CHANNELS = 12, TAPS = 3 };
     const gr_conv_axis *axes[] = {&self->down, &self->along};
     for (int i = 0; i < 2; ++i)
         if (axes[i]->kernel != TAPS || axes[i]->stride != 1 || axes[i]->dilation != 1)
             return false;
-    return self->groups == 1 && self->channels == CHANNELS && of->filters == FILTERS && !params->tall &&
-           params->block_columns == COLUMNS;
+    return self->groups == 1 && self->channels == CHANNELS;
+}
+
+/* The rows of x as they lie. */
+static gr_status by_known_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_conv_ends *ends,
+                               gr_program *program, gr_error *error) {
+    enum { FILTERS = 24, ROWS = 8, COLUMNS = 64, THREADS = 128, BYTES = 42144 };
+    const gr_conv_tiles_params params = {
+        .conv = gr_conv_describe(self),
+        .parts = gr_ceil_div(self->filters, FILTERS),
+        .filters = FILTERS,
+        .across = gr_ceil_div(self->along.out, COLUMNS),
+        .down = gr_ceil_div(self->down.out, ROWS),
+    };
+    gr_step *step = gr_conv_launch(self, variant, "_rows", &params, sizeof params, ends, program);
+    step->shared_bytes = BYTES;
+    step->overlap = true;
+    return gr_conv_spread(step, params.parts * params.across * params.down * self->batch, 1, 1, THREADS,
+                          error);
 }
 
 gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                            const gr_conv_ends *ends, gr_program *program, gr_error *error) {
     enum { GOOD = 113 << 10 }; /* bytes, so that two blocks have room */
+    enum { KNOWN_FILTERS = 24, KNOWN_COLUMNS = 128 };
+    if (is_known(self) && self->layout == GR_CONV_NHWC && variant->precision == GR_PRECISION_TF32)
+        return by_known_rows(self, variant, ends, program, error);
     const uint64_t length = PIECE / gr_dtypes[self->dtype].item_bytes,
                    all = gr_ceil_div(self->channels, length);
     const shape *of = choose_shape(self, variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
@@ -110,7 +130,8 @@ gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, 
         pieces = gr_ceil_div(all, gr_ceil_div(all, pieces)); /* evenly */
     const uint64_t bytes = settle(self, of, pieces, &params);
     char form[16];
-    if (is_known(self, of, &params))
+    if (is_known(self) && of->filters == KNOWN_FILTERS && !params.tall &&
+        params.block_columns == KNOWN_COLUMNS)
         snprintf(form, sizeof form, "_known");
     else
         snprintf(form, sizeof form, "_%u", (unsigned)of->filters);

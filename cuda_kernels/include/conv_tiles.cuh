@@ -48,6 +48,18 @@ __device__ void store_filters(const gr_conv_params &p, float *to, int there, boo
                     to[j * p.of_out.channel] = sums[j];
 }
 
+// Two neighbouring filters, of which `there` are there.
+inline __device__ void store_pair(float *to, int there, bool aligned, float a, float b) {
+    if (aligned && there > 0)
+        *reinterpret_cast<float2 *>(to) = float2{a, b};
+    else if (!aligned) {
+        if (there > 0)
+            to[0] = a;
+        if (there > 1)
+            to[1] = b;
+    }
+}
+
 // Four neighbours in shared memory.
 inline __device__ void load_four(const float *from, float (&to)[4]) {
     *reinterpret_cast<float4 *>(to) = *reinterpret_cast<const float4 *>(from);
