@@ -190,7 +190,8 @@ struct Steps {
 };
 
 // Where a lane's results lie in a tile of COLUMNS columns, of which it makes DOWN by ACROSS, in runs of four.
-// The lanes lie in their warp's tile so that it is square, or nearly, which asks least of shared memory.
+// The lanes lie in their warp's tile so that it is square, or nearly: such a one asks shared memory for the
+// fewest bytes.
 template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
     enum { LANES_DOWN = DOWN < ACROSS ? 8 : 4, LANES_ACROSS = 32 / LANES_DOWN };
     enum { RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS }; // from one run to the next
