@@ -52,6 +52,26 @@ typedef struct gr_conv_cores_params {
     uint64_t steps;                     /* products of two pieces each, for all taps */
 } gr_conv_cores_params;
 
+/* A tensor map, as the driver or the simulator has made it. */
+typedef struct gr_conv_map {
+#ifdef __CUDACC__
+    alignas(64)
+#else
+    _Alignas(64)
+#endif
+        uint64_t words[16];
+} gr_conv_map;
+
+/* The same where the copy engine brings what a tap sees: x is a map of channels, columns, rows and pictures,
+   w one of channels, taps and filters. A block makes a box of 128 results. */
+typedef struct gr_conv_maps {
+    gr_conv_params conv;
+    uint64_t parts;        /* of the filters */
+    uint64_t across, down; /* boxes of a picture */
+    uint64_t box_columns, box_rows, box_pictures;
+    gr_conv_map x, w;
+} gr_conv_maps;
+
 enum {
     GR_CONV_COLUMNS_THREADS = 256,
     GR_CONV_COLUMNS_LENGTH = 1024, /* elements of a line that a block takes at most */

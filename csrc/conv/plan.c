@@ -4,6 +4,7 @@
 #include "conv/depthwise.h"
 #include "conv/results.h"
 #include "conv/ring.h"
+#include "conv/taps.h"
 #include "conv/tiles.h"
 #include "conv/times.h"
 
@@ -23,6 +24,7 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_RECTANGLES] = {gr_conv_tiles_take, gr_conv_by_rectangles},
     [GR_CONV_ROWS] = {gr_conv_tiles_take, gr_conv_by_rows},
     [GR_CONV_CORES] = {gr_conv_tiles_take, gr_conv_by_cores},
+    [GR_CONV_TAPS] = {gr_conv_tiles_take, gr_conv_by_taps},
     [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
 };
 

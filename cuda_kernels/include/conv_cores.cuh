@@ -333,10 +333,13 @@ GR_PRODUCT(float, "tf32", 12, "24", "k8", "%12", "%13", "%14", "")
 GR_PRODUCT(float, "tf32", 16, "32", "k8", "%16", "%17", "%18", "")
 GR_PRODUCT(float, "tf32", 24, "48", "k8", "%24", "%25", "%26", "")
 GR_PRODUCT(float, "tf32", 32, "64", "k8", "%32", "%33", "%34", "")
+GR_PRODUCT(float, "tf32", 64, "128", "k8", "%64", "%65", "%66", "")
 GR_PRODUCT(gr_f16, "f16", 12, "24", "k16", "%12", "%13", "%14", ", 0, 0")
 GR_PRODUCT(gr_f16, "f16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
+GR_PRODUCT(gr_f16, "f16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
 GR_PRODUCT(gr_bf16, "bf16", 12, "24", "k16", "%12", "%13", "%14", ", 0, 0")
 GR_PRODUCT(gr_bf16, "bf16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
+GR_PRODUCT(gr_bf16, "bf16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
 
 // What the compiler is to know of: 24 filters or less at a time of 3 x 3 and 12 channels, every pixel.
 template <class T> __device__ gr_conv_cores_params known(gr_conv_cores_params p) {
