@@ -1,7 +1,7 @@
 /* What a GPU's tensor cores make of tests/ptxsim/tensor_cases.h and double_cases.h, where wgmma finds its
    operands in shared memory, and what cvt.tf32 does: nvcc -arch=sm_90a -O2 -I tests/ptxsim
-   tests/gpu/tensor_cores.cu -o probe; ./probe FOLDER. tests/gpu/tensor_cores.py makes the files that the tests
-   read of what it writes. */
+   tests/gpu/tensor_cores.cu -o probe; ./probe FOLDER. tests/gpu/tensor_cores.py makes the files that the
+   tests read of what it writes. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
