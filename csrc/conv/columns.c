@@ -189,13 +189,15 @@ static gr_status settle_pixels(const gr_conv *self, pixels *of, uint32_t *buffer
     gr_conv_columns_params params = {.conv = gr_conv_describe(self)};
     const gr_status status = write_down(&params, self->layout, gr_dtypes[self->dtype].item_bytes,
                                         self->x.aligned, *buffer, buffer, program, error);
+    if (status != GR_OK)
+        return status;
     const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
     of->aligned = true;
     of->pixel = nhwc ? pitch : 1;
     of->tap = nhwc ? 1 : pitch;
     of->group = pitch * (nhwc ? lines : lines / (int64_t)self->batch);
     of->picture = of->group * (int64_t)self->groups;
-    return status;
+    return GR_OK;
 }
 
 /* Brings results that lie by groups, each of all pixels, to their places: one behind the other for each
