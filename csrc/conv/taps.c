@@ -4,13 +4,14 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "conv/columns.h"
 #include "conv/cores.h"
 
 enum { PIXELS = 128, LINE = 128, ALIGNMENT = 16, STAGES = 3 }; /* of a box; bytes of its rows; of strides */
 
 bool gr_conv_taps_fit(const gr_conv *self) {
-    return self->layout == GR_CONV_NHWC && self->groups == 1 && self->down.stride == 1 &&
-           self->along.stride == 1 && self->channels > 0 && self->down.size > 0 && self->along.size > 0 &&
+    return self->groups == 1 && self->down.stride == 1 && self->along.stride == 1 && self->channels > 0 &&
+           self->down.size > 0 && self->along.size > 0 &&
            self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT == 0;
 }
 
@@ -73,7 +74,15 @@ gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, c
         const gr_status status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
         return status == GR_OK ? gr_conv_by_cores(self, variant, info, ends, program, error) : status;
     }
-    gr_conv_maps params = {.conv = gr_conv_describe(self)};
+    gr_conv plain = *self;
+    gr_conv_ends at = *ends;
+    plain.layout = GR_CONV_NHWC; /* in which NCHW is copied first */
+    const gr_status status =
+        self->layout == GR_CONV_NHWC ? GR_OK : gr_conv_settle(&plain, &at, program, error);
+    if (status != GR_OK)
+        return status;
+    gr_conv_maps params = {.conv = gr_conv_describe(&plain)};
+    params.conv.of_out = gr_conv_describe(self).of_out;
     const uint64_t boxes = choose_box(self, &params);
     /* Narrow where that leaves no filters idle, or fills more multiprocessors. */
     const bool wide = self->filters % WIDE == 0
@@ -83,10 +92,10 @@ gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, c
     params.parts = gr_ceil_div(self->filters, filters);
     char form[16];
     snprintf(form, sizeof form, "_%u", (unsigned)filters);
-    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, ends, program);
+    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, &at, program);
     const gr_tensor x = map_of_x(self, &params), w = map_of_w(self, filters);
-    gr_program_map(program, offsetof(gr_conv_maps, x), ends->x, &x);
-    gr_program_map(program, offsetof(gr_conv_maps, w), ends->w, &w);
+    gr_program_map(program, offsetof(gr_conv_maps, x), at.x, &x);
+    gr_program_map(program, offsetof(gr_conv_maps, w), at.w, &w);
     step->shared_bytes = STAGES * (LINE * (PIXELS + filters) + 16);
     step->overlap = step->one_param = true;
     return gr_conv_spread(step, params.parts * boxes, 1, 1, variant->threads, error);

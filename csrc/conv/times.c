@@ -80,8 +80,10 @@ static double time_of_taps(const gr_conv *self) {
     const double blocks = ceil(pixels_of(self) / 128) * up(self->filters, 64) / 64;
     const double idle =
         blocks < gr_reference_limits.multiprocessors ? gr_reference_limits.multiprocessors / blocks : 1;
-    return up((uint64_t)pixels_of(self), 128) * up(self->filters, 64) * taps /
-           (bytes == 4 ? TAPS : TAPS_HALVES) * idle;
+    const uint64_t elements = self->batch * self->down.size * self->along.size * self->channels;
+    const double turned = self->layout == GR_CONV_NHWC ? 0 : START + 2 * (double)elements / WRITTEN;
+    return turned + up((uint64_t)pixels_of(self), 128) * up(self->filters, 64) * taps /
+                        (bytes == 4 ? TAPS : TAPS_HALVES) * idle;
 }
 
 double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {

@@ -8,7 +8,8 @@
 // in shared memory, tile by tile, in a ring of stages, which one warp fills while eight multiply. A block
 // makes a box of 128 pixels, of one or more pictures, and 128 or 64 filters. What limits it now: each element
 // comes once for each tap, if from the L2 cache. Where it shows: no instructions that gather. This is for
-// NHWC, strides of one and channels whose bytes are a multiple of 16; c5 and c7 make all others.
+// strides of one and channels whose bytes are a multiple of 16; NCHW is copied to NHWC first. c5 and c7 make
+// all others.
 #include "conv_cores.cuh"
 #include "matmul_stages.cuh"
 
@@ -80,7 +81,7 @@ __device__ void store(const gr_conv_maps &maps, const Box &box, unsigned group,
     const gr_conv_params &p = maps.conv;
     const unsigned columns = unsigned(maps.box_columns), rows = unsigned(maps.box_rows),
                    lane = threadIdx.x % 32;
-    const bool pairs = p.filters % 2 == 0 && p.out % (2 * sizeof(T)) == 0;
+    const bool pairs = p.of_out.channel == 1 && p.filters % 2 == 0 && p.out % (2 * sizeof(T)) == 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         const unsigned number = group * 64 + threadIdx.x / 32 % 4 * 16 + h * 8 + lane / 4;
@@ -97,9 +98,9 @@ __device__ void store(const gr_conv_maps &maps, const Box &box, unsigned group,
                 *reinterpret_cast<Two<T> *>(to + first) = {T(a), T(b)};
             else if (!pairs) {
                 if (first < p.filters)
-                    to[first] = T(a);
+                    to[first * p.of_out.channel] = T(a);
                 if (first + 1 < p.filters)
-                    to[first + 1] = T(b);
+                    to[(first + 1) * p.of_out.channel] = T(b);
             }
         }
     }
