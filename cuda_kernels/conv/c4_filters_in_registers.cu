@@ -13,15 +13,15 @@
 #include "conv_tiles.cuh"
 #include "shared_array.cuh"
 
-enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS, FILTERS = 24 };
+enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
 enum { ROWS = 16, COLUMNS = 16, ACROSS = 4 }; // of a block; of a thread
 enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + 2 };
 enum { THREADS = 96, PITCH = COLUMNS + 4 }; // a row of a channel in NCHW
 
-// What a block sees: rows in the order of the layout, and the weights of its filters.
+// What a block sees of x: rows in the order of the layout.
 struct alignas(16) Shared {
-    float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
-    uint64_t row_is_there[SEEN_ROWS], weights_are_there;
+    float rows[SEEN_ROWS][CHANNELS * PITCH];
+    uint64_t row_is_there[SEEN_ROWS];
 };
 
 // The barrier hears of it when this thread's copies so far are there.
@@ -100,11 +100,9 @@ struct Picture {
 };
 
 template <bool CHANNELS_LAST>
-__device__ void begin(const gr_conv_params &p, const Picture &picture, const Part &part, Shared &shared) {
+__device__ void begin(const gr_conv_params &p, const Picture &picture, Shared &shared) {
     if (threadIdx.x < SEEN_ROWS)
         make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
-    if (threadIdx.x == 0)
-        make_barrier(shared_address(&shared.weights_are_there), 1);
     barriers_are_made();
     wait_for_previous();
     if (!CHANNELS_LAST)
@@ -116,10 +114,6 @@ __device__ void begin(const gr_conv_params &p, const Picture &picture, const Par
         picture.begin_rows_of_channels<2>(shared);
     else
         picture.begin_rows_of_channels<1>(shared);
-    if (threadIdx.x == 0)
-        copy_bytes(shared.weights, part.filters(p),
-                   min(unsigned(FILTERS), unsigned(p.filters) - part.first) * WEIGHTS * sizeof(float),
-                   &shared.weights_are_there);
 }
 
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
@@ -133,18 +127,17 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const Picture picture = {
         p, reinterpret_cast<const float *>(p.x) + conv_offset(p.of_x, number, 0, 0, part.group * p.channels),
         int(top) - int(p.down.padding), int(left) - int(p.along.padding)};
-    begin<CHANNELS_LAST>(p, picture, part, shared);
+    begin<CHANNELS_LAST>(p, picture, shared);
 
     // Neighbouring lanes have neighbouring filters, of eight; then columns; each warp has eight filters.
     const unsigned filter = threadIdx.x / 32 * 8 + threadIdx.x % 8, column = threadIdx.x / 8 % 4 * ACROSS;
     if (part.first + filter >= p.filters)
         return;
     float weights[WEIGHTS]; // by tap, then channel
-    wait_for(shared_address(&shared.weights_are_there), 0);
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i += 4) {
         float some[4];
-        load_four(&shared.weights[filter][i], some);
+        load_four(part.filters(p) + filter * WEIGHTS + i, some);
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             weights[CHANNELS_LAST ? i + j : (i + j) % TAPS * CHANNELS + (i + j) / TAPS] = some[j];
