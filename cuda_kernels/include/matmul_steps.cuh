@@ -106,8 +106,9 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
 
 // The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows lie side by side,
 // rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
-// `GROUP` says before how many elements along k copies begin together: a load from shared memory before one
-// makes the machine wait.
+// `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
+// between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
+// by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
 template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, bool ANYHOW, int GROUP = 4>
 struct Steps {
     enum { PAD = 16 / sizeof(T) };
@@ -191,7 +192,7 @@ struct Steps {
 
 // Where a lane's results lie in a tile of COLUMNS columns, of which it makes DOWN by ACROSS, in runs of four.
 // The lanes lie in their warp's tile so that it is square, or nearly: such a one asks shared memory for the
-// fewest bytes.
+// fewest bytes (2048 x 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
 template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
     enum { LANES_DOWN = DOWN < ACROSS ? 8 : 4, LANES_ACROSS = 32 / LANES_DOWN };
     enum { RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS }; // from one run to the next

@@ -7,7 +7,9 @@
 #include "matmul_wide.cuh"
 
 enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
-enum { DEEP = 8 }; // loads of columns under way at once
+// Loads of columns under way at once: 1 x 8192 x 8192 takes 63 us on an H200, and 71 where the compiler
+// orders them.
+enum { DEEP = 8 };
 
 // 16 bytes, or 8, that nobody wants again.
 template <class P> __device__ P load_once(const P *from) {
