@@ -188,6 +188,14 @@ def simulated(variant: str, dtype: str) -> dict:
     }
 
 
+def chosen(variant: str, dtype: str) -> list[str]:
+    """Return the names of the kernels of a product."""
+    import gpureduce
+
+    found = gpureduce.profile(operands(dtype), variant, races=False)
+    return [kernel.name for kernel in found.kernels]
+
+
 def launches_of(kernels: list[dict]) -> dict[tuple[str, str], list[dict]]:
     """Return the launches by rung and dtype, which are in the order of `combinations`."""
     found: dict[tuple[str, str], list[dict]] = {}
@@ -226,7 +234,7 @@ def simulate(raw: dict, out: str) -> None:
     head = {key: raw[key] for key in ("device", "ncu", "date", "shape")}
     rows = []
     for (variant, dtype), kernels in launches_of(raw["kernels"]).items():
-        row = {"variant": variant, "dtype": dtype, "launches": len(kernels)}
+        row = {"variant": variant, "dtype": dtype, "kernels": [kernel["name"] for kernel in kernels]}
         rows.append({**row, "hardware": hardware(kernels), "simulator": simulated(variant, dtype)})
     ncu.write(out, head, rows)
 
