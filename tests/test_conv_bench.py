@@ -29,6 +29,7 @@ def test_rows_are_told():
         conv.main(["--layers", "none"])
 
 
+@pytest.mark.usefixtures("full")
 def test_what_a_block_sees():
     """By hand: c0's block has 256 results, c3's 8 x 64 pixels with a halo of one on each side."""
     naive, direct = halo.halo_of("c0"), halo.halo_of("c3")

@@ -34,7 +34,7 @@ def draw(rng):
 def test_random_convolutions(device, thin):
     rng = np.random.default_rng(20261123)
     records = {each.name: each for each in gpureduce.variants("conv") if runs_on(each, device)}
-    for _ in range(60 if thin else 400):
+    for _ in range(30 if thin else 400):
         case, layout = draw(rng), str(rng.choice(cases.LAYOUTS))
         variant = str(rng.choice(["auto", *records]))
         dtype = str(rng.choice(records[variant].dtypes if variant != "auto" else ["float32", "float64"]))
