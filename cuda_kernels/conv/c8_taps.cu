@@ -10,6 +10,7 @@
 // comes once for each tap, if from the L2 cache. Where it shows: no instructions that gather. This is for
 // strides of one and channels whose bytes are a multiple of 16; NCHW is copied to NHWC first. c5 and c7 make
 // all others.
+// c9: the same of halves, by other entries.
 #include "conv_cores.cuh"
 #include "matmul_stages.cuh"
 
