@@ -24,8 +24,8 @@ CONVOLUTIONS = [
     if variant.role == "rung" and "float32" in variant.dtypes and "sim" in variant.backends
 ]
 
-# The fewest pictures in each: the ladders draw every rung, and three charts, or one, beside. Four rungs of the
-# convolutions have no picture: one is several launches, the others copy in bulk.
+# The fewest pictures in each: the ladders draw every rung, and three charts, or one, beside. Four rungs of
+# the convolutions have no picture: one is several launches, the others copy in bulk.
 PICTURES = {
     "ladder.ipynb": len(RUNGS) + 3,
     "bandwidth.ipynb": 3,
