@@ -42,13 +42,13 @@ COMPLEX = ("complex64", "complex128")
 DTYPES = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
 
 HALVES = ("float16", "bfloat16")
+_LONG = np.longdouble
 _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 _LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127}
-_SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133}  # subnormal
+_SMALLEST = {"float16": _LONG(2.0**-24), "bfloat16": _LONG(2.0**-133)}  # subnormal
 for _name in ("float32", "float64"):
     _LARGEST[_name] = float(np.finfo(_name).max)
-    _SMALLEST[_name] = float(np.finfo(_name).smallest_subnormal)
-_LONG = np.longdouble
+    _SMALLEST[_name] = _LONG(np.finfo(_name).smallest_subnormal)  # of which float64 has no half
 
 ORDER_DEPENDENT = "order dependent"
 
