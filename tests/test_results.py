@@ -162,6 +162,15 @@ def test_compute_sanitizer_saw_every_variant():
             assert row["tool"] == "racecheck" and row["findings"] > 0
 
 
+def test_compute_sanitizer_saw_every_product():
+    record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_products_h200.json").read_text())
+    clean = {v.name for v in gpureduce.variants("matmul") if v.block_sizes and v.role != "study"} | {"auto"}
+    for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
+        rows = [row for row in record["rows"] if row["tool"] == tool and clean & set(row["variants"])]
+        assert clean == {name for row in rows for name in row["variants"]}
+        assert not any(row["findings"] or row["wrong_sums"] for row in rows)
+
+
 def test_default_float32_sums_are_as_exact_as_numpys():
     rows = tables.load("accuracy_h200.json")["rows"]
     assert {row["case"] for row in rows} == set(accuracy.CASES)
