@@ -2,9 +2,9 @@
 //
 // Two pairs of tiles need one barrier a step, and so many print it where a single pair has its first: between
 // the stores and the multiply-adds. But what is stored there is the pair of the next step, to where a warp
-// that lags still reads that of the last one. Compare m7, whose barrier ends the step. Where it shows:
-// racecheck of compute-sanitizer reports it, and so does the race check of the simulator. A small product may
-// come out right; on an H200 29 of 30 of 256 by 256 were wrong, and most of 64 by 64 right.
+// that lags still reads that of the last one. Compare m7, whose barrier ends the step. Where it shows: the
+// race check of the simulator reports it. A small product may come out right; on an H200 29 of 30 of 256 by
+// 256 were wrong, and most of 64 by 64 right.
 #include "matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
