@@ -251,6 +251,65 @@ __device__ void store_own(const Matrices<T> &p, const Place &place, uint64_t row
             to[i] = v.element[i];
 }
 
+// Room for 16 rows of each warp's tile, which begin up to three elements late.
+template <class In, class T, int THREADS> struct Rows {
+    enum { PITCH = In::WARP_COLUMNS + 2 * Vector<T>::LENGTH };
+    alignas(16) T of_warps[THREADS / 32][4 * In::LANES_DOWN][PITCH];
+};
+
+// Stores what a warp has laid there: rows from `row` on, of which the first element, in C, lies `late`
+// elements behind a boundary of 16 bytes; all but the ends of a row goes out 16 bytes at once.
+template <class In, class T, int PITCH>
+__device__ void store_rows(const Matrices<T> &p, const Place &place, uint64_t row, uint64_t column,
+                           const T (&rows)[4 * In::LANES_DOWN][PITCH]) {
+    constexpr int LENGTH = Vector<T>::LENGTH, PIECES = In::WARP_COLUMNS / LENGTH + 1;
+    const uint64_t begin = max(column, place.own_column), end = min(column + In::WARP_COLUMNS, p.n);
+#pragma unroll 1
+    for (unsigned i = threadIdx.x % 32; i < 4 * In::LANES_DOWN * PIECES; i += 32) {
+        const unsigned down = i / PIECES, piece = i % PIECES;
+        if (row + down < place.own_row || row + down >= p.m)
+            continue;
+        T *first = p.c + (row + down) * p.n + column;
+        const unsigned late = unsigned(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
+        const T *from = &rows[down][piece * LENGTH];
+        const int64_t at = int64_t(column) + piece * LENGTH - late;
+        T *to = p.c + int64_t(row + down) * int64_t(p.n) + at;
+        if (at >= int64_t(begin) && at + LENGTH <= int64_t(end)) {
+            *reinterpret_cast<Vector<T> *>(to) = *reinterpret_cast<const Vector<T> *>(from);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j)
+            if (at + j >= int64_t(begin) && at + j < int64_t(end))
+                to[j] = from[j];
+    }
+}
+
+// A thread's results, by way of shared memory, which all have done with.
+template <class In, int THREADS, class T, int R, int S>
+__device__ void store_own_rows(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
+                               Rows<In, T, THREADS> &room, const T (&sums)[R][S]) {
+    auto &rows = room.of_warps[threadIdx.x / 32];
+    const unsigned lane = threadIdx.x % 32, down = lane / In::LANES_ACROSS * 4;
+    const unsigned across = lane % In::LANES_ACROSS * 4;
+    const uint64_t column = place.column + x - across;
+#pragma unroll
+    for (int group = 0; group < R; group += 4) {
+        const uint64_t row = place.row + y - down + group / 4 * In::RUN_DOWN;
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+            const uint64_t first = reinterpret_cast<uint64_t>(p.c + (row + down + r) * p.n + column);
+            const unsigned late = unsigned(first / sizeof(T) % Vector<T>::LENGTH);
+#pragma unroll
+            for (int s = 0; s < S; ++s)
+                rows[down + r][late + across + s / 4 * In::RUN_ACROSS + s % 4] = sums[group + r][s];
+        }
+        __syncwarp();
+        store_rows<In>(p, place, row, column, rows);
+        __syncwarp();
+    }
+}
+
 // A thread's results.
 template <class In, class T, int R, int S>
 __device__ void store_own_results(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,

@@ -17,7 +17,10 @@ enum { DOWN = 16, ACROSS = 8 }; // results of a thread
 typedef Lane<COLUMNS, DOWN, ACROSS> In;
 
 template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Block block) {
-    __shared__ alignas(16) Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
+    __shared__ alignas(16) union {
+        Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
+        Rows<In, T, THREADS> rows;
+    } shared;
     const Place place = place_of<ROWS, COLUMNS>(p, block);
     const unsigned y = In::y(), x = In::x();
 
@@ -38,9 +41,15 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
                 }
         }
     };
-    steps.each(p, place, Span::of<DEEP>(p.k, 0, 1), multiply);
+    shared.steps.each(p, place, Span::of<DEEP>(p.k, 0, 1), multiply);
     free_of_store(sums);
-    store_own_results<In>(p, place, y, x, sums);
+    if (rows_aligned(p.c, p.n)) {
+        store_own_results<In>(p, place, y, x, sums);
+        return;
+    }
+    // 2048 x 2047 x 1024 takes 185 us on an H200, and 195 where each thread stores its own, 4 bytes at once.
+    __syncthreads();
+    store_own_rows(p, place, y, x, shared.rows, sums);
 }
 
 // Of sides that lie by rows, and of any others.
