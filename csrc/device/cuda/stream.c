@@ -164,7 +164,7 @@ static void cuda_event_close(gr_backend *base, gr_event event) {
 static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     return GR_CUDA_CALL(self, error, self->driver->event_record(event_of(event), gr_cuda_stream(stream)),
-                        "recording an event on cuda:%d", base->info.index);
+                        "recording an event in a stream of cuda:%d", base->info.index);
 }
 
 static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
