@@ -1,11 +1,12 @@
 """What measures and draws convolutions, as far as that needs no GPU."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
-from gpureduce.bench import conv, halo
+from gpureduce.bench import chart, conv, conv_table, halo, tables
 
 
 def test_layers():
@@ -41,3 +42,50 @@ def test_what_a_block_sees():
     assert (seen.max(0) - seen.min(0) == made.max(0) - made.min(0) + 2).all()
     with pytest.raises(ValueError, match="c1 sees and makes is not in its accesses"):
         halo.halo_of("c1")
+
+
+def record(**of):
+    row = {
+        "layout": "NHWC",
+        "precision": "ieee",
+        "dtype": "float32",
+        **conv.PUBLISHED._asdict(),
+        "error": 1e-7,
+    }
+    rows = [
+        {**row, "variant": name, "layout": layout, "us": {"median": us}, "of_cudnn": us / of["cudnn"], **more}
+        for name, us in of.items()
+        for layout in ("NHWC", "NCHW")
+        for more in ({}, {"precision": "tf32", "us": {"median": us / 2}})[
+            : 2 if name in ("c5", "cudnn") else 1
+        ]
+    ]
+    rows = [row for row in rows if row["variant"] != "c5" or row["precision"] == "tf32"]
+    head = {"device": "GPU", "toolkit": "13.0", "driver_cuda": "13.0", "date": "today", "method": "A method."}
+    return {**head, "rows": rows}
+
+
+def test_tables():
+    """By hand: c2 is four times as fast as c0, and half as fast as the library."""
+    published = {"device": "another", "rows": [{"variant": "c0", "ms": 1.2}, {"variant": "c2", "ms": 0.6}]}
+    found = record(c0=400.0, c2=100.0, c5=20.0, c9=1.0, cudnn=50.0)
+    lines = conv_table.ladder(found, published).split("\n")
+    cells = {line.split(" | ")[0].strip("| `"): line.split(" | ") for line in lines if line.startswith("| ")}
+    assert cells["c2"][2:] == ["100.0", "100.0", "50%", "50%", "4.00x", "4.00x", "0.6", "2.00x |"]
+    assert cells["c5"][2] == "10.0" and "(tf32)" in cells["c5"][1] and "c9" not in cells
+    drawn = conv_table.ladder_chart(found, published, chart.LIGHT)
+    assert "40.00x" in drawn and "cuDNN (tf32)" in drawn
+    layers = conv_table.layers([record(auto=40.0, cudnn=50.0), record(auto=60.0, cudnn=50.0)]).split("\n")
+    assert layers[-2].endswith("| 60.0, **1.20** | 60.0, **1.20** |")
+    found["rows"][3]["error"] = math.nan
+    with pytest.raises(ValueError, match="its error is nan"):
+        conv_table.ladder(found, published)
+
+
+def test_means_in_the_table():
+    """Of the committed results, which the table is made from."""
+    last = conv_table.layers([tables.load(name) for name in tables.LAYERS]).split("\n")[-1]
+    means = [float(cell) for cell in last.strip("| ").split("|")[2:]]
+    for mean, (name, layout) in zip(means, itertools.product(tables.LAYERS, ("NHWC", "NCHW")), strict=True):
+        rows = [row for row in tables.load(name)["rows"] if row["layout"] == layout]
+        assert mean == pytest.approx(conv.geometric_mean(rows), abs=0.006)

@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import calls, chart, matmul_table
+from gpureduce.bench import calls, chart, conv_table, matmul_table
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.result import BenchResult
@@ -20,6 +20,8 @@ from gpureduce.bench.titles import AUTO_TECHNIQUE, titles
 
 END = "<!-- end -->"
 PRODUCTS = "matmul_h200.json"
+CONVOLUTIONS = "conv_published_h200.json"
+LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
 
 
 def load(name: str) -> dict:
@@ -259,6 +261,11 @@ def products() -> dict | None:
     return found
 
 
+def convolutions() -> dict | None:
+    """Return the results of convolutions at the published size; None where they are not there."""
+    return load(CONVOLUTIONS) if (RESULTS / CONVOLUTIONS).exists() else None
+
+
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
     found = {
@@ -281,6 +288,10 @@ def tables() -> dict[str, dict[str, str]]:
         published = load("published_matmul.json")
         found["README.md"]["<!-- matmul-table -->"] = matmul_table.ladder(record, published)
         found["docs/matmul.md"]["<!-- matmul-sizes -->"] = matmul_table.shapes(record)
+    record = convolutions()
+    if record is not None:
+        found["README.md"]["<!-- conv-table -->"] = conv_table.ladder(record, load("published_conv.json"))
+        found["docs/conv.md"] = {"<!-- conv-layers -->": conv_table.layers([load(name) for name in LAYERS])}
     return found
 
 
@@ -294,6 +305,11 @@ def charts() -> dict[str, str]:
         beside = load("published_matmul.json")
         for name, palette in palettes:
             drawn[f"docs/matmul-{name}.svg"] = matmul_table.ladder_chart(record, beside, palette)
+    record = convolutions()
+    if record is not None:
+        beside = load("published_conv.json")
+        for name, palette in palettes:
+            drawn[f"docs/conv-{name}.svg"] = conv_table.ladder_chart(record, beside, palette)
     return drawn
 
 

@@ -18,3 +18,9 @@ def product_titles() -> dict[str, str]:
     """Return the same of products of matrices, and of cuBLAS."""
     own = {record.name: record.title for record in variants("matmul") if record.block_sizes}
     return {**own, AUTO: AUTO_PRODUCT_TITLE, "cublas": "NVIDIA's library"}
+
+
+def conv_titles() -> dict[str, str]:
+    """Return the same of convolutions, and of cuDNN."""
+    own = {record.name: record.title for record in variants("conv")}
+    return {**own, AUTO: AUTO_PRODUCT_TITLE, "cudnn": "NVIDIA's library"}
