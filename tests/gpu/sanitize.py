@@ -1,6 +1,7 @@
 """Runs every variant under the four tools of compute-sanitizer: ``python tests/gpu/sanitize.py --out FILE``.
 
-With ``--ladder matmul`` those that multiply, and `auto`, in ``--jobs`` processes side by side.
+With ``--ladder matmul`` those that multiply, with ``--ladder conv`` those that convolve, and `auto`, in
+``--jobs`` processes side by side.
 
 Expects no finding, except that racecheck must report the studies that race on purpose: a run in which it does
 not see them proves nothing about the others.
@@ -24,7 +25,7 @@ TOOLS = {
     "initcheck": [],
     "synccheck": [],
 }
-PROGRAMS = {"reduction": "exercise.py", "matmul": "exercise_products.py"}
+PROGRAMS = {"reduction": "exercise.py", "matmul": "exercise_products.py", "conv": "exercise_convolutions.py"}
 # initcheck does not see what the copy engine stores by a tensor map.
 OPTIONS = {("matmul", "initcheck"): ["--by-threads"]}
 TOGETHER = 5  # variants of one process, but of racecheck, which is slow
@@ -69,7 +70,7 @@ def main() -> int:
     own = [v for v in gpureduce.variants(options.ladder) if v.block_sizes]  # not a library's
     racy = [variant.name for variant in own if "racy" in variant.title]
     clean = [variant.name for variant in own if variant.role != "study"]
-    clean += ["auto"] if options.ladder == "matmul" else []
+    clean += ["auto"] if options.ladder != "reduction" else []
     if options.variants:
         racy, clean = ([name for name in names if name in options.variants] for names in (racy, clean))
     short = ["--short"] if options.short else []
