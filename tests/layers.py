@@ -33,7 +33,16 @@ ROOMS = {
     "reduce": ["ladder", "flat", "general", "custom"],
 }
 PACKAGE = {
-    "": ["_rules", "_device", "_arrays", "_reduce", "_matmul", "_conv", ("_custom", "_profiles"), "bench"],
+    "": [
+        "_rules",
+        "_device",
+        "_arrays",
+        "_reduce",
+        "_matmul",
+        "_conv",
+        ("_custom", "_profiles", "_torch"),
+        "bench",
+    ],
 }
 # Which of those that stand side by side may use the other.
 BESIDE = {("conv", "matmul")}

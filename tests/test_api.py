@@ -395,6 +395,22 @@ def test_import_touches_no_cuda():
     assert done.stdout.split() == ["False", "False"], done.stderr
 
 
+def test_what_is_said_without_pytorch():
+    """One that is installed is hidden."""
+    done = python(
+        """
+        import sys
+        sys.modules["torch"] = None
+        import gpureduce
+        try:
+            import gpureduce.torch
+        except ImportError as error:
+            print(error)
+        """
+    )
+    assert done.stdout == "gpureduce.torch needs PyTorch: pip install 'gpureduce[torch]'\n", done.stderr
+
+
 def test_the_simulator_needs_no_cuda():
     done = python(
         """

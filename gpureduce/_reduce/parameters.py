@@ -67,13 +67,13 @@ progress : callable or bool, optional
 }  # fmt: skip
 
 
-def documented(function: Callable) -> Callable:
+def documented(function: Callable, parameters: dict[str, str] = _PARAMETERS) -> Callable:
     """Replace lines ``{name}`` of the docstring by the shared description of a parameter."""
     lines = []
     for line in inspect.cleandoc(function.__doc__ or "").splitlines():
         name = line.strip()
         if name.startswith("{") and name.endswith("}"):
-            lines += _PARAMETERS[name[1:-1]].strip("\n").splitlines()
+            lines += parameters[name[1:-1]].strip("\n").splitlines()
         else:
             lines.append(line)
     function.__doc__ = "\n".join(lines)

@@ -1,0 +1,1 @@
+"""PyTorch's operators made of this package's functions."""

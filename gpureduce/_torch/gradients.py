@@ -1,0 +1,103 @@
+"""Gradients of the operators, in PyTorch's own operators, so that they have gradients themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gpureduce._torch.kernels import axes_of
+from gpureduce._torch.required import torch
+
+Gradients = tuple[torch.Tensor | None, ...]
+
+
+def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
+    """Note what every gradient of a reduction needs; return what is reduced."""
+    a, axis, keepdims = inputs
+    ctx.shape, ctx.axes, ctx.kept = a.shape, axes_of(axis, a.ndim), keepdims
+    return a
+
+
+def _broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
+    """Return something of the result's shape with the reduced axes, of length one."""
+    if not ctx.kept:
+        for axis in ctx.axes:
+            result = result.unsqueeze(axis)
+    return result
+
+
+def keep_shape(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
+    """Note what the gradients of sums and means need."""
+    _keep(ctx, inputs)
+
+
+def keep_input(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
+    """Note what the gradient of a product needs."""
+    ctx.save_for_backward(_keep(ctx, inputs))
+
+
+def keep_both(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
+    """Note what the gradients of extremes need."""
+    ctx.save_for_backward(_keep(ctx, inputs), output)
+
+
+def of_sum(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Give every element the gradient of its sum."""
+    return _broadcast(ctx, grad).expand(ctx.shape), None, None
+
+
+def of_mean(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Give every element its part of the gradient."""
+    count = math.prod([ctx.shape[axis] for axis in ctx.axes])
+    return (_broadcast(ctx, grad) / count).expand(ctx.shape), None, None
+
+
+def of_extreme(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Divide the gradient among the elements that are the extreme, as `torch.amax` does."""
+    a, result = ctx.saved_tensors
+    chosen = a == _broadcast(ctx, result)
+    count = chosen.sum(ctx.axes, keepdim=True) if ctx.axes else 1  # of no axes PyTorch would take all
+    return _broadcast(ctx, grad) * chosen / count, None, None
+
+
+def of_prod(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Give every element the product of the others: of those before it and of those after it.
+
+    No division, so that zeros are right.
+    """
+    (a,) = ctx.saved_tensors
+    others = [axis for axis in range(a.ndim) if axis not in ctx.axes]
+    order = (*others, *ctx.axes)
+    moved = a.permute(order)
+    rows = moved.reshape(*(a.shape[axis] for axis in others), math.prod(a.shape[axis] for axis in ctx.axes))
+    ones = rows.new_ones((*rows.shape[:-1], 1))
+    before = torch.cat([ones, rows], -1).cumprod(-1)[..., :-1]
+    after = torch.cat([ones, rows.flip(-1)], -1).cumprod(-1)[..., :-1].flip(-1)
+    product = (before * after).reshape(moved.shape).permute([order.index(axis) for axis in range(a.ndim)])
+    return _broadcast(ctx, grad) * product.conj(), None, None
+
+
+def keep_pair(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
+    """Note what the gradients of products of two need."""
+    ctx.save_for_backward(*inputs[:2])
+    ctx.rest = inputs[2:]
+
+
+def of_dot(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Give every element the one that it met."""
+    a, b = ctx.saved_tensors
+    left = grad * b.conj() if ctx.needs_input_grad[0] else None
+    right = grad * a.conj() if ctx.needs_input_grad[1] else None
+    return left, right
+
+
+def of_matmul(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Multiply the gradient with the other matrix, by the same operator in the same precision."""
+    a, b = ctx.saved_tensors
+    product = torch.ops.gpureduce.matmul.default
+    left = right = None
+    if ctx.needs_input_grad[0]:
+        left = product(grad, b.mH, *ctx.rest).sum_to_size(a.shape)
+    if ctx.needs_input_grad[1]:
+        right = product(a.mH, grad, *ctx.rest).sum_to_size(b.shape)
+    return left, right, None

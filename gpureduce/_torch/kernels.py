@@ -1,0 +1,226 @@
+"""What the operators do: on a GPU where tensors lie, in PyTorch's current stream; of the host by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._matmul.product import PRECISIONS, matmul
+from gpureduce._reduce import functions
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+from gpureduce._torch.required import torch
+
+Axes = tuple[int, ...]
+Function = Callable[..., torch.Tensor]
+
+# By PyTorch's dtypes: the names that the core knows them by.
+NAMES = {
+    getattr(torch, row.numpy_name): row.numpy_name for row in dtypes.ROWS if hasattr(torch, row.numpy_name)
+}
+_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
+_WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
+_FIXED = {
+    "any": torch.bool,
+    "all": torch.bool,
+    "argmin": torch.int64,
+    "argmax": torch.int64,
+    "count_nonzero": torch.int64,
+}
+_OF_WHOLE = {"sum": torch.int64, "prod": torch.int64, "mean": torch.float64}
+
+
+def is_whole(dtype: torch.dtype) -> bool:
+    """Return whether numbers of the dtype are integers or bools."""
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def _results(op: str) -> dict[torch.dtype, torch.dtype]:
+    """Return the dtypes that an operator takes, and those of the results: PyTorch's; float64 of means."""
+    given = [dtype for dtype in NAMES if op not in _BITS or is_whole(dtype)]
+    return {
+        dtype: _FIXED.get(op) or (_OF_WHOLE.get(op, dtype) if is_whole(dtype) else dtype) for dtype in given
+    }
+
+
+def _refused(op: str, dtype: torch.dtype) -> TypeError:
+    taken = ", ".join(map(str, _results(op)))
+    return TypeError(f"a: {op} takes {taken}, not {dtype}")
+
+
+def axes_of(axis: list[int] | int | None, ndim: int) -> Axes:
+    """Return which axes are to be reduced, ascending."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, int):
+        axis = tuple(axis)
+        if len(axis) == 1:  # which a tensor of no dimensions has, too
+            axis = axis[0]
+    return rules.reduced_axes(axis, ndim)
+
+
+# What shape and dtype a result has
+
+
+def fake_reduction(op: str) -> Function:
+    """Return what makes a tensor like the result."""
+    results = _results(op)
+
+    def fake(a, axis=None, keepdims=False):
+        if a.dtype not in results:
+            raise _refused(op, a.dtype)
+        shape = rules.kept_shape(a.shape, axes_of(axis, a.ndim), keepdims)
+        return a.new_empty(shape, dtype=results[a.dtype])
+
+    return fake
+
+
+def fake_dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return a tensor like the dot product."""
+    _check_pair("dot", a, b)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"dot: expected two vectors, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
+    torch._check(a.shape[0] == b.shape[0], lambda: f"dot: {a.shape[0]} elements and {b.shape[0]}")
+    return a.new_empty(())
+
+
+def fake_matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
+    """Return a tensor like the product of matrices."""
+    _check_pair("matmul", a, b)
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError(f"matmul: expected matrices, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
+    torch._check(
+        a.shape[-1] == b.shape[-2],
+        lambda: f"b: expected {a.shape[-1]} rows, as many as a has columns, got {b.shape[-2]}",
+    )
+    if precision is not None and precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    if precision not in (None, "ieee") and a.dtype != torch.float32:
+        raise TypeError(f"precision: {precision} is for float32, not for {a.dtype}")
+    stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return a.new_empty((*stack, a.shape[-2], b.shape[-1]))
+
+
+def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor) -> None:
+    if a.dtype not in NAMES:
+        raise _refused(op, a.dtype)
+    if a.dtype != b.dtype:
+        raise TypeError(f"b: expected the dtype of a, {a.dtype}, got {b.dtype}")
+    if a.device != b.device:
+        raise TypeError(f"b: must lie where a lies, on {a.device}, not on {b.device}")
+
+
+# On a GPU
+
+
+def _view(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
+    """Return a tensor as the core takes memory of a device."""
+    size = a.element_size()
+    return a.data_ptr(), a.shape, tuple([stride * size for stride in a.stride()]), name
+
+
+def reduction_on_cuda(op: str) -> Function:
+    """Return what enqueues a reduction into the current stream."""
+    results, need_elements = _results(op), op in _WITHOUT_IDENTITY
+    # As what the core gives them: unsigned sums are the bits of PyTorch's int64.
+    names = {dtype: NAMES[result] for dtype, result in results.items()}
+    if op in ("sum", "prod"):
+        names |= {dtype: "uint64" for dtype, name in NAMES.items() if name.startswith("uint")}
+
+    def reduce(a, axis=None, keepdims=False):
+        given, shape = a.dtype, a.shape
+        if given not in results:
+            raise _refused(op, given)
+        axes = axes_of(axis, len(shape))
+        if need_elements:
+            rules.require_elements(op, rules.reduced_count(shape, axes), tuple(shape))
+        out = a.new_empty(rules.kept_shape(shape, axes, keepdims), dtype=results[given])
+        index = a.get_device()
+        _core.general(
+            _view(a, NAMES[given]),
+            op,
+            axes,
+            None,
+            None,
+            _view(out, names[given]),
+            _core.CUDA,
+            index,
+            None,
+            torch.cuda.current_stream(index).cuda_stream,
+        )
+        return out
+
+    return reduce
+
+
+def dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Enqueue a dot product into the current stream."""
+    out = fake_dot(a, b)
+    index, name = a.get_device(), NAMES[a.dtype]
+    stream = torch.cuda.current_stream(index).cuda_stream
+    views = _view(a, name), _view(b, name), _view(out, name)
+    _core.general(views[0], "dot", (0,), views[1], None, views[2], _core.CUDA, index, None, stream)
+    return out
+
+
+def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
+    """Enqueue a product of matrices into the current stream."""
+    out = fake_matmul(a, b, precision)
+    index, name = a.get_device(), NAMES[a.dtype]
+    stack = out.shape[:-2]
+    a, b = a.expand(*stack, *a.shape[-2:]), b.expand(*stack, *b.shape[-2:])
+    stream = torch.cuda.current_stream(index).cuda_stream
+    views = _view(a, name), _view(b, name)
+    _core.matmul(*views, None, precision, _view(out, name), _core.CUDA, index, stream)
+    return out
+
+
+# Of the host
+
+
+def _array(a: torch.Tensor) -> np.ndarray:
+    """Return the elements of a tensor of the host as NumPy's, where they are."""
+    a = a.detach()
+    if a.dtype != torch.bfloat16:
+        return a.numpy()
+    return a.view(torch.int16).numpy().view(dtypes.named("bfloat16"))  # of which PyTorch knows nothing
+
+
+def _tensor(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:
+    """Return a result of the host as a tensor in C order."""
+    array = np.asarray(result, order="C")
+    if dtype == torch.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(dtype)
+    return torch.from_numpy(array.view(NAMES[dtype]))
+
+
+def reduction_on_host(op: str) -> Function:
+    """Return what reduces by the package's function of that name."""
+    function, results = getattr(functions, op), _results(op)
+
+    def reduce(a, axis=None, keepdims=False):
+        if a.dtype not in results:
+            raise _refused(op, a.dtype)
+        axes = axes_of(axis, a.ndim)
+        if op in ("argmin", "argmax"):
+            axes = axes[0] if axis is not None and axes else None
+        with np.errstate(all="ignore"):  # as PyTorch, which says nothing of overflows
+            return _tensor(function(_array(a), axes, keepdims=keepdims), results[a.dtype])
+
+    return reduce
+
+
+def dot_on_host(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return a dot product by the package's function."""
+    fake_dot(a, b)
+    with np.errstate(all="ignore"):
+        return _tensor(functions.dot(_array(a), _array(b)), a.dtype)
+
+
+def matmul_on_host(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
+    """Return a product of matrices by the package's function."""
+    fake_matmul(a, b, precision)
+    with np.errstate(all="ignore"):
+        return _tensor(matmul(_array(a), _array(b), precision=precision), a.dtype)

@@ -1,0 +1,391 @@
+"""The reductions as operators of PyTorch's own: for tensors, with gradients, and for `torch.compile`.
+
+Tensors on a GPU are read where they lie, in PyTorch's current stream, and results are tensors there; nothing
+waits. Tensors of the host go to the first GPU, or to the simulator. Under the names in `torch.ops.gpureduce`
+the operators can be found in graphs and profiles.
+
+The arguments are those of the functions of `gpureduce`, named as NumPy names them. The dtypes of results are
+PyTorch's: integers and bools add up to int64. What PyTorch refuses and NumPy does not, means of integers, are
+float64. Results have the bits of the functions of `gpureduce`.
+
+>>> import torch, gpureduce.torch
+>>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]], requires_grad=True)
+>>> gpureduce.torch.max(x, axis=1).sum().backward()
+>>> x.grad
+tensor([[1., 0.],
+        [0., 1.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from gpureduce._reduce.parameters import documented
+from gpureduce._torch import operators
+from gpureduce._torch.kernels import is_whole
+from gpureduce._torch.required import torch
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "count_nonzero",
+    "dot",
+    "matmul",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "sum",
+]
+
+Axis = int | tuple[int, ...] | None
+
+_described = partial(
+    documented,
+    parameters={
+        "a": """
+a : torch.Tensor
+    Of any strides, on a GPU or of the host.
+""",
+        "axis": """
+axis : int or tuple of int, optional
+    The axes to reduce; None reduces all.
+""",
+        "one_axis": """
+axis : int, optional
+    The axis to search; None searches the tensor in C order.
+""",
+        "dtype": """
+dtype : torch.dtype, optional
+    Elements are cast to it, and it is the result's.
+""",
+        "keepdims": """
+keepdims : bool
+    Whether reduced axes stay, with length one.
+""",
+    },
+)
+
+
+def _in_dtype(
+    operator: Callable[..., torch.Tensor], a: torch.Tensor, axis: Axis, dtype: torch.dtype, keepdims: bool
+) -> torch.Tensor:
+    """Reduce elements that are cast before."""
+    # Integers need no cast: in 64 bits a result is right modulo every smaller power of two.
+    if not (is_whole(a.dtype) and is_whole(dtype) and dtype != torch.bool):
+        a = a.to(dtype)
+    return operator(a, axis, keepdims).to(dtype)
+
+
+@_described
+def sum(
+    a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
+) -> torch.Tensor:
+    """Return the sum of elements.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {dtype}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    float16 and bfloat16 are added in float32 and rounded once; float32 and complex64 sums are compensated.
+    """
+    if dtype is not None:
+        return _in_dtype(operators.sum, a, axis, dtype, keepdims)
+    return operators.sum(a, axis, keepdims)
+
+
+@_described
+def prod(
+    a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
+) -> torch.Tensor:
+    """Return the product of elements.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {dtype}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    The gradient is right also where elements are zero.
+    """
+    if dtype is not None:
+        return _in_dtype(operators.prod, a, axis, dtype, keepdims)
+    return operators.prod(a, axis, keepdims)
+
+
+@_described
+def mean(
+    a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
+) -> torch.Tensor:
+    """Return the arithmetic mean.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {dtype}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    Integers and bool give float64.
+    """
+    if dtype is not None:
+        if is_whole(dtype):
+            raise TypeError(f"dtype: a mean is no whole number; expected a floating dtype, got {dtype}")
+        return _in_dtype(operators.mean, a, axis, dtype, keepdims)
+    return operators.mean(a, axis, keepdims)
+
+
+@_described
+def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return the largest element.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    NaN wins. No elements raise ValueError. Elements that are alike share the gradient, as in `torch.amax`.
+    """
+    return operators.max(a, axis, keepdims)
+
+
+@_described
+def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return the smallest element.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    NaN wins. No elements raise ValueError. Elements that are alike share the gradient, as in `torch.amin`.
+    """
+    return operators.min(a, axis, keepdims)
+
+
+@_described
+def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
+    """Return where the largest element is.
+
+    Parameters
+    ----------
+    {a}
+    {one_axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    The first of those that are alike, or the first NaN.
+    """
+    return operators.argmax(a, axis, keepdims)
+
+
+@_described
+def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
+    """Return where the smallest element is.
+
+    Parameters
+    ----------
+    {a}
+    {one_axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    The first of those that are alike, or the first NaN.
+    """
+    return operators.argmin(a, axis, keepdims)
+
+
+@_described
+def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return whether all elements are true.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return operators.all(a, axis, keepdims)
+
+
+@_described
+def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return whether any element is true.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return operators.any(a, axis, keepdims)
+
+
+@_described
+def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return how many elements are not zero.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return operators.count_nonzero(a, axis, keepdims)
+
+
+@_described
+def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return the bitwise and of integers or bools.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    No elements give all bits set.
+    """
+    return operators.bitwise_and(a, axis, keepdims)
+
+
+@_described
+def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return the bitwise or of integers or bools.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return operators.bitwise_or(a, axis, keepdims)
+
+
+@_described
+def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
+    """Return the bitwise exclusive or of integers or bools.
+
+    Parameters
+    ----------
+    {a}
+    {axis}
+    {keepdims}
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return operators.bitwise_xor(a, axis, keepdims)
+
+
+@_described
+def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the dot product of two vectors of one length and dtype.
+
+    Parameters
+    ----------
+    a, b : torch.Tensor
+        On one device. Complex numbers are not conjugated.
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    return operators.dot(a, b)
+
+
+@_described
+def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
+    """Return the product of two matrices, or of stacks of them.
+
+    Parameters
+    ----------
+    a, b : torch.Tensor
+        Of shapes ``(..., m, k)`` and ``(..., k, n)`` and of one dtype, on one device. Stacks are broadcast; a
+        vector is taken for one row or one column, which the result lacks.
+    precision : str, optional
+        How products of float32 are made, those of gradients too: as for `gpureduce.matmul`.
+
+    Returns
+    -------
+    torch.Tensor
+    """
+    row, column = a.ndim == 1, b.ndim == 1
+    result = operators.matmul(a.unsqueeze(0) if row else a, b.unsqueeze(1) if column else b, precision)
+    result = result.squeeze(-1) if column else result
+    return result.squeeze(-1 if column else -2) if row else result
