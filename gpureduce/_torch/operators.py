@@ -12,6 +12,8 @@ from typing import NamedTuple
 from gpureduce._torch import gradients, kernels
 from gpureduce._torch.required import torch
 
+forward_ad = torch.autograd.forward_ad
+
 _library = torch.library.Library("gpureduce", "FRAGMENT")  # the operators last as long as it
 
 
@@ -53,14 +55,17 @@ def _differentiable(operator: Callable, gradient: _Gradient, kernels: dict[str, 
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*inputs)
 
-    members = {"forward": below, "setup_context": gradient.keep, "backward": gradient.of}
-    noting = type(
-        f"gpureduce_{operator._opname}",
-        (torch.autograd.Function,),
-        {name: staticmethod(function) for name, function in members.items()},
-    )
+    def forward(ctx, *inputs):
+        output = below(*inputs)
+        gradient.keep(ctx, inputs, output)
+        return output
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(gradient.of)}
+    noting = type(f"gpureduce_{operator._opname}", (torch.autograd.Function,), members)
 
     def dispatched(keys, *inputs):
+        if forward_ad._current_level >= 0:  # without formulas for it, which is said there
+            return noting.apply(*inputs, *gradient.defaults[len(inputs) :])
         if torch.is_grad_enabled():
             for tensor in inputs[: gradient.tensors]:
                 if tensor.requires_grad:
