@@ -215,6 +215,12 @@ def test_gradients_are_derivatives(op, place):
         assert torch.autograd.gradgradcheck(case, inputs)
 
 
+def test_forward_derivatives_are_refused(place):
+    a = torch.ones(3, device=place)
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError, match="forward mode"):
+        ops.sum(torch.autograd.forward_ad.make_dual(a, a))
+
+
 # What PyTorch asks of an operator
 
 
@@ -237,6 +243,28 @@ def test_opcheck(op, place, full):
         torch.library.opcheck(operator, sample)
     if op not in ("dot", "matmul"):
         torch.library.opcheck(operator, (torch.zeros((), dtype=sample[0].dtype, device=place),))
+
+
+def test_modes_and_wrappers_see_the_operators(place):
+    """That calls go straight to the kernel where nobody looks on leaves nobody out."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Looking(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            seen.append(str(operator))
+            return operator(*args, **(kwargs or {}))
+
+    a = tensor((3, 4), torch.float32, place)
+    with Looking():
+        ops.sum(a, 1), ops.sum(a.clone().requires_grad_()), ops.argmax(a)
+    assert [each for each in seen if "gpureduce" in each] == [
+        *["gpureduce.sum.default"] * 2,
+        "gpureduce.argmax.default",
+    ]
+    assert torch.equal(torch.func.vmap(ops.sum)(a), ops.sum(a, 1))
+    assert ops.sum(a.to("meta"), 1).shape == (3,)
 
 
 class Model(torch.nn.Module):

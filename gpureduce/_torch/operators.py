@@ -7,7 +7,7 @@ shape, dtype and device alone, from which `torch.compile` plans; where there is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpureduce._torch import gradients, kernels
 from gpureduce._torch.required import torch
@@ -37,14 +37,23 @@ _GRADIENTS = {
 }
 
 
+# What tells sets of keys apart, by which PyTorch dispatches; old versions have no numbers for them.
+_told_apart = getattr(torch._C.DispatchKeySet, "raw_repr", repr)
+
+
+def _plain(place: str) -> Any:
+    """Return the keys of a call whose tensors are in a place, and in which no mode or wrapper takes part."""
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, place))
+    return _told_apart(keys | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{place}")))
+
+
 def _differentiable(operator: Callable, gradient: _Gradient, kernels: dict[str, Callable]) -> Callable:
     """Return the kernel of an operator that is called first, and sees to its gradient.
 
     That of `torch.library.register_autograd` takes 5 us more for a call that needs none.
     """
-    # Where nobody else wants to know of the call: no mode, no wrapper, only the kernel of the tensors' place.
-    at_once = {getattr(torch._C.DispatchKey, place): kernel for place, kernel in kernels.items()}
-    after = torch._C._after_ADInplaceOrView_keyset
+    at_once = {_plain(place): kernel for place, kernel in kernels.items()}
+    last = gradient.tensors - 1
 
     def below(*inputs):
         with torch._C._AutoDispatchBelowAutograd():
@@ -59,13 +68,11 @@ def _differentiable(operator: Callable, gradient: _Gradient, kernels: dict[str, 
     noting = type(f"gpureduce_{operator._opname}", (torch.autograd.Function,), members)
 
     def dispatched(keys, *inputs):
-        if forward_ad._current_level >= 0:  # without formulas for it, which is said there
+        needed = inputs[0].requires_grad or inputs[last].requires_grad
+        # The function has no formula for forward-mode derivatives, and says so.
+        if (needed and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
             return noting.apply(*inputs, *gradient.defaults[len(inputs) :])
-        if torch.is_grad_enabled():
-            for tensor in inputs[: gradient.tensors]:
-                if tensor.requires_grad:
-                    return noting.apply(*inputs, *gradient.defaults[len(inputs) :])
-        return at_once.get((keys & after).highestPriorityTypeId(), below)(*inputs)
+        return at_once.get(_told_apart(keys), below)(*inputs)
 
     return dispatched
 
