@@ -34,6 +34,7 @@ __all__ = [
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
+    "conv2d",
     "count_nonzero",
     "dot",
     "matmul",
@@ -389,3 +390,38 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
     result = operators.matmul(a.unsqueeze(0) if row else a, b.unsqueeze(1) if column else b, precision)
     result = result.squeeze(-1) if column else result
     return result.squeeze(-1 if column else -2) if row else result
+
+
+def conv2d(
+    x: torch.Tensor,
+    w: torch.Tensor,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+    layout: str = "NHWC",
+    *,
+    precision: str | None = None,
+) -> torch.Tensor:
+    """Return the convolution of pictures with filters.
+
+    Parameters
+    ----------
+    x, w : torch.Tensor
+        Pictures and filters of one dtype, on one device, in the shapes that `gpureduce.conv2d` takes.
+    stride, padding, dilation, groups, layout
+        As for `gpureduce.conv2d`. Note that the layout is ``"NHWC"`` unless ``layout="NCHW"`` is asked for.
+    precision : str, optional
+        How products of float32 are made, as for `gpureduce.matmul`; those of gradients are PyTorch's.
+
+    Returns
+    -------
+    torch.Tensor
+        In C order, in that layout.
+    """
+    same = padding == "same"
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(f"padding: expected 'same', 'valid' or numbers, got {padding!r}")
+        padding = 0
+    return operators.conv2d(x, w, stride, padding, dilation, groups, layout, same, precision)

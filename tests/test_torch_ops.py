@@ -1,14 +1,16 @@
 """PyTorch's own operators: what `gpureduce.torch` gives, its gradients, and that torch.compile takes it."""
 
-import warnings
-
 import numpy as np
 import pytest
 
-import gpureduce
-
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 ops = pytest.importorskip("gpureduce.torch", reason="this PyTorch is too old")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
+    pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning"),
+]
 
 NEAR = {"rtol": 1e-12, "atol": 1e-12}
 # What PyTorch calls the same; where it has nothing, what NumPy has.
@@ -25,13 +27,6 @@ THEIRS = {
 ONE_AXIS = ("argmax", "argmin")  # of those that are alike PyTorch says any
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 WITH_GRADIENT = ("sum", "mean", "prod", "max", "min")
-
-
-@pytest.fixture(autouse=True)
-def no_word_of_the_simulator():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gpureduce.SimulatorWarning)
-        yield
 
 
 @pytest.fixture
@@ -120,6 +115,28 @@ def test_products_of_two(dtype, place):
     assert ops.dot(row.conj(), column).item() == torch.vdot(row.cpu(), column.cpu()).item()
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_convolutions(layout, place):
+    x, w = tensor((2, 4, 7, 9), torch.float32, place), tensor((6, 2, 3, 2), torch.float32, place, 2)
+    for options in (
+        {"groups": 2},
+        {"groups": 2, "stride": (2, 1), "padding": (1, 0), "dilation": 2},
+        {"groups": 2, "padding": "same"},
+    ):
+        own = {**options, "layout": layout}
+        wanted = torch.nn.functional.conv2d(x.cpu(), w.cpu(), **options)
+        if layout == "NHWC":
+            got = ops.conv2d(x.permute(0, 2, 3, 1), w.permute(0, 2, 3, 1), **own).permute(0, 3, 1, 2)
+        else:
+            got = ops.conv2d(x, w, **own)
+            assert torch.equal(ops.conv2d(x[1], w, **own), got[1])
+        torch.testing.assert_close(got.cpu(), wanted, rtol=0, atol=0)
+    with pytest.raises(ValueError, match="padding: expected 'same'"):
+        ops.conv2d(x, w, 1, "full")
+    with pytest.raises(TypeError, match=r"conv2d takes .*, not torch\.int64"):
+        ops.conv2d(x.long(), w.long(), groups=2)
+
+
 def test_few_elements_and_none(place):
     scalar = torch.tensor(3.0, device=place)
     assert ops.sum(scalar).item() == ops.max(scalar, 0).item() == ops.prod(scalar, ()).item() == 3
@@ -191,7 +208,7 @@ def test_gradients_are_pytorchs(op, axis, zeros, place):
     assert zeros == 2 or found[0][0].count_nonzero() > 0
 
 
-@pytest.mark.parametrize("op", [*WITH_GRADIENT, "dot", "matmul"])
+@pytest.mark.parametrize("op", [*WITH_GRADIENT, "dot", "matmul", "conv2d"])
 def test_gradients_are_derivatives(op, place):
     """First and second ones, by differences, of elements that are all different."""
 
@@ -205,6 +222,12 @@ def test_gradients_are_derivatives(op, place):
         cases = [(function, (values(3), values(3) * 2))]
     elif op == "matmul":
         cases = [(function, (values(2, 1, 2, 3), values(3, 2))), (function, (values(3), values(2, 3, 1)))]
+    elif op == "conv2d":
+        same, steps = {"padding": "same"}, {"stride": 2, "padding": (1, 0), "layout": "NCHW"}
+        cases = [
+            (lambda x, w: function(x, w, **same), (values(3, 3, 2), values(2, 2, 1, 2))),
+            (lambda x, w: function(x, w, **steps), (values(1, 2, 3, 4), values(1, 2, 2, 1))),
+        ]
     else:
         cases = [
             (lambda a: function(a, 1), (values(2, 3, 2),)),
@@ -225,13 +248,16 @@ def test_forward_derivatives_are_refused(place):
 
 
 def samples(op, place):
-    gradient = op in (*WITH_GRADIENT, "dot", "matmul")
+    gradient = op in (*WITH_GRADIENT, "dot", "matmul", "conv2d")
     dtype = torch.int32 if op in BITS else torch.float32
     options = {"place": place, "requires_grad": gradient}
     if op == "dot":
         return [(tensor(9, dtype, **options), tensor(9, dtype, seed=2, **options))]
     if op == "matmul":
         return [(tensor((2, 3, 4), dtype, **options), tensor((4, 5), dtype, seed=2, **options), "ieee")]
+    if op == "conv2d":
+        x, w = tensor((2, 5, 5, 3), dtype, **options), tensor((4, 2, 2, 3), dtype, seed=2, **options)
+        return [(x, w), (x[0], w, [1], [0], [2], 1, "NHWC", True, "ieee")]
     a = tensor((3, 4, 5), dtype, **options)
     return [(a,), (a.transpose(0, 2), 1 if op in ONE_AXIS else (0, -1), True)]
 
@@ -241,7 +267,7 @@ def test_opcheck(op, place, full):
     operator = getattr(torch.ops.gpureduce, op).default
     for sample in samples(op, place):
         torch.library.opcheck(operator, sample)
-    if op not in ("dot", "matmul"):
+    if op not in ("dot", "matmul", "conv2d"):
         torch.library.opcheck(operator, (torch.zeros((), dtype=sample[0].dtype, device=place),))
 
 

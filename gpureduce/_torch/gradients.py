@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gpureduce._torch.kernels import axes_of
+from gpureduce._torch.kernels import axes_of, convolution
 from gpureduce._torch.required import torch
 
 Gradients = tuple[torch.Tensor | None, ...]
@@ -101,3 +101,36 @@ def of_matmul(ctx: Any, grad: torch.Tensor) -> Gradients:
     if ctx.needs_input_grad[1]:
         right = product(a.mH, grad, *ctx.rest).sum_to_size(b.shape)
     return left, right, None
+
+
+def keep_conv2d(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
+    """Note what the gradients of a convolution need."""
+    ctx.save_for_backward(*inputs[:2])
+    ctx.asked, _ = convolution(*inputs)
+
+
+def of_conv2d(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Convolve with the gradient as PyTorch does, in its layout, NCHW."""
+    asked = ctx.asked
+    x, w = ctx.saved_tensors
+    if asked.layout == "NHWC":
+        x, w, grad = x.movedim(-1, -3), w.movedim(-1, 1), grad.movedim(-1, -3)
+    one = x.ndim == 3
+    if one:
+        x, grad = x.unsqueeze(0), grad.unsqueeze(0)
+    above, below, before, behind = asked.padding
+    height, width = x.shape[-2:]
+    if (above, before) != (below, behind):  # PyTorch pads alike on both sides; more is only ever behind
+        x = torch.nn.functional.pad(x, (0, behind - before, 0, below - above))
+    rest = None, asked.stride, (above, before), asked.dilation, False, (0, 0), asked.groups
+    needed = [*ctx.needs_input_grad[:2], False]
+    of_x, of_w, _ = torch.ops.aten.convolution_backward(grad, x, w, *rest, needed)
+    if of_x is not None:
+        of_x = of_x[..., :height, :width]
+        of_x = of_x[0] if one else of_x
+    if asked.layout == "NHWC":
+        of_x, of_w = (
+            None if of_x is None else of_x.movedim(-3, -1),
+            None if of_w is None else of_w.movedim(1, -1),
+        )
+    return of_x, of_w, *(None,) * 7

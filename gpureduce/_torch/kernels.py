@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._conv.convolution import DTYPES, conv2d
+from gpureduce._conv.geometry import Geometry, geometry
 from gpureduce._matmul.product import PRECISIONS, matmul
 from gpureduce._reduce import functions
 from gpureduce._rules import arguments as rules
@@ -95,21 +98,48 @@ def fake_matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) 
         a.shape[-1] == b.shape[-2],
         lambda: f"b: expected {a.shape[-1]} rows, as many as a has columns, got {b.shape[-2]}",
     )
-    if precision is not None and precision not in PRECISIONS:
-        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-    if precision not in (None, "ieee") and a.dtype != torch.float32:
-        raise TypeError(f"precision: {precision} is for float32, not for {a.dtype}")
+    _check_precision(precision, a)
     stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return a.new_empty((*stack, a.shape[-2], b.shape[-1]))
 
 
-def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor) -> None:
+# What stands behind the tensors of a convolution: stride, padding, dilation, groups, layout, whether the
+# padding is that named "same", precision.
+CONVOLUTION = ((1,), (0,), (1,), 1, "NHWC", False, None)
+
+
+def convolution(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> tuple[Geometry, str | None]:
+    """Return what a convolution is, and the precision of its products."""
+    stride, padding, dilation, groups, layout, same, precision = (*rest, *CONVOLUTION[len(rest) :])
+    _check_pair("conv2d", x, w, "xw")
+    if NAMES[x.dtype] not in DTYPES:
+        raise TypeError(f"x: conv2d takes {', '.join(DTYPES)}, not {x.dtype}")
+    _check_precision(precision, x)
+    zeros = "same" if same else tuple(padding)
+    shapes = tuple(x.shape), tuple(w.shape)
+    return geometry(*shapes, tuple(stride), zeros, tuple(dilation), groups, layout), precision
+
+
+def fake_conv2d(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
+    """Return a tensor like the convolution."""
+    return x.new_empty(convolution(x, w, *rest)[0].shape)
+
+
+def _check_precision(precision: str | None, a: torch.Tensor) -> None:
+    if precision is not None and precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    if precision not in (None, "ieee") and a.dtype != torch.float32:
+        raise TypeError(f"precision: {precision} is for float32, not for {a.dtype}")
+
+
+def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: str = "ab") -> None:
+    first, second = names
     if a.dtype not in NAMES:
         raise _refused(op, a.dtype)
     if a.dtype != b.dtype:
-        raise TypeError(f"b: expected the dtype of a, {a.dtype}, got {b.dtype}")
+        raise TypeError(f"{second}: expected the dtype of {first}, {a.dtype}, got {b.dtype}")
     if a.device != b.device:
-        raise TypeError(f"b: must lie where a lies, on {a.device}, not on {b.device}")
+        raise TypeError(f"{second}: must lie where {first} lies, on {a.device}, not on {b.device}")
 
 
 # On a GPU
@@ -177,6 +207,17 @@ def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
     return out
 
 
+def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
+    """Enqueue a convolution into the current stream."""
+    asked, precision = convolution(x, w, *rest)
+    out = x.new_empty(asked.shape)
+    index, name = x.get_device(), NAMES[x.dtype]
+    stream = torch.cuda.current_stream(index).cuda_stream
+    views, place = (_view(x, name), _view(w, name)), _view(out, name)
+    _core.conv2d(*views, *asked.arguments, None, precision, place, _core.CUDA, index, stream)
+    return out
+
+
 # Of the host
 
 
@@ -224,3 +265,22 @@ def matmul_on_host(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
     fake_matmul(a, b, precision)
     with np.errstate(all="ignore"):
         return _tensor(matmul(_array(a), _array(b), precision=precision), a.dtype)
+
+
+def conv2d_on_host(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
+    """Return a convolution by the package's function."""
+    asked, precision = convolution(x, w, *rest)
+    zeros = "same" if len(rest) > 5 and rest[5] else rest[1] if len(rest) > 1 else 0
+    return _tensor(
+        conv2d(
+            _array(x),
+            _array(w),
+            asked.stride,
+            zeros,
+            asked.dilation,
+            asked.groups,
+            asked.layout,
+            precision=precision,
+        ),
+        x.dtype,
+    )

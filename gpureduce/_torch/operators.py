@@ -34,6 +34,7 @@ _GRADIENTS = {
     "max": _Gradient(gradients.keep_both, gradients.of_extreme),
     "dot": _Gradient(gradients.keep_pair, gradients.of_dot, (None, None), 2),
     "matmul": _Gradient(gradients.keep_pair, gradients.of_matmul, (None, None, None), 2),
+    "conv2d": _Gradient(gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2),
 }
 
 
@@ -122,4 +123,12 @@ matmul = _define(
     kernels.matmul_on_cuda,
     kernels.matmul_on_host,
     kernels.fake_matmul,
+)
+conv2d = _define(
+    "conv2d",
+    "Tensor x, Tensor w, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1, "
+    "str layout='NHWC', bool same=False, str? precision=None",
+    kernels.conv2d_on_cuda,
+    kernels.conv2d_on_host,
+    kernels.fake_conv2d,
 )
