@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-ops = pytest.importorskip("gpureduce.torch", reason="this PyTorch is too old")
+torch = pytest.importorskip("torch", minversion="2.4")
+
+import gpureduce.torch as ops  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),

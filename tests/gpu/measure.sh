@@ -7,6 +7,7 @@ python=${PYTHON:-python3}
 $python -m gpureduce.bench.peers --out "$out/peers_h200.json"
 $python -m gpureduce.bench.shapes --out "$out/shapes_h200.json"
 $python -m gpureduce.bench.calls --out "$out/calls_h200.json"
+$python -m gpureduce.bench.operators --out "$out/operators_h200.json"
 $python -m gpureduce.bench.host --out "$out/host_h200.json"
 $python -m gpureduce.bench.accuracy --out "$out/accuracy_h200.json"
 $python -m gpureduce.bench.ladder --dtypes float32 float64 int32 int64 --out "$out/ladder_h200.json"
