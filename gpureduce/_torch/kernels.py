@@ -174,7 +174,12 @@ def reduction_on_cuda(op: str) -> Function:
             axes,
             None,
             None,
-            _view(out, names[given]),
+            (
+                out.data_ptr(),
+                (out.numel(),),
+                (out.element_size(),),
+                names[given],
+            ),  # of results the core counts
             _core.CUDA,
             index,
             None,
