@@ -4,7 +4,7 @@ import json
 
 from gpureduce.bench import peers_table as table
 from gpureduce.bench.peers import __main__ as peers
-from gpureduce.bench.peers import contenders
+from gpureduce.bench.peers import contenders, lone
 
 
 def row(op, dtype, n, us, offset=0, **others):
@@ -70,3 +70,72 @@ def test_graphs_hold_enough_reductions():
 def test_the_source_of_the_cub_peer_is_installed():
     text = contenders.SOURCE.read_text(encoding="utf-8")
     assert all(f'OF("{dtype}", ' in text for dtype in peers.DTYPES)
+
+
+def lone_row(op, dtype, n, us, **others):
+    return {key: value for key, value in row(op, dtype, n, us, **others).items() if key != "offset"}
+
+
+def test_the_page_of_reductions_alone():
+    record = {key: value for key, value in RECORD.items() if key != "floors"}
+    record["rows"] = [
+        lone_row("sum", "float32", 1 << 20, 3.0, cub=4.0, torch=8.0),
+        lone_row("max", "float32", 1 << 24, 16.0, cub=20.0, torch=32.0),
+    ]
+    page = table.lone_tables(record)
+    assert "| n | us | GB/s | cub, us | torch, us | over cub | over torch |" in page
+    assert "| 2^20 | 3.00 | 1,398 | 4.00 | 8.00 | 0.75 | 0.38 |" in page
+    assert "| | 2^20 | 2^24 |" in page and "| max float32 |  | 0.80 |" in page
+
+
+def test_what_is_measured_alone():
+    dtypes = ("float32", "float64", "float16", "int32")
+    found = [(op, dtype) for dtype in dtypes for op, _ in lone.cases(dtype)]
+    assert set(found) == set(lone.CASES) and len(found) == len(lone.CASES) * len(lone.EXPONENTS)
+    assert lone.launches_of(4) == 96 and lone.launches_of(4 << 30) == 4
+
+
+class Ticks:
+    """PyTorch in place of a GPU's: a graph is the time its kernels take, as the calls that were captured."""
+
+    def __init__(self, monkeypatch, took):
+        monkeypatch.setattr(lone.environment, "capture", self.capture)
+        monkeypatch.setattr(lone.environment, "replay_times", lambda torch, graph, launches, repeats: [graph])
+        monkeypatch.setattr(lone.contenders, "results", lambda torch, case: [self])
+        self.took, self.names = took, []
+
+    def capture(self, torch, call, inputs, launches):
+        self.names.clear()
+        call(0)
+        return sum(self.took[name] for name in self.names)
+
+    def empty_like(self, _):
+        return self
+
+    def neg(self, _, out):
+        self.names.append("reads")
+
+    def neg_(self):
+        self.names.append("writes")
+
+    def element_size(self):
+        return 4
+
+
+def test_a_figure_is_the_time_that_the_reduction_adds(monkeypatch):
+    ticks = Ticks(monkeypatch, {"writes": 5.0, "reads": 2.0, "gpureduce": 3.0, "cub": 4.0})
+
+    class Contender:
+        def __init__(self, name):
+            self.name = name
+
+        def calls(self, case):
+            return lambda i: ticks.names.append(self.name)
+
+    class Case:
+        op, dtype, n, launches, firsts = "sum", "float32", 3000, 8, [ticks]
+
+    found = lone.measure(ticks, Case(), [Contender("gpureduce"), Contender("cub")], 3)
+    assert found["around_us"] == 7.0
+    assert found["us"]["gpureduce"] == {"median": 3.0, "min": 3.0, "max": 3.0}
+    assert found["ratio"] == {"cub": 0.75} and found["gb_per_s"] == 4.0

@@ -52,13 +52,17 @@ def find_device(name: str) -> Device:
 
 
 def capture(torch, call, inputs: int, launches: int):
-    """Return a graph of PyTorch of so many calls, of all inputs in turn; `call` takes the number of one."""
+    """Return a graph of PyTorch of so many calls, of all inputs in turn; `call` takes the number of one.
+
+    The call before, which loads kernels and takes memory, is in the stream of the capture: CuPy keeps memory
+    stream by stream.
+    """
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         call(0)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=side):
         for launch in range(launches):
             call(launch % inputs)
     return graph

@@ -88,3 +88,39 @@ def tables(record: dict) -> str:
         misaligned_table(record),
     ]
     return "\n\n".join("\n".join(part) for part in parts)
+
+
+def lone_tables(record: dict) -> str:
+    """Return what reductions take between two kernels of another library."""
+    peers = [peer for peer in PEERS if peer in record["rows"][0]["us"]]
+    versions = ", ".join(f"{name} {record[name]}" for name in peers if name in record)
+    head = (
+        f"{record['device']}, CUDA {record['toolkit']}, driver for CUDA {record['driver_cuda']}, {versions},"
+        f" {record['date']}: {record['method']}."
+    )
+    first = record["rows"][0]["op"], record["rows"][0]["dtype"]
+    columns = ["us", "GB/s", *(f"{peer}, us" for peer in peers), *(f"over {peer}" for peer in peers)]
+    lines = [
+        f"### {first[0]}, {first[1]}, alone",
+        "",
+        "| n | " + " | ".join(columns) + " |",
+        "|---|" + "--:|" * len(columns),
+    ]
+    for row in record["rows"]:
+        if (row["op"], row["dtype"]) == first:
+            cells = [f"{row['us']['gpureduce']['median']:.2f}", f"{row['gb_per_s']:,.0f}"]
+            cells += [f"{row['us'][peer]['median']:.2f}" for peer in peers]
+            cells += [f"{row['ratio'][peer]:.2f}" for peer in peers]
+            lines.append(f"| {power(row['n'])} | " + " | ".join(cells) + " |")
+    ratios = {(row["op"], row["dtype"], row["n"]): row["ratio"]["cub"] for row in record["rows"]}
+    sizes = sorted({n for *_, n in ratios})
+    grid = [
+        "### Alone: time over CUB's",
+        "",
+        "| | " + " | ".join(map(power, sizes)) + " |",
+        "|---|" + "--:|" * len(sizes),
+    ]
+    for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _ in ratios):
+        cells = (f"{ratios[op, dtype, n]:.2f}" if (op, dtype, n) in ratios else "" for n in sizes)
+        grid.append(f"| {op} {dtype} | " + " | ".join(cells) + " |")
+    return "\n\n".join([head, "\n".join(lines), "\n".join(grid)])

@@ -40,6 +40,13 @@ class Case:
         return [self.outs.data_ptr() + i * OUT_BYTES for i in range(len(self.firsts))]
 
 
+def results(torch, case: Case) -> list:
+    """Return a tensor without dimensions for each result, of the dtype that the core gives."""
+    dtype = getattr(torch, str(core_dtype(case.op, named(case.dtype))))
+    raw = case.outs.view(torch.uint8).reshape(-1, OUT_BYTES)
+    return [piece[: dtype.itemsize].view(dtype)[0] for piece in raw]
+
+
 def replays(torch, case: Case, call: Callable[[int], object], repeats: int) -> list[float]:
     """Capture calls for all inputs into a graph of PyTorch, and replay it."""
     graph = environment.capture(torch, call, len(case.firsts), case.launches)
@@ -56,19 +63,16 @@ class Ours:
 
         self.torch = torch
 
-    def time(self, case: Case, repeats: int) -> list[float]:
-        """Replay a graph."""
-        torch, reduce = self.torch, getattr(functions, case.op)
-        dtype = getattr(torch, str(core_dtype(case.op, named(case.dtype))))
-        raw = case.outs.view(torch.uint8).reshape(-1, OUT_BYTES)
-        outs = [piece[: dtype.itemsize].view(dtype)[0] for piece in raw]
+    def calls(self, case: Case) -> Callable[[int], object]:
+        """Return what enqueues the reduction of one input into PyTorch's current stream."""
+        reduce, outs = getattr(functions, case.op), results(self.torch, case)
         seconds = [case.seconds] if case.op == "dot" else []
         pairs = list(zip(case.firsts, *seconds, strict=True))
+        return lambda i: reduce(*pairs[i], out=outs[i])
 
-        def call(i: int) -> None:
-            reduce(*pairs[i], out=outs[i])
-
-        return replays(torch, case, call, repeats)
+    def time(self, case: Case, repeats: int) -> list[float]:
+        """Replay a graph."""
+        return replays(self.torch, case, self.calls(case), repeats)
 
     def answer(self, case: Case) -> float:
         """Return what the last time() left for the first input."""
@@ -92,11 +96,14 @@ class Cub:
         library = Path(self.folder.name) / "cub_peer.so"
         flags = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC", "-DNDEBUG"]
         subprocess.run([nvcc, *flags, "-o", str(library), str(SOURCE)], check=True)
-        self.peer_time = ctypes.CDLL(str(library)).peer_time
-        self.peer_time.restype = ctypes.c_char_p
-        words = ctypes.POINTER(ctypes.c_uint64)
-        self.peer_time.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64, words, words, words]
-        self.peer_time.argtypes += [ctypes.c_size_t] * 3 + [ctypes.POINTER(ctypes.c_double)]
+        peer = ctypes.CDLL(str(library))
+        self.peer_time, self.peer_enqueue = peer.peer_time, peer.peer_enqueue
+        self.peer_time.restype = self.peer_enqueue.restype = ctypes.c_char_p
+        words, work = ctypes.POINTER(ctypes.c_uint64), [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64]
+        self.peer_time.argtypes = [*work, words, words, words, *[ctypes.c_size_t] * 3]
+        self.peer_time.argtypes += [ctypes.POINTER(ctypes.c_double)]
+        self.peer_enqueue.argtypes = [*work, *[ctypes.c_uint64] * 4]
+        self.peer_enqueue.argtypes += [ctypes.POINTER(ctypes.c_size_t), ctypes.c_void_p]
 
     def replay(self, op: str, dtype: str, n: int, addresses: list[list[int]], launches: int, repeats: int):
         """Replay a graph of `launches` reductions over addresses of inputs, second inputs, results."""
@@ -108,6 +115,25 @@ class Cub:
         if wrong is not None:
             raise RuntimeError(f"cub {op} {dtype}: {wrong.decode()}")
         return list(times)
+
+    def enqueue(self, case: Case, i: int, temp: int, room: ctypes.c_size_t) -> None:
+        """Put the reduction of one input into PyTorch's current stream; without `temp` only set `room`."""
+        import torch
+
+        first = case.firsts[i].data_ptr()
+        second = case.seconds[i].data_ptr() if case.seconds else first
+        where = (first, second, case.places()[i], temp, ctypes.byref(room))
+        stream = torch.cuda.current_stream().cuda_stream
+        wrong = self.peer_enqueue(case.op.encode(), case.dtype.encode(), case.n, *where, stream)
+        if wrong is not None:
+            raise RuntimeError(f"cub {case.op} {case.dtype}: {wrong.decode()}")
+
+    def calls(self, case: Case) -> Callable[[int], object]:
+        """Return what enqueues the reduction of one input."""
+        room = ctypes.c_size_t(0)
+        self.enqueue(case, 0, 0, room)
+        temp = case.firsts[0].new_empty(room.value // case.firsts[0].element_size() + 1)
+        return lambda i: self.enqueue(case, i, temp.data_ptr(), room)
 
     def time(self, case: Case, repeats: int) -> list[float]:
         """Replay a graph."""
@@ -135,6 +161,11 @@ class Torch:
             return self.torch.dot(case.firsts[i], case.seconds[i])
         return getattr(self.torch, "amax" if case.op == "max" else case.op)(case.firsts[i])
 
+    def calls(self, case: Case) -> Callable[[int], object]:
+        """Return what enqueues the reduction of one input, whose result has a place of ours."""
+        reduce, outs = self.torch.amax if case.op == "max" else self.torch.sum, results(self.torch, case)
+        return lambda i: reduce(case.firsts[i], 0, out=outs[i])
+
     def time(self, case: Case, repeats: int) -> list[float]:
         """Replay a graph."""
         if case.op == "dot" and not case.firsts[0].is_floating_point():
@@ -152,6 +183,19 @@ class Cupy:
 
         self.cupy = cupy
         self.version = cupy.__version__
+
+    def calls(self, case: Case) -> Callable[[int], object]:
+        """Return what enqueues the reduction of one input into PyTorch's current stream."""
+        import torch
+
+        arrays = [self.cupy.from_dlpack(tensor) for tensor in case.firsts]
+        outs = [self.cupy.from_dlpack(tensor) for tensor in results(torch, case)]
+
+        def call(i: int) -> None:
+            with self.cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+                getattr(arrays[i], case.op)(out=outs[i])
+
+        return call
 
     def time(self, case: Case, repeats: int) -> list[float]:
         """Replay a graph."""

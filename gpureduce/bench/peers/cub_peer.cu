@@ -248,3 +248,19 @@ extern "C" const char *peer_time(const char *op, const char *dtype, uint64_t n, 
     cudaStreamDestroy(stream);
     return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
 }
+
+// Puts one reduction into a stream; without `temp` it only says in *temp_bytes how much of it CUB needs.
+// Returns null, or what went wrong.
+extern "C" const char *peer_enqueue(const char *op, const char *dtype, uint64_t n, uint64_t in,
+                                    uint64_t second, uint64_t out, uint64_t temp, size_t *temp_bytes,
+                                    cudaStream_t stream) {
+    Enqueue *enqueue = find(op, dtype);
+    if (enqueue == nullptr)
+        return "no such reduction";
+    Work w = {reinterpret_cast<void *>(temp), *temp_bytes,
+              reinterpret_cast<void *>(in),   reinterpret_cast<void *>(second),
+              reinterpret_cast<void *>(out),  n};
+    const cudaError_t code = enqueue(w, stream);
+    *temp_bytes = w.temp_bytes;
+    return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
+}
