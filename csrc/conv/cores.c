@@ -10,7 +10,8 @@ enum {
     LINE = 128, /* of shared memory: bytes that lie in different banks */
     ENTRY = 16, /* bytes, of a step in a table */
     EIGHT = 8,
-    TILE = 64, /* pixels of a product */
+    TILE = 64,         /* pixels of a product */
+    MOST_DOWN = 65535, /* blocks along y, and along z */
 };
 
 /* What a block of a kernel makes: so many filters, of so many times 64 pixels. */
@@ -77,7 +78,7 @@ static uint64_t settle(const gr_conv *self, const shape *of, uint64_t pieces, gr
            params->steps * (2 * numbers * of->filters * PIECE + ENTRY);
 }
 
-/* Whether it is what kernels were compiled for alone. */
+/* Whether it has what kernels of their own know. */
 static bool is_known(const gr_conv *self) {
     enum { CHANNELS = 12, TAPS = 3 };
     const gr_conv_axis *axes[] = {&self->down, &self->along};
@@ -87,30 +88,39 @@ static bool is_known(const gr_conv *self) {
     return self->groups == 1 && self->channels == CHANNELS;
 }
 
-/* The rows of x as they lie. */
-static gr_status by_known_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_conv_ends *ends,
-                               gr_program *program, gr_error *error) {
-    enum { FILTERS = 24, ROWS = 8, COLUMNS = 64, THREADS = 128, BYTES = 42144 };
-    const gr_conv_tiles_params params = {
-        .conv = gr_conv_describe(self),
-        .parts = gr_ceil_div(self->filters, FILTERS),
-        .filters = FILTERS,
-        .across = gr_ceil_div(self->along.out, COLUMNS),
-        .down = gr_ceil_div(self->down.out, ROWS),
-    };
-    gr_step *step = gr_conv_launch(self, variant, "_rows", &params, sizeof params, ends, program);
-    step->shared_bytes = BYTES;
+enum { TWELVE_FILTERS = 24, TWELVE_ROWS = 4, TWELVE_COLUMNS = 128 }; /* of a block of its kernels */
+
+/* Whether blocks of those kernels are what to take, and have a place in the grid; of NCHW they load pairs of
+   columns. */
+static bool is_for_twelve(const gr_conv *self, const shape *of, const gr_conv_cores_params *params) {
+    return is_known(self) && of->filters == TWELVE_FILTERS && !params->tall &&
+           params->block_columns == TWELVE_COLUMNS && params->down <= MOST_DOWN && self->batch <= MOST_DOWN &&
+           (self->layout == GR_CONV_NHWC || self->along.size % 2 == 0);
+}
+
+static gr_status by_twelve(const gr_conv *self, const gr_conv_variant *variant, const shape *of,
+                           const gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    enum { THREADS = 256, CHANNELS = 12, TAPS = 9, SEEN_ROWS = TWELVE_ROWS + 2 };
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    const uint64_t pieces = gr_ceil_div(CHANNELS * gr_dtypes[self->dtype].item_bytes, PIECE);
+    const uint64_t row = (TWELVE_COLUMNS + (nhwc ? 2 : 4)) * PIECE;
+    const uint64_t plane = gr_ceil_div(SEEN_ROWS * row, LINE) * LINE + gr_ceil_div(EIGHT, pieces) * PIECE;
+    const uint64_t chunks = gr_ceil_div(TAPS * pieces, 2) * 2;
+    const gr_conv_tiles_params params = {.conv = gr_conv_describe(self),
+                                         .parts = gr_ceil_div(self->filters, TWELVE_FILTERS),
+                                         .filters = TWELVE_FILTERS};
+    gr_step *step = gr_conv_launch(self, variant, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params,
+                                   sizeof params, ends, program);
+    step->shared_bytes = (uint32_t)(of->numbers * pieces * plane + TILE * PIECE +
+                                    chunks * of->numbers * TWELVE_FILTERS * PIECE);
     step->overlap = true;
-    return gr_conv_spread(step, params.parts * params.across * params.down * self->batch, 1, 1, THREADS,
-                          error);
+    return gr_conv_spread(step, params.parts * gr_ceil_div(self->along.out, TWELVE_COLUMNS),
+                          gr_ceil_div(self->down.out, TWELVE_ROWS), self->batch, THREADS, error);
 }
 
 gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                            const gr_conv_ends *ends, gr_program *program, gr_error *error) {
     enum { GOOD = 113 << 10 }; /* bytes, so that two blocks have room */
-    enum { KNOWN_FILTERS = 24, KNOWN_COLUMNS = 128 };
-    if (is_known(self) && self->layout == GR_CONV_NHWC && variant->precision == GR_PRECISION_TF32)
-        return by_known_rows(self, variant, ends, program, error);
     const uint64_t length = PIECE / gr_dtypes[self->dtype].item_bytes,
                    all = gr_ceil_div(self->channels, length);
     const shape *of = choose_shape(self, variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
@@ -119,6 +129,8 @@ gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, 
                                    .channels_last = self->layout == GR_CONV_NHWC,
                                    .parts = gr_ceil_div(self->filters, of->filters)};
     choose_block(self, of, &params);
+    if (is_for_twelve(self, of, &params))
+        return by_twelve(self, variant, of, ends, program, error);
     const uint64_t most = info->can.shared_per_block; /* more pixels than bytes cannot be there */
     if (params.rows > most || params.columns > most || self->down.kernel * self->along.kernel > most ||
         settle(self, of, 1, &params) > most)
@@ -130,11 +142,7 @@ gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, 
         pieces = gr_ceil_div(all, gr_ceil_div(all, pieces)); /* evenly */
     const uint64_t bytes = settle(self, of, pieces, &params);
     char form[16];
-    if (is_known(self) && of->filters == KNOWN_FILTERS && !params.tall &&
-        params.block_columns == KNOWN_COLUMNS)
-        snprintf(form, sizeof form, "_known");
-    else
-        snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
+    snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
     gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, ends, program);
     step->shared_bytes = (uint32_t)bytes;
     step->overlap = true;

@@ -88,9 +88,18 @@ typedef struct gr_conv_columns_params {
     uint64_t each;  /* lines that a block takes */
 } gr_conv_columns_params;
 
+enum { GR_CONV_NAIVE_PIXELS = 8, GR_CONV_NAIVE_FILTERS = 4 }; /* of a warp of c0 in NHWC */
+
 enum {
     GR_CONV_DEPTHWISE_THREADS = 128, /* of a block of convolutions whose groups have one channel each */
     GR_CONV_DEPTHWISE_EACH = 4,      /* results of a thread: columns in NHWC, rows in NCHW */
+    /* The same where there are 3 x 3 taps: rows and columns of NHWC with strides of 1 and of 2, rows of NCHW.
+     */
+    GR_CONV_THREE_ROWS = 2,
+    GR_CONV_THREE_COLUMNS = 4,
+    GR_CONV_THREE_COLUMNS_2 = 2,
+    GR_CONV_THREE_DOWN = 8,
+    GR_CONV_THREE_DOWN_2 = 4,
 };
 
 #endif

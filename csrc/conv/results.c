@@ -8,6 +8,10 @@ gr_status gr_conv_by_results(const gr_conv *self, const gr_conv_variant *variant
     const gr_conv_params params = gr_conv_describe(self);
     gr_step *step = gr_conv_launch(self, variant, self->layout == GR_CONV_NHWC ? "_nhwc" : "_nchw", &params,
                                    sizeof params, ends, program);
-    return gr_conv_spread(step, gr_ceil_div(gr_conv_results(self), variant->threads), 1, 1, variant->threads,
-                          error);
+    const uint64_t filters = self->groups * self->filters, pixels = gr_conv_results(self) / filters;
+    const uint64_t threads = self->layout == GR_CONV_NCHW ? pixels * filters
+                                                          : gr_ceil_div(pixels, GR_CONV_NAIVE_PIXELS) *
+                                                                gr_ceil_div(filters, GR_CONV_NAIVE_FILTERS) *
+                                                                GR_CONV_NAIVE_PIXELS * GR_CONV_NAIVE_FILTERS;
+    return gr_conv_spread(step, gr_ceil_div(threads, variant->threads), 1, 1, variant->threads, error);
 }

@@ -1,69 +1,83 @@
 // c0: naive, a thread a result.
 //
-// Neighbouring threads take results that lie side by side: filters of a pixel in NHWC, pixels of a row in
-// NCHW. So the warp stores side by side, and what its lanes load is the same element, or neighbours. What
-// limits it: two loads for each multiply-add. Every element of x is asked for again by each tap that meets it
-// and by each filter, every element of w by each pixel. Where it shows: bytes a multiply-add, which stay 8,
-// and instructions that are no multiply-adds: most.
+// In NCHW neighbouring threads take neighbouring pixels of a row. In NHWC a warp takes eight pixels and four
+// filters: were it one pixel's filters, each load from w would meet as many lines of the cache. What limits
+// it: two loads for each multiply-add. Every element of x is asked for again by each tap that meets it and by
+// each filter, every element of w by each pixel. Where it shows: bytes a multiply-add, which stay 8, and
+// instructions that are no multiply-adds: most.
 #include "conv.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, PIXELS = GR_CONV_NAIVE_PIXELS, FILTERS = GR_CONV_NAIVE_FILTERS };
 
-// The sum of products of one result.
-template <class T>
+// The sum of products of one result; TOGETHER: its channels lie one behind the other, of x and of w. Places
+// go on by steps that all threads share.
+template <class T, bool TOGETHER>
 __device__ T conv(const gr_conv_params &p, uint64_t image, uint64_t y, uint64_t x, uint64_t filter) {
     typedef typename Wide<T>::type W;
-    const T *from =
-        reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, image, 0, 0, filter / p.filters * p.channels);
+    const int64_t step_of_x = TOGETHER ? 1 : p.of_x.channel, step_of_w = TOGETHER ? 1 : p.of_w.channel;
+    const int64_t down = int64_t(p.down.dilation) * p.of_x.down,
+                  along = int64_t(p.along.dilation) * p.of_x.along;
+    const uint64_t top = conv_tap(p.down, y, 0), left = conv_tap(p.along, x, 0); // which x may not have
+    const T *line = reinterpret_cast<const T *>(p.x) +
+                    conv_offset(p.of_x, image, top, left, filter / p.filters * p.channels);
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sum = 0;
-    for (uint64_t i = 0; i < p.down.kernel; ++i) {
-        const uint64_t row = conv_tap(p.down, y, i);
-        if (row >= p.down.size)
-            continue;
-        for (uint64_t j = 0; j < p.along.kernel; ++j) {
-            const uint64_t column = conv_tap(p.along, x, j);
-            if (column >= p.along.size)
-                continue;
-            const T *a = from + conv_offset(p.of_x, 0, row, column, 0);
-            const T *b = taps + conv_offset(p.of_w, 0, i, j, 0);
-            for (uint64_t c = 0; c < p.channels; ++c, a += p.of_x.channel, b += p.of_w.channel)
-                sum = multiply_add(Wide<T>::of(*a), Wide<T>::of(*b), sum);
+    for (uint64_t i = 0, row = top; i < p.down.kernel; ++i) {
+        if (row < p.down.size) {
+            const T *seen = line, *tap = taps;
+            for (uint64_t j = 0, column = left; j < p.along.kernel; ++j) {
+                const T *a = seen, *b = tap;
+                if (column < p.along.size)
+#pragma unroll 4
+                    for (uint64_t c = 0; c < p.channels; ++c, a += step_of_x, b += step_of_w)
+                        sum = multiply_add(Wide<T>::of(*a), Wide<T>::of(*b), sum);
+                seen += along;
+                tap += p.of_w.along;
+                column += p.along.dilation;
+            }
         }
+        line += down;
+        taps += p.of_w.down;
+        row += p.down.dilation;
     }
     return Wide<T>::back(sum);
 }
 
+template <class T, bool TOGETHER>
+__device__ void conv_pixel(const gr_conv_params &p, uint64_t pixel, uint64_t filter) {
+    const uint64_t x = pixel % p.along.out, row = pixel / p.along.out;
+    const uint64_t y = row % p.down.out, image = row / p.down.out;
+    if (image < p.batch && filter < p.groups * p.filters)
+        reinterpret_cast<T *>(p.out)[conv_offset(p.of_out, image, y, x, filter)] =
+            conv<T, TOGETHER>(p, image, y, x, filter);
+}
+
+template <class T> __device__ void nhwc(const gr_conv_params &p) {
+    const uint64_t number = uint64_t(blockIdx.x) * THREADS + threadIdx.x, rest = number / (PIXELS * FILTERS);
+    const uint64_t parts = (p.groups * p.filters + FILTERS - 1) / FILTERS;
+    const uint64_t pixel = rest / parts * PIXELS + number / FILTERS % PIXELS;
+    const uint64_t filter = rest % parts * FILTERS + number % FILTERS;
+    if (p.of_x.channel == 1 && p.of_w.channel == 1)
+        conv_pixel<T, true>(p, pixel, filter);
+    else
+        conv_pixel<T, false>(p, pixel, filter);
+}
+
 // Results are numbered in the order in which they lie.
-template <class T, bool FILTERS_LAST> __device__ void conv_result(const gr_conv_params &p) {
+template <class T> __device__ void nchw(const gr_conv_params &p) {
     const uint64_t number = uint64_t(blockIdx.x) * THREADS + threadIdx.x;
-    const uint64_t filters = p.groups * p.filters;
-    if (number >= p.batch * p.down.out * p.along.out * filters)
-        return;
-    uint64_t rest = number, filter = 0;
-    if (FILTERS_LAST) {
-        filter = rest % filters;
-        rest /= filters;
-    }
-    const uint64_t x = rest % p.along.out;
-    rest /= p.along.out;
-    const uint64_t y = rest % p.down.out;
-    rest /= p.down.out;
-    if (!FILTERS_LAST) {
-        filter = rest % filters;
-        rest /= filters;
-    }
-    reinterpret_cast<T *>(p.out)[number] = conv<T>(p, rest, y, x, filter);
+    const uint64_t filters = p.groups * p.filters, pixels = p.down.out * p.along.out, plane = number / pixels;
+    conv_pixel<T, false>(p, plane / filters * pixels + number % pixels, plane % filters);
 }
 
 #define GR_CONV(suffix, T)                                                                                   \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
         c0_##suffix##_nhwc(const __grid_constant__ gr_conv_params p) {                                       \
-        conv_result<T, true>(p);                                                                             \
+        nhwc<T>(p);                                                                                          \
     }                                                                                                        \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
         c0_##suffix##_nchw(const __grid_constant__ gr_conv_params p) {                                       \
-        conv_result<T, false>(p);                                                                            \
+        nchw<T>(p);                                                                                          \
     }
 
 GR_CONV(f32, float)

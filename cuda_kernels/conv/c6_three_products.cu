@@ -9,13 +9,13 @@
 // number has no small part. What limits it now: shared memory, out of which the tensor cores take each pixel
 // twice for each tap. Where it shows: three tensor-core operations in place of one; the error, 2.6e-7 of the
 // result's norm, where plain float32 has 1.9e-7.
-#include "conv_cores.cuh"
+#include "conv_twelve.cuh"
 
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
 
-template <int FILTERS, int TILES, bool KNOWN> __device__ void conv(const gr_conv_cores_params &p) {
+template <int FILTERS, int TILES> __device__ void conv(const gr_conv_cores_params &p) {
     let_next_in();
-    const Cores<float, 2, FILTERS, GROUPS, TILES, KNOWN> cores(p);
+    const Cores<float, 2, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
@@ -25,12 +25,12 @@ template <int FILTERS, int TILES, bool KNOWN> __device__ void conv(const gr_conv
     float sums[TILES][FILTERS / 2] = {};
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);
-#pragma unroll(KNOWN ? KNOWN_STEPS / CHAIN : 1)
+#pragma unroll 1
         for (unsigned first = 0; first < p.steps; first += CHAIN) {
             float big[TILES][FILTERS], small[TILES][FILTERS / 2];
             begin_products();
             const unsigned end = min(first + CHAIN, unsigned(p.steps));
-#pragma unroll(KNOWN ? CHAIN : 1)
+#pragma unroll 1
             for (unsigned step = first; step < end; ++step) {
                 const uint64_t seen = cores.pixels_descriptor(step), filters = cores.filters_descriptor(step);
 #pragma unroll
@@ -56,17 +56,54 @@ template <int FILTERS, int TILES, bool KNOWN> __device__ void conv(const gr_conv
         cores.store_tile(i, sums[i]);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    c6_f32_known(const __grid_constant__ gr_conv_cores_params p) {
-    conv<24, 2, true>(known<float>(p));
+// The same where all but the size of the pictures is known.
+template <bool NHWC> __device__ void conv_of_twelve(const gr_conv_tiles_params &p) {
+    enum { ROWS = 4 };
+    typedef Twelve<float, 2, NHWC, ROWS> Block;
+    enum { FILTERS = Block::FILTERS, HALF = FILTERS / 2 };
+    let_next_in();
+    const Block block(p);
+    wait_for_previous();
+    block.bring();
+#pragma unroll 1
+    for (int row = 0; row < ROWS; ++row) {
+        float big[Block::STEPS / CHAIN][FILTERS], small[HALF];
+        begin_products();
+#pragma unroll
+        for (int step = 0; step < Block::STEPS; ++step) {
+            const uint64_t filters = block.filters_descriptor(step);
+            multiply_pixels(0.f, small, block.pixels_descriptor(row, step, 1), filters, step == 0);
+            multiply_pixels(0.f, big[step / CHAIN], block.pixels_descriptor(row, step, 0), filters,
+                            step % CHAIN == 0);
+        }
+        commit_products();
+        finish_products(small);
+        hold(big[0]);
+        hold(big[1]);
+        float sums[HALF];
+#pragma unroll
+        for (int j = 0; j < HALF; ++j)
+            sums[j] = big[0][j] + big[1][j] + (small[j] + (big[0][HALF + j] + big[1][HALF + j]));
+        block.store_row(row, sums);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    c6_f32_twelve_nhwc(const __grid_constant__ gr_conv_tiles_params p) {
+    conv_of_twelve<true>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 2)
+    c6_f32_twelve_nchw(const __grid_constant__ gr_conv_tiles_params p) {
+    conv_of_twelve<false>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     c6_f32_24(const __grid_constant__ gr_conv_cores_params p) {
-    conv<24, 2, false>(p);
+    conv<24, 2>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     c6_f32_32(const __grid_constant__ gr_conv_cores_params p) {
-    conv<32, 1, false>(p);
+    conv<32, 1>(p);
 }

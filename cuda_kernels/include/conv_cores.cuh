@@ -14,9 +14,6 @@
 #include "matmul_wgmma.cuh"
 #include "shared_array.cuh"
 
-// What a block sees of x where KNOWN.
-enum { KNOWN_ROWS = 6, KNOWN_COLUMNS = 130, KNOWN_STEPS = 14 };
-
 // n / by, for numbers below 2^16.
 struct Divider {
     unsigned by, factor;
@@ -45,8 +42,7 @@ inline __device__ uint32_t small_part(uint32_t x) {
 
 // PARTS: 1, or 2 where each number lies there as two, the second behind the first by as many bytes as the
 // first ones take. FILTERS: of a block. GROUPS of four warps, each of which makes TILES times 64 pixels.
-// KNOWN: the parameters are those of `known`, so that the compiler reckons what else a table has to hold.
-template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> struct Cores {
+template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     static constexpr int LENGTH = 16 / sizeof(T), WARPS = 4 * GROUPS,
                          LOADING = WARPS / 4;             // warps for filters
     static constexpr int STEP = 2 * PARTS * FILTERS * 16; // bytes of a step's filters
@@ -136,14 +132,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> st
 
     // Those of the channels from `channel` on. Neighbouring threads take what lies side by side.
     template <int TOGETHER> __device__ void bring_pixels(unsigned channel) const {
-        enum {
-            THREADS = 32 * (WARPS - LOADING),
-            ALL = KNOWN_ROWS * KNOWN_COLUMNS * ((12 + LENGTH - 1) / LENGTH)
-        };
-        enum {
-            AT_ONCE = KNOWN && (TOGETHER || LENGTH == 4) ? (ALL + THREADS - 1) / THREADS
-                                                         : (TOGETHER ? 8 : 16 / LENGTH) / PARTS
-        };
+        enum { THREADS = 32 * (WARPS - LOADING), AT_ONCE = (TOGETHER ? 8 : 16 / LENGTH) / PARTS };
         const unsigned columns = unsigned(tiled.columns), all = unsigned(tiled.rows) * columns * pieces;
         const Divider row_of(columns * pieces), inner(channels_last ? pieces : columns), remainder(stride);
         for (unsigned first = threadIdx.x - 32 * LOADING; first < all; first += AT_ONCE * THREADS) {
@@ -199,11 +188,11 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> st
         return {first >> 4 | second - first >> 4 << 16, {of_first, of_second}, 0};
     }
     __device__ Entry entry(unsigned step) const {
-        return KNOWN ? reckon(step) : entries()[step];
+        return entries()[step];
     }
 
     __device__ void make_table() const {
-        for (unsigned step = threadIdx.x; step < tiled.steps && !KNOWN; step += 32 * WARPS)
+        for (unsigned step = threadIdx.x; step < tiled.steps; step += 32 * WARPS)
             entries()[step] = reckon(step);
         // A plane of zeros, and what lies between planes: nothing is multiplied by it, but it is there.
         const unsigned plane = unsigned(tiled.plane), used = unsigned(tiled.rows * tiled.pitch) * 16;
@@ -212,15 +201,14 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES, bool KNOWN> st
             for (unsigned i = (whole_plane ? 0 : used) + 16 * threadIdx.x; i < plane; i += 512 * WARPS)
                 store(pixels + first + i, {0, 0, 0, 0});
         }
-        if (!KNOWN)
-            __syncthreads();
+        __syncthreads();
     }
 
     // ---- pieces of filters
 
     template <int TOGETHER> __device__ void bring_filters(unsigned channel) const {
         const int64_t from_tap = channels_last ? p.channels : 1;
-#pragma unroll(!TOGETHER && LENGTH > 4 ? 1 : KNOWN ? 2 * KNOWN_STEPS / LOADING : 4)
+#pragma unroll(!TOGETHER && LENGTH > 4 ? 1 : 4)
         for (unsigned slot = warp; slot < 2 * unsigned(tiled.steps); slot += LOADING) {
             const Entry of = entry(slot / 2);
             const uint32_t chunk = slot % 2 ? of.chunk[1] : of.chunk[0];
@@ -341,31 +329,11 @@ GR_PRODUCT(gr_bf16, "bf16", 12, "24", "k16", "%12", "%13", "%14", ", 0, 0")
 GR_PRODUCT(gr_bf16, "bf16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
 GR_PRODUCT(gr_bf16, "bf16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
 
-// What the compiler is to know of: 24 filters or less at a time of 3 x 3 and 12 channels, every pixel.
-template <class T> __device__ gr_conv_cores_params known(gr_conv_cores_params p) {
-    p.conv.groups = 1;
-    p.conv.channels = 12;
-    for (gr_conv_axis *of : {&p.conv.down, &p.conv.along}) {
-        of->kernel = 3;
-        of->stride = 1;
-        of->dilation = 1;
-    }
-    p.tall = 0;
-    p.block_rows = KNOWN_ROWS - 2;
-    p.block_columns = KNOWN_COLUMNS - 2;
-    p.rows = KNOWN_ROWS;
-    p.columns = p.pitch = KNOWN_COLUMNS;
-    p.pieces = 12 * sizeof(T) / 16 + (12 * sizeof(T) % 16 != 0);
-    p.plane = (KNOWN_ROWS * KNOWN_COLUMNS * 16 + 127) / 128 * 128 + (8 + p.pieces - 1) / p.pieces * 16;
-    p.steps = (9 * p.pieces + 1) / 2;
-    return p;
-}
-
 // A block of results out of single numbers: c5 and c7.
-template <class T, int FILTERS, int GROUPS, int TILES, bool KNOWN>
+template <class T, int FILTERS, int GROUPS, int TILES>
 __device__ void conv_on_cores(const gr_conv_cores_params &p) {
     let_next_in();
-    const Cores<T, 1, FILTERS, GROUPS, TILES, KNOWN> cores(p);
+    const Cores<T, 1, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
@@ -376,7 +344,7 @@ __device__ void conv_on_cores(const gr_conv_cores_params &p) {
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);
         begin_products();
-#pragma unroll(KNOWN ? KNOWN_STEPS : 1)
+#pragma unroll 1
         for (unsigned step = 0; step < p.steps; ++step) {
             const uint64_t seen = cores.pixels_descriptor(step), filters = cores.filters_descriptor(step);
 #pragma unroll

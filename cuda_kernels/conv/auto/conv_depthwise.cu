@@ -2,6 +2,8 @@
 // and memory limits them. A thread makes EACH results that share taps, so that a tap is loaded once for them:
 // in NHWC of neighbouring columns, and of four filters where their elements lie side by side; in NCHW of
 // neighbouring rows, its neighbours having the neighbouring columns. What several threads see is found in L1.
+// Where there are 3 x 3 taps and strides of 1 or 2 (the second half), a thread keeps the taps in registers,
+// and loads what its results see once.
 #include "conv.cuh"
 
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_EACH };
@@ -93,38 +95,173 @@ __device__ void down_a_column(const gr_conv_params &p, uint64_t image, unsigned 
                 Wide<T>::back(sums[r]);
 }
 
-// Threads are numbered as their results lie.
-template <class T, int LENGTH> __device__ void nhwc(const gr_conv_params &p) {
+// ---- 3 x 3 taps
+
+enum { TAPS = 3 };
+
+// The results of ROWS rows of COLUMNS columns, of four filters, whose taps lie one behind the other.
+template <class T, int STRIDE, int ROWS, int COLUMNS>
+__device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigned down, unsigned along,
+                                unsigned filter) {
+    enum { LENGTH = 4, SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS, SEEN = (COLUMNS - 1) * STRIDE + TAPS };
+    typedef typename Wide<T>::type W;
+    typedef Elements<T, LENGTH> Pack;
+    const int top = int(down * STRIDE) - int(p.down.padding),
+              left = int(along * STRIDE) - int(p.along.padding);
+    const T *line = reinterpret_cast<const T *>(p.x) + int64_t(image) * p.of_x.outer + top * p.of_x.down +
+                    left * p.of_x.along + filter;
+    const Pack *taps =
+        reinterpret_cast<const Pack *>(reinterpret_cast<const T *>(p.w) + filter * (TAPS * TAPS));
+    T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
+    W weights[LENGTH * TAPS * TAPS], sums[ROWS][COLUMNS][LENGTH] = {};
+#pragma unroll
+    for (int i = 0; i < TAPS * TAPS; ++i) {
+        const Pack some = taps[i];
+#pragma unroll
+        for (int v = 0; v < LENGTH; ++v)
+            weights[i * LENGTH + v] = Wide<T>::of(some.element[v]);
+    }
+#pragma unroll
+    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.down) {
+        const bool row = unsigned(top + i) < unsigned(p.down.size);
+        Pack seen[SEEN]; // of a row, or zeros
+#pragma unroll
+        for (int j = 0; j < SEEN; ++j)
+            seen[j] = row && unsigned(left + j) < unsigned(p.along.size)
+                          ? *reinterpret_cast<const Pack *>(line + j * p.of_x.along)
+                          : Pack();
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int c = 0; c < COLUMNS; ++c)
+#pragma unroll
+                for (int j = 0; j < TAPS && i >= r * STRIDE && i < r * STRIDE + TAPS; ++j)
+#pragma unroll
+                    for (int v = 0; v < LENGTH; ++v)
+                        sums[r][c][v] =
+                            multiply_add(Wide<T>::of(seen[c * STRIDE + j].element[v]),
+                                         weights[(v * TAPS + i - r * STRIDE) * TAPS + j], sums[r][c][v]);
+        const int done = (i - TAPS + 1) / STRIDE; // a row of results
+        if (i < TAPS - 1 || (i - TAPS + 1) % STRIDE > 0 || down + done >= unsigned(p.down.out))
+            continue;
+#pragma unroll
+        for (int c = 0; c < COLUMNS; ++c) {
+            Pack results;
+#pragma unroll
+            for (int v = 0; v < LENGTH; ++v)
+                results.element[v] = Wide<T>::back(sums[done][c][v]);
+            if (along + c < unsigned(p.along.out))
+                *reinterpret_cast<Pack *>(to + done * p.of_out.down + c * p.of_out.along) = results;
+        }
+    }
+}
+
+// The results of ROWS rows of a column.
+template <class T, int STRIDE, int ROWS>
+__device__ void three_down_a_column(const gr_conv_params &p, uint64_t image, unsigned down, unsigned along,
+                                    unsigned filter) {
+    enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
+    typedef typename Wide<T>::type W;
+    const int top = int(down * STRIDE) - int(p.down.padding),
+              left = int(along * STRIDE) - int(p.along.padding);
+    const T *line = reinterpret_cast<const T *>(p.x) +
+                    conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.down +
+                    left * p.of_x.along;
+    const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
+    W weights[TAPS][TAPS], sums[ROWS] = {};
+#pragma unroll
+    for (int i = 0; i < TAPS; ++i)
+#pragma unroll
+        for (int j = 0; j < TAPS; ++j)
+            weights[i][j] = Wide<T>::of(taps[i * p.of_w.down + j * p.of_w.along]);
+#pragma unroll
+    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.down) {
+        const bool row = unsigned(top + i) < unsigned(p.down.size);
+#pragma unroll
+        for (int j = 0; j < TAPS; ++j) {
+            const bool there = row && unsigned(left + j) < unsigned(p.along.size);
+            const W seen = there ? Wide<T>::of(line[j * p.of_x.along]) : W(0);
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
+                if (i >= r * STRIDE && i < r * STRIDE + TAPS)
+                    sums[r] = multiply_add(seen, weights[i - r * STRIDE][j], sums[r]);
+        }
+    }
+    T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r, to += p.of_out.down)
+        if (down + r < unsigned(p.down.out))
+            *to = Wide<T>::back(sums[r]);
+}
+
+// ---- which results are a thread's
+
+struct Place {
+    unsigned image, down, along, filter; // the first
+    bool there;
+};
+
+// Threads are numbered as their results lie, of `rows` by `columns`, and of LENGTH filters.
+template <int LENGTH>
+__device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned columns) {
     const unsigned filters = unsigned(p.groups * p.filters) / LENGTH;
-    const unsigned across = (unsigned(p.along.out) + EACH - 1) / EACH, down = unsigned(p.down.out);
+    const unsigned across = (unsigned(p.along.out) + columns - 1) / columns,
+                   down = (unsigned(p.down.out) + rows - 1) / rows;
     const unsigned number = blockIdx.x * THREADS + threadIdx.x, pixel = number / filters;
     const unsigned row = pixel / across, image = row / down;
-    if (image < p.batch)
-        along_a_row<T, LENGTH>(p, image, row % down, pixel % across * EACH, number % filters * LENGTH);
+    return {image, row % down * rows, pixel % across * columns, number % filters * LENGTH, image < p.batch};
+}
+
+inline __device__ Place place_in_nchw(const gr_conv_params &p, unsigned rows) {
+    const unsigned filters = unsigned(p.groups * p.filters);
+    const unsigned across = unsigned(p.along.out), down = (unsigned(p.down.out) + rows - 1) / rows;
+    const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
+    const unsigned channel = row / down, image = channel / filters;
+    return {image, row % down * rows, number % across, channel % filters, image < p.batch};
+}
+
+template <class T, int LENGTH> __device__ void nhwc(const gr_conv_params &p) {
+    const Place at = place_in_nhwc<LENGTH>(p, 1, EACH);
+    if (at.there)
+        along_a_row<T, LENGTH>(p, at.image, at.down, at.along, at.filter);
 }
 
 template <class T> __device__ void nchw(const gr_conv_params &p) {
-    const unsigned filters = unsigned(p.groups * p.filters);
-    const unsigned across = unsigned(p.along.out), down = (unsigned(p.down.out) + EACH - 1) / EACH;
-    const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
-    const unsigned channel = row / down, image = channel / filters;
-    if (image < p.batch)
-        down_a_column<T>(p, image, row % down * EACH, number % across, channel % filters);
+    const Place at = place_in_nchw(p, EACH);
+    if (at.there)
+        down_a_column<T>(p, at.image, at.down, at.along, at.filter);
 }
 
-#define GR_DEPTHWISE(suffix, T)                                                                              \
+template <class T, int STRIDE> __device__ void three_nhwc(const gr_conv_params &p) {
+    enum {
+        ROWS = GR_CONV_THREE_ROWS,
+        COLUMNS = STRIDE == 1 ? GR_CONV_THREE_COLUMNS : GR_CONV_THREE_COLUMNS_2
+    };
+    const Place at = place_in_nhwc<4>(p, ROWS, COLUMNS);
+    if (at.there)
+        three_of_pixels<T, STRIDE, ROWS, COLUMNS>(p, at.image, at.down, at.along, at.filter);
+}
+
+template <class T, int STRIDE> __device__ void three_nchw(const gr_conv_params &p) {
+    enum { ROWS = STRIDE == 1 ? GR_CONV_THREE_DOWN : GR_CONV_THREE_DOWN_2 };
+    const Place at = place_in_nchw(p, ROWS);
+    if (at.there)
+        three_down_a_column<T, STRIDE, ROWS>(p, at.image, at.down, at.along, at.filter);
+}
+
+#define GR_ENTRY(name, CALL)                                                                                 \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        conv_depthwise_##suffix##_nhwc(const __grid_constant__ gr_conv_params p) {                           \
-        nhwc<T, 1>(p);                                                                                       \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        conv_depthwise_##suffix##_nhwc4(const __grid_constant__ gr_conv_params p) {                          \
-        nhwc<T, 4>(p);                                                                                       \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        conv_depthwise_##suffix##_nchw(const __grid_constant__ gr_conv_params p) {                           \
-        nchw<T>(p);                                                                                          \
+        conv_depthwise_##name(const __grid_constant__ gr_conv_params p) {                                    \
+        CALL(p);                                                                                             \
     }
+#define GR_DEPTHWISE(suffix, T)                                                                              \
+    GR_ENTRY(suffix##_nhwc, (nhwc<T, 1>))                                                                    \
+    GR_ENTRY(suffix##_nhwc4, (nhwc<T, 4>))                                                                   \
+    GR_ENTRY(suffix##_nchw, nchw<T>)                                                                         \
+    GR_ENTRY(suffix##_nhwc_three_1, (three_nhwc<T, 1>))                                                      \
+    GR_ENTRY(suffix##_nhwc_three_2, (three_nhwc<T, 2>))                                                      \
+    GR_ENTRY(suffix##_nchw_three_1, (three_nchw<T, 1>))                                                      \
+    GR_ENTRY(suffix##_nchw_three_2, (three_nchw<T, 2>))
 
 GR_DEPTHWISE(f32, float)
 GR_DEPTHWISE(f64, double)
