@@ -102,4 +102,10 @@ enum {
     GR_CONV_THREE_DOWN_2 = 4,
 };
 
+enum {
+    GR_CONV_NARROW_THREADS = 128, /* of a block of convolutions of 1 x 1 with few filters */
+    GR_CONV_NARROW_EACH = 4,      /* pixels of a thread, */
+    GR_CONV_NARROW_LANES = 8,     /* which is one of so many that share a pixel in NHWC */
+};
+
 #endif

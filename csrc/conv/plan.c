@@ -2,6 +2,7 @@
 #include "conv/common.h"
 #include "conv/cores.h"
 #include "conv/depthwise.h"
+#include "conv/narrow.h"
 #include "conv/results.h"
 #include "conv/ring.h"
 #include "conv/taps.h"
@@ -103,8 +104,9 @@ gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_progr
         .w = gr_program_input(program, 1),
         .out = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
-    const gr_status status = gr_conv_is_depthwise(self) ? gr_conv_by_depth(&plain, &ends, program, error)
-                                                        : by_rung(&plain, info, &ends, program, error);
+    const gr_status status = gr_conv_is_depthwise(self)  ? gr_conv_by_depth(&plain, &ends, program, error)
+                             : gr_conv_is_narrow(&plain) ? gr_conv_by_narrow(&plain, &ends, program, error)
+                                                         : by_rung(&plain, info, &ends, program, error);
     return status == GR_OK && self->aside ? put(self, ends.out, out, program, error) : status;
 }
 

@@ -1,0 +1,122 @@
+// Convolutions of 1 x 1 with few filters: the tiles of a product would be nearly empty, and memory is all
+// that limits them. The filters lie in shared memory, in float32. In NHWC eight threads share a pixel's
+// channels, and add their sums up; in NCHW a thread has four neighbouring pixels, and goes through the
+// channels.
+#include "conv.cuh"
+#include "shared_array.cuh"
+
+enum { THREADS = GR_CONV_NARROW_THREADS, EACH = GR_CONV_NARROW_EACH, LANES = GR_CONV_NARROW_LANES };
+
+template <class T, int LENGTH> struct alignas(sizeof(T) * LENGTH) Elements { T element[LENGTH]; };
+
+// Zeros where there is no such filter. By filter or by channel first.
+template <class T, int FILTERS, bool BY_FILTER>
+__device__ const float *bring_filters(const gr_conv_params &p) {
+    float *weights = shared_array<float>();
+    const unsigned channels = unsigned(p.channels);
+    for (unsigned c = threadIdx.x; c < channels; c += THREADS)
+#pragma unroll
+        for (unsigned f = 0; f < FILTERS; ++f)
+            weights[BY_FILTER ? f * channels + c : c * FILTERS + f] =
+                f < p.filters
+                    ? Wide<T>::of(reinterpret_cast<const T *>(p.w)[f * p.of_w.outer + c * p.of_w.channel])
+                    : 0;
+    __syncthreads();
+    return weights;
+}
+
+// The sum of those of LANES neighbouring lanes, for all of them.
+inline __device__ float sum_of_lanes(float sum) {
+#pragma unroll
+    for (int apart = LANES / 2; apart > 0; apart /= 2)
+        sum += __shfl_xor_sync(0xffffffff, sum, apart);
+    return sum;
+}
+
+template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
+    enum { LENGTH = 16 / sizeof(T), PIXELS = THREADS / LANES };
+    const float *weights = bring_filters<T, FILTERS, true>(p);
+    const unsigned channels = unsigned(p.channels), lane = threadIdx.x % LANES;
+    const uint64_t pixels = p.batch * p.down.out * p.along.out,
+                   first = uint64_t(blockIdx.x) * (PIXELS * EACH) + threadIdx.x / LANES;
+    const T *from = reinterpret_cast<const T *>(p.x);
+    float sums[EACH][FILTERS] = {};
+    for (unsigned c = lane * LENGTH; c < channels; c += LANES * LENGTH) {
+        Elements<T, LENGTH> seen[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            seen[i] = first + i * PIXELS < pixels ? *reinterpret_cast<const Elements<T, LENGTH> *>(
+                                                        from + int64_t(first + i * PIXELS) * p.of_x.along + c)
+                                                  : Elements<T, LENGTH>();
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f) {
+            float some[LENGTH];
+#pragma unroll
+            for (int v = 0; v < LENGTH; v += 4)
+                *reinterpret_cast<float4 *>(some + v) =
+                    *reinterpret_cast<const float4 *>(weights + f * channels + c + v);
+#pragma unroll
+            for (int i = 0; i < EACH; ++i)
+#pragma unroll
+                for (int v = 0; v < LENGTH; ++v)
+                    sums[i][f] = fmaf(Wide<T>::of(seen[i].element[v]), some[v], sums[i][f]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; ++i) {
+        float mine = 0; // of filter number `lane`
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f) {
+            const float sum = sum_of_lanes(sums[i][f]);
+            mine = lane == f ? sum : mine;
+        }
+        if (lane < p.filters && first + i * PIXELS < pixels)
+            reinterpret_cast<T *>(p.out)[(first + i * PIXELS) * p.filters + lane] = Wide<T>::back(mine);
+    }
+}
+
+template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
+    typedef Elements<T, EACH> Pixels;
+    const float *weights = bring_filters<T, FILTERS, false>(p);
+    const unsigned channels = unsigned(p.channels);
+    const uint64_t first = (uint64_t(blockIdx.x) * THREADS + threadIdx.x) * EACH;
+    if (first >= p.down.out * p.along.out)
+        return;
+    const T *from = reinterpret_cast<const T *>(p.x) + int64_t(blockIdx.y) * p.of_x.outer + first;
+    float sums[FILTERS][EACH] = {};
+#pragma unroll 8
+    for (unsigned c = 0; c < channels; ++c, from += p.of_x.channel) {
+        const Pixels seen = *reinterpret_cast<const Pixels *>(from);
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f)
+#pragma unroll
+            for (int i = 0; i < EACH; ++i)
+                sums[f][i] = fmaf(Wide<T>::of(seen.element[i]), weights[c * FILTERS + f], sums[f][i]);
+    }
+    T *to = reinterpret_cast<T *>(p.out) + int64_t(blockIdx.y) * p.of_out.outer + first;
+#pragma unroll
+    for (int f = 0; f < FILTERS; ++f) {
+        if (f >= p.filters)
+            break;
+        Pixels results;
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            results.element[i] = Wide<T>::back(sums[f][i]);
+        *reinterpret_cast<Pixels *>(to + f * p.of_out.channel) = results;
+    }
+}
+
+#define GR_ENTRY(form, suffix, T, FILTERS)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
+        conv_narrow_##suffix##_##form##_##FILTERS(const __grid_constant__ gr_conv_params p) {                \
+        form<T, FILTERS>(p);                                                                                 \
+    }
+#define GR_NARROW(suffix, T)                                                                                 \
+    GR_ENTRY(nhwc, suffix, T, 2)                                                                             \
+    GR_ENTRY(nhwc, suffix, T, 4)                                                                             \
+    GR_ENTRY(nchw, suffix, T, 2)                                                                             \
+    GR_ENTRY(nchw, suffix, T, 4)
+
+GR_NARROW(f32, float)
+GR_NARROW(f16, gr_f16)
+GR_NARROW(bf16, gr_bf16)
