@@ -17,6 +17,7 @@ typedef enum gr_conv_way {
     GR_CONV_ROWS,
     GR_CONV_CORES,
     GR_CONV_TAPS,
+    GR_CONV_FEW,
     GR_CONV_RING,
     GR_CONV_WAYS
 } gr_conv_way;

@@ -72,6 +72,20 @@ typedef struct gr_conv_maps {
     gr_conv_map x, w;
 } gr_conv_maps;
 
+/* Few channels, on tensor cores: rows of x lie in shared memory as in NHWC, and a row of taps is what lies
+   side by side there, in pieces of 16 bytes. A block makes tiles, one after the other. */
+typedef struct gr_conv_few_params {
+    gr_conv_params conv;
+    uint64_t tiles;                /* of all pictures */
+    uint64_t across, down;         /* of a picture */
+    uint64_t sixteens, block_rows; /* columns of a tile, in sixteens, and rows */
+    uint64_t channels_last;        /* the layout is NHWC */
+    uint64_t rows, columns;        /* of x that a tile sees */
+    uint64_t pitch, row;           /* from pixel to pixel in elements, from row to row in bytes */
+    uint64_t pieces;               /* of a row of taps */
+    uint64_t steps;                /* products of two pieces each, for all taps */
+} gr_conv_few_params;
+
 enum {
     GR_CONV_COLUMNS_THREADS = 256,
     GR_CONV_COLUMNS_LENGTH = 1024, /* elements of a line that a block takes at most */

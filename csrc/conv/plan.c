@@ -2,6 +2,7 @@
 #include "conv/common.h"
 #include "conv/cores.h"
 #include "conv/depthwise.h"
+#include "conv/few.h"
 #include "conv/narrow.h"
 #include "conv/results.h"
 #include "conv/ring.h"
@@ -26,6 +27,7 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_ROWS] = {gr_conv_tiles_take, gr_conv_by_rows},
     [GR_CONV_CORES] = {gr_conv_tiles_take, gr_conv_by_cores},
     [GR_CONV_TAPS] = {gr_conv_tiles_take, gr_conv_by_taps},
+    [GR_CONV_FEW] = {gr_conv_tiles_take, gr_conv_by_few},
     [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
 };
 

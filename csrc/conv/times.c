@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "conv/columns.h"
+#include "conv/few.h"
 #include "conv/ring.h"
 #include "conv/taps.h"
 #include "conv/tiles.h"
@@ -107,6 +108,8 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
                    : HUGE_VAL;
     case GR_CONV_TAPS: /* else it is c5 or c7 */
         return gr_conv_taps_fit(self) && !gr_conv_is_product(self) ? moved + time_of_taps(self) : HUGE_VAL;
+    case GR_CONV_FEW: /* else it is c5 or c7 */
+        return gr_conv_few_fit(self) && !gr_conv_is_product(self) ? moved + gr_conv_few_time(self) : HUGE_VAL;
     case GR_CONV_CORES:
         return gr_conv_is_product(self) ? HUGE_VAL : moved + time_of_cores(self, variant);
     default:

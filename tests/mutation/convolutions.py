@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         "a picture's last row is taken for its padding",
         C0,
-        "if (row >= p.down.size)",
-        "if (row + 1 >= p.down.size)",
+        "if (row < p.down.size)",
+        "if (row + 1 < p.down.size)",
         every("c0"),
     ),
     Mutant("strides are those of the other axis", INCLUDE, "result * axis.stride", "result", every("c0")),

@@ -1,0 +1,13 @@
+/* Convolutions of few channels, on tensor cores. */
+#ifndef GR_CONV_FEW_H
+#define GR_CONV_FEW_H
+
+#include "conv/common.h"
+
+/* Whether it is one that its kernel makes; about how many microseconds that takes, of what is no copy. */
+bool gr_conv_few_fit(const gr_conv *self);
+double gr_conv_few_time(const gr_conv *self);
+gr_status gr_conv_by_few(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                         const gr_conv_ends *ends, gr_program *program, gr_error *error);
+
+#endif
