@@ -70,7 +70,8 @@ static gr_status write_down(gr_conv_columns_params *given, gr_conv_layout layout
     gr_conv_columns_params params = *given;
     const size_t each_bytes = widen(&params, layout, aligned, item_bytes);
     params.length = nhwc ? taps_of(&params.conv) : pixels;
-    params.each = gr_ceil_div(WORK, params.length);
+    params.each =
+        gr_ceil_div(WORK, params.length < GR_CONV_COLUMNS_LENGTH ? params.length : GR_CONV_COLUMNS_LENGTH);
     if (params.each > GR_CONV_COLUMNS_LINES)
         params.each = GR_CONV_COLUMNS_LINES;
     char form[16];

@@ -15,6 +15,7 @@ enum {
     THREADS = GR_CONV_COLUMNS_THREADS,
     LENGTH = GR_CONV_COLUMNS_LENGTH,
     LINES = GR_CONV_COLUMNS_LINES,
+    AT_ONCE = 4,
 };
 
 // A pixel's or a tap's share of where an element lies.
@@ -74,15 +75,25 @@ template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_para
     const unsigned height = unsigned(p.conv.down.size), width = unsigned(p.conv.along.size);
     const unsigned lines_on = THREADS / length, on = THREADS % length;
     for (unsigned line = threadIdx.x / length, i = threadIdx.x % length; line < lines;) {
-        const Share a = of_line[line], b = of_element[i];
-        const bool there = unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width;
-        to[line * p.pitch + i] = there ? from[a.offset + b.offset] : T();
-        line += lines_on; // the next of this thread: THREADS further
-        i += on;
-        if (i >= length) {
-            i -= length;
-            ++line;
+        T some[AT_ONCE] = {}; // all loads come first: the stores might be to where they are from
+        T *places[AT_ONCE];
+#pragma unroll
+        for (int turn = 0; turn < AT_ONCE; ++turn) {
+            places[turn] = line < lines ? to + line * p.pitch + i : nullptr;
+            const Share a = of_line[min(line, lines - 1)], b = of_element[i];
+            if (line < lines && unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width)
+                some[turn] = from[a.offset + b.offset];
+            line += lines_on; // the next of this thread: THREADS further
+            i += on;
+            if (i >= length) {
+                i -= length;
+                ++line;
+            }
         }
+#pragma unroll
+        for (int turn = 0; turn < AT_ONCE; ++turn)
+            if (places[turn] != nullptr)
+                *places[turn] = some[turn];
     }
 }
 
