@@ -53,6 +53,42 @@ def test_quick(variant, dtype, device, thin):
     assert not found, "\n".join(found)
 
 
+ALONE = (  # they have kernels of their own: depthwise ones of 3 x 3, and those of 1 x 1 with few filters
+    cases.Case(2, 9, 6, 8, 8, 3, 3, 2, 1, 1, 8), cases.Case(1, 18, 7, 5, 5, 3, 3, 1, 1, 1, 5),
+    cases.Case(1, 6, 9, 8, 8, 3, 3, 1, 1, 1, 8), cases.Case(2, 5, 28, 40, 3, 1, 1),
+    cases.Case(1, 4, 5, 64, 2, 1, 1),
+)  # fmt: skip
+SHALLOW = (  # few channels: filters by 32 and by 64, pieces that a row of taps fills and does not
+    cases.Case(2, 13, 11, 3, 5, 7, 7, 2, 3), cases.Case(1, 5, 34, 1, 66, 3, 3, 1, 1),
+    cases.Case(1, 12, 7, 5, 33, 5, 3, (1, 2), (0, 1), (2, 1)),
+)  # fmt: skip
+TWELVE = (  # channels, of 3 x 3: filters in two parts, an odd first column
+    cases.Case(1, 4, 134, 12, 26, 3, 3, 1, 1), cases.Case(2, 6, 34, 12, 23, 3, 3),
+)  # fmt: skip
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_those_that_have_kernels_of_their_own(dtype, device):
+    found = failures("auto", dtype, ALONE, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [("c5_few", "float32"), ("c7_few", "float16"), ("c5", "float32"), ("c6", "float32"), ("c7", "bfloat16")],
+)
+def test_sizes_that_kernels_know(name, dtype, device):
+    chosen = SHALLOW if name.endswith("few") else TWELVE
+    found = failures(name, dtype, chosen, device)
+    assert not found, "\n".join(found)
+    if not device.startswith("cuda") and dtype != "bfloat16":
+        x, w = cases.arrays(dtype, chosen[-1], "NHWC", "exact")
+        kernels = gpureduce.profile((x, w, chosen[-1].options), name, races=False).kernels
+        form = "_64" if name.endswith("few") else "_twelve_nhwc"
+        assert [kernel.name for kernel in kernels] == [f"{name}_f{dtype[5:]}{form}"]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_case_by_default(dtype, device, thin):
     every = cases.CASES if dtype in ("float32", "float64") else cases.CASES[::2]

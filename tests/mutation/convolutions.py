@@ -6,7 +6,10 @@ KERNELS = "cuda_kernels/conv/"
 C0 = KERNELS + "c0_naive.cu"
 C1 = KERNELS + "c1_columns.cu"
 RING = KERNELS + "c2_ring.cu"
+FEW = KERNELS + "c5_few.cu"
+NARROW = KERNELS + "auto/conv_narrow.cu"
 DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
+TWELVE = "cuda_kernels/include/conv_twelve.cuh"
 INCLUDE = "cuda_kernels/include/conv.cuh"
 COLUMNS = "csrc/conv/columns.c"
 PLAN = "csrc/conv/plan.c"
@@ -20,6 +23,7 @@ def every(name, dtype="float32"):
 
 
 DEFAULT = ("tests/test_conv.py", "-k", "test_every_case_by_default")
+OWN = ("tests/test_conv.py", "-k", "kernels_of_their_own or kernels_know")
 STRIDES = ("tests/test_conv.py", "-k", "test_strides")
 NAN = ("tests/test_conv.py", "-k", "stays_where")
 SAME = ("tests/test_conv_api.py", "-k", "ways_to_say")
@@ -157,6 +161,56 @@ MUTANTS = (
         "LENGTH > 1 ? filter : filter / unsigned(p.filters)",
         "LENGTH > 1 ? filter : filter",
         DEFAULT,
+    ),
+    Mutant(
+        "a depthwise thread's taps move with the stride of a row once",
+        DEPTHWISE,
+        "weights[i - r * STRIDE][j]",
+        "weights[(i - r) % TAPS][j]",
+        OWN,
+    ),
+    Mutant(
+        "a thread's rows of depthwise results are stored one too far",
+        DEPTHWISE,
+        "down + done >= unsigned(p.down.out)",
+        "down + done > unsigned(p.down.out)",
+        OWN,
+    ),
+    Mutant(
+        "the lanes of a pixel add up half of its channels",
+        NARROW,
+        "apart = LANES / 2;",
+        "apart = LANES / 4;",
+        OWN,
+    ),
+    Mutant(
+        "what lies behind a row of taps is multiplied, too",
+        FEW,
+        "at + WORD <= length ? 0xffffffff : at < length ? 0xffff : 0",
+        "0xffffffff",
+        (NAN[0], "-k", "stays_where and c7_few"),
+    ),
+    Mutant(
+        "few channels' rows are those of the first picture",
+        FEW,
+        "+ picture * p.of_x.outer",
+        "+ 0 * picture * p.of_x.outer",
+        OWN,
+    ),
+    Mutant(
+        "a tile of few channels has rows beyond the picture",
+        FEW,
+        "first + i < all && row < p.down.out",
+        "first + i < all",
+        OWN,
+    ),
+    Mutant("an odd first column is taken for an even one", TWELVE, "NHWC ? 0 : left & 1", "0", OWN),
+    Mutant(
+        "twelve channels' second filters are the first ones",
+        TWELVE,
+        "+ filter * (TAPS * CHANNELS)",
+        "+ 0 * filter",
+        OWN,
     ),
     Mutant("a result may overlap with x", PLAN, ".out = self->aside ?", ".out = self->aside && 0 ?", PLACES),
     Mutant(
