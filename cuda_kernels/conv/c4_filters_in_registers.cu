@@ -14,15 +14,19 @@
 #include "shared_array.cuh"
 
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
-enum { ROWS = 16, COLUMNS = 16, ACROSS = 4 }; // of a block; of a thread
-enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + 2 };
-enum { THREADS = 96, PITCH = COLUMNS + 4 }; // a row of a channel in NCHW
+enum { ROWS = 16, SEEN_ROWS = ROWS + 2, ACROSS = 4 }; // of a block; columns of a thread
 
-// What a block sees of x: rows in the order of the layout.
-struct alignas(16) Shared {
-    float rows[SEEN_ROWS][CHANNELS * PITCH];
-    uint64_t row_is_there[SEEN_ROWS];
+// Of a block: twice as many columns in NCHW, of which a row of a channel lies together.
+template <bool CHANNELS_LAST> struct Tile {
+    enum { COLUMNS = CHANNELS_LAST ? 16 : 32, SEEN_COLUMNS = COLUMNS + 2, THREADS = COLUMNS * 6 };
+    enum { PITCH = COLUMNS + 4, LENGTH = CHANNELS * (CHANNELS_LAST ? SEEN_COLUMNS : PITCH) };
+    // What it sees of x: rows in the order of the layout.
+    struct alignas(16) Shared {
+        float rows[SEEN_ROWS][LENGTH];
+        uint64_t row_is_there[SEEN_ROWS];
+    };
 };
+enum { PITCH = Tile<false>::PITCH }; // from channel to channel in NCHW
 
 // The barrier hears of it when this thread's copies so far are there.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {
@@ -75,42 +79,41 @@ struct Picture {
     int top, left;
 
     // Each thread has the same columns of the same channels in all rows.
-    template <int LENGTH> __device__ void begin_rows_of_channels(Shared &shared) const {
-        enum {
-            PIECES = SEEN_COLUMNS / LENGTH,
-            ALL = PIECES * CHANNELS,
-            TURNS = (ALL + THREADS - 1) / THREADS
-        };
+    template <int LENGTH> __device__ void begin_rows_of_channels(Tile<false>::Shared &shared) const {
+        enum { THREADS = Tile<false>::THREADS, PIECES = Tile<false>::SEEN_COLUMNS / LENGTH };
+        enum { ALL = PIECES * CHANNELS, TURNS = (ALL + THREADS - 1) / THREADS };
+        const float *from[TURNS];
+        bool there[TURNS];
+#pragma unroll
+        for (int turn = 0; turn < TURNS; ++turn) {
+            const int i = threadIdx.x + turn * THREADS, channel = i / PIECES, column = i % PIECES * LENGTH;
+            there[turn] = unsigned(left + column) < p.along.size;
+            from[turn] = x + channel * p.of_x.channel + top * p.of_x.down + left + column;
+        }
         for (int row = 0; row < SEEN_ROWS; ++row) {
             const bool row_there = unsigned(top + row) < p.down.size;
 #pragma unroll
             for (int turn = 0; turn < TURNS; ++turn) {
-                const int i = threadIdx.x + turn * THREADS, channel = i / PIECES,
-                          column = i % PIECES * LENGTH;
-                const bool there = row_there && unsigned(left + column) < p.along.size;
+                const int i = threadIdx.x + turn * THREADS;
                 if (i < ALL)
-                    copy_async<4 * LENGTH>(
-                        &shared.rows[row][channel * PITCH + column],
-                        there ? x + channel * p.of_x.channel + (top + row) * p.of_x.down + left + column : x,
-                        there ? 4 * LENGTH : 0);
+                    copy_async<4 * LENGTH>(&shared.rows[row][i / PIECES * PITCH + i % PIECES * LENGTH],
+                                           row_there && there[turn] ? from[turn] : x,
+                                           row_there && there[turn] ? 4 * LENGTH : 0);
+                from[turn] += p.of_x.down;
             }
             arrive_with_copies(&shared.row_is_there[row]);
         }
     }
 };
 
-template <bool CHANNELS_LAST>
-__device__ void begin(const gr_conv_params &p, const Picture &picture, Shared &shared) {
-    if (threadIdx.x < SEEN_ROWS)
-        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
-    barriers_are_made();
-    wait_for_previous();
-    if (!CHANNELS_LAST)
-        __syncthreads();
-    if (CHANNELS_LAST)
-        begin_rows_of_pixels<SEEN_COLUMNS, CHANNELS>(p, picture.x, picture.top, picture.left, shared.rows,
-                                                     shared.row_is_there); // behind a barrier of its own
-    else if (p.along.size % 2 == 0 && picture.left % 2 == 0)
+inline __device__ void begin_rows(const Picture &picture, Tile<true>::Shared &shared) {
+    begin_rows_of_pixels<Tile<true>::SEEN_COLUMNS, CHANNELS>(picture.p, picture.x, picture.top, picture.left,
+                                                             shared.rows, shared.row_is_there);
+}
+
+inline __device__ void begin_rows(const Picture &picture, Tile<false>::Shared &shared) {
+    __syncthreads(); // barriers are there
+    if (picture.p.along.size % 2 == 0 && picture.left % 2 == 0)
         picture.begin_rows_of_channels<2>(shared);
     else
         picture.begin_rows_of_channels<1>(shared);
@@ -118,19 +121,26 @@ __device__ void begin(const gr_conv_params &p, const Picture &picture, Shared &s
 
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
     const gr_conv_params &p = tiled.conv;
-    Shared &shared = *shared_array<Shared>();
+    typedef Tile<CHANNELS_LAST> Block;
+    typename Block::Shared &shared = *shared_array<typename Block::Shared>();
     const Part part(tiled);
     const unsigned across = unsigned(tiled.across), down = unsigned(tiled.down),
                    number = part.rest / across / down;
-    const unsigned top = part.rest / across % down * ROWS, left = part.rest % across * COLUMNS;
+    const unsigned top = part.rest / across % down * ROWS, left = part.rest % across * Block::COLUMNS;
     let_next_in();
     const Picture picture = {
         p, reinterpret_cast<const float *>(p.x) + conv_offset(p.of_x, number, 0, 0, part.group * p.channels),
         int(top) - int(p.down.padding), int(left) - int(p.along.padding)};
-    begin<CHANNELS_LAST>(p, picture, shared);
+    if (threadIdx.x < SEEN_ROWS)
+        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : Block::THREADS);
+    barriers_are_made();
+    wait_for_previous();
+    begin_rows(picture, shared);
 
-    // Neighbouring lanes have neighbouring filters, of eight; then columns; each warp has eight filters.
-    const unsigned filter = threadIdx.x / 32 * 8 + threadIdx.x % 8, column = threadIdx.x / 8 % 4 * ACROSS;
+    // Neighbouring lanes have neighbouring filters, of eight; then columns; each of three warps has eight
+    // filters.
+    const unsigned filter = threadIdx.x / 32 % 3 * 8 + threadIdx.x % 8,
+                   column = (threadIdx.x / 96 * 4 + threadIdx.x / 8 % 4) * ACROSS;
     if (part.first + filter >= p.filters)
         return;
     float weights[WEIGHTS]; // by tap, then channel
@@ -169,7 +179,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
                 sums[1][i] = sums[0][i];
                 sums[0][i] = 0;
             }
-            row += CHANNELS * PITCH;
+            row += Block::LENGTH;
         };
     wait();
     add_row<CHANNELS_LAST, 0, 0>(row, weights, sums);
@@ -192,7 +202,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 }
 
 #define GR_CONV(form, CHANNELS_LAST)                                                                         \
-    extern "C" __global__ void __launch_bounds__(THREADS, 4)                                                 \
+    extern "C" __global__ void __launch_bounds__(Tile<CHANNELS_LAST>::THREADS, CHANNELS_LAST ? 4 : 2)        \
         c4_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
         conv<CHANNELS_LAST>(p);                                                                              \
     }
