@@ -78,8 +78,7 @@ static uint64_t settle(const gr_conv *self, const shape *of, uint64_t pieces, gr
            params->steps * (2 * numbers * of->filters * PIECE + ENTRY);
 }
 
-/* Whether it has what kernels of their own know. */
-static bool is_known(const gr_conv *self) {
+bool gr_conv_cores_know(const gr_conv *self) {
     enum { CHANNELS = 12, TAPS = 3 };
     const gr_conv_axis *axes[] = {&self->down, &self->along};
     for (int i = 0; i < 2; ++i)
@@ -93,7 +92,7 @@ enum { TWELVE_FILTERS = 24, TWELVE_ROWS = 4, TWELVE_COLUMNS = 128 }; /* of a blo
 /* Whether blocks of those kernels are what to take, and have a place in the grid; of NCHW they load pairs of
    columns. */
 static bool is_for_twelve(const gr_conv *self, const shape *of, const gr_conv_cores_params *params) {
-    return is_known(self) && of->filters == TWELVE_FILTERS && !params->tall &&
+    return gr_conv_cores_know(self) && of->filters == TWELVE_FILTERS && !params->tall &&
            params->block_columns == TWELVE_COLUMNS && params->down <= MOST_DOWN && self->batch <= MOST_DOWN &&
            (self->layout == GR_CONV_NHWC || self->along.size % 2 == 0);
 }

@@ -68,7 +68,7 @@ static uint64_t choose_tile(const gr_conv *self, gr_conv_few_params *params) {
 }
 
 bool gr_conv_few_fit(const gr_conv *self) {
-    enum { CHANNELS = 6, TAPS = 16 };
+    enum { CHANNELS = 32, TAPS = 16 };
     gr_conv_few_params params = {.tiles = 0};
     return self->groups == 1 && self->channels > 0 && self->channels <= CHANNELS &&
            self->along.dilation == 1 && self->along.kernel <= TAPS && self->down.kernel <= TAPS &&

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "conv/columns.h"
+#include "conv/cores.h"
 #include "conv/few.h"
 #include "conv/ring.h"
 #include "conv/taps.h"
@@ -71,7 +72,8 @@ static double time_of_cores(const gr_conv *self, const gr_conv_variant *variant)
     const double blocks = (double)self->groups * pixels / 512 * up(self->filters, 64) / 64;
     const double idle =
         blocks < gr_reference_limits.multiprocessors ? gr_reference_limits.multiprocessors / blocks : 1;
-    return (double)self->groups * pixels * filters * taps / rate * idle;
+    const double known = gr_conv_cores_know(self) ? 0.4 : 1;
+    return (double)self->groups * pixels * filters * taps / rate * idle * known;
 }
 
 /* All filters at a time are 64, all channels those of a tile. */
