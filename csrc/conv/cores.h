@@ -4,9 +4,10 @@
 
 #include "conv/common.h"
 
-/* What does not fit is made by columns and a product. */
 /* Whether it has what kernels of their own know: 12 channels, 3 x 3 taps, strides of one. */
 bool gr_conv_cores_know(const gr_conv *self);
+
+/* What does not fit is made by columns and a product. */
 gr_status gr_conv_by_cores(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                            const gr_conv_ends *ends, gr_program *program, gr_error *error);
 
