@@ -116,8 +116,8 @@ static gr_status pack_w(gr_conv *self, uint32_t *buffer, gr_program *program, gr
                 self->channels, buffer, program, error);
 }
 
-static bool is_dense(const gr_conv_side *side, gr_conv_layout layout, uint64_t outer, uint64_t down,
-                     uint64_t along, uint64_t channels) {
+bool gr_conv_is_dense(const gr_conv_side *side, gr_conv_layout layout, uint64_t outer, uint64_t down,
+                      uint64_t along, uint64_t channels) {
     const gr_conv_steps dense = gr_conv_dense(layout, down, along, channels), *steps = &side->steps;
     return side->aligned && (outer == 1 || steps->outer == dense.outer) &&
            (down == 1 || steps->down == dense.down) && (along == 1 || steps->along == dense.along) &&
@@ -129,10 +129,11 @@ gr_status gr_conv_settle(gr_conv *self, gr_conv_ends *ends, gr_program *program,
     const uint64_t down = self->down.size, along = self->along.size;
     gr_status status = GR_OK;
     if (self->batch * down * along * channels > 0 &&
-        !is_dense(&self->x, self->layout, self->batch, down, along, channels))
+        !gr_conv_is_dense(&self->x, self->layout, self->batch, down, along, channels))
         status = pack(&self->x, self, self->batch, down, along, channels, &ends->x, program, error);
     if (status == GR_OK && self->channels > 0 &&
-        !is_dense(&self->w, self->layout, filters, self->down.kernel, self->along.kernel, self->channels))
+        !gr_conv_is_dense(&self->w, self->layout, filters, self->down.kernel, self->along.kernel,
+                          self->channels))
         status = pack_w(self, &ends->w, program, error);
     return status;
 }

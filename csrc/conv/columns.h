@@ -10,6 +10,11 @@ bool gr_conv_columns_take(const gr_conv *self, const gr_conv_variant *variant);
 gr_status gr_conv_by_columns(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                              const gr_conv_ends *ends, gr_program *program, gr_error *error);
 
+/* Whether an array of pictures, or of filters, lies in C order of the layout, from a boundary of 16 bytes on.
+ */
+bool gr_conv_is_dense(const gr_conv_side *side, gr_conv_layout layout, uint64_t outer, uint64_t down,
+                      uint64_t along, uint64_t channels);
+
 /* Has x and w copied, unless they lie in C order of the layout from a boundary of 16 bytes on; their buffers
    and sides change accordingly. */
 gr_status gr_conv_settle(gr_conv *self, gr_conv_ends *ends, gr_program *program, gr_error *error);

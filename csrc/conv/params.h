@@ -62,13 +62,39 @@ typedef struct gr_conv_map {
         uint64_t words[16];
 } gr_conv_map;
 
-/* The same where the copy engine brings what a tap sees: x is a map of channels, columns, rows and pictures,
-   w one of channels, taps and filters. A block makes a box of 128 results. */
+/* A tap whose filters are the `number`th of a map: `shift` bytes further in the box that it sees, which
+   begins so many elements of x behind what the first result's first tap sees; the first and the last tap of a
+   box. */
+typedef struct gr_conv_tap {
+#ifdef __CUDACC__
+    alignas(16)
+#else
+    _Alignas(16)
+#endif
+        uint32_t shift;
+    int32_t along, down;
+    uint16_t number;
+    uint8_t first, last;
+} gr_conv_tap;
+
+enum { GR_CONV_MOST_TAPS = 64 };
+
+/* The same where the copy engine brings what taps see: x is a map of channels, groups, columns, rows and
+   pictures, w one of channels, taps and filters. Of the box that comes of x, each pixel takes a row of 128
+   bytes of shared memory. A block makes the results that see it, in tiles of 64. */
 typedef struct gr_conv_maps {
     gr_conv_params conv;
-    uint64_t parts;        /* of the filters */
-    uint64_t across, down; /* boxes of a picture */
-    uint64_t box_columns, box_rows, box_pictures;
+    uint32_t parts;                               /* of the filters of a group */
+    uint32_t across, down;                        /* boxes of a picture */
+    uint32_t box_columns, box_rows, box_pictures; /* results */
+    uint32_t pitch, plane;             /* pixels of a box from row to row, from picture to picture */
+    uint32_t tiles_each, tiles_across; /* of a picture, of a row of tiles */
+    uint32_t tile_down,
+        eights; /* pixels of a box from one row of tiles to the next, from 8 of a tile to the next */
+    uint32_t box_bytes;
+    uint32_t x_stages, x_bytes, w_stages; /* of the rings */
+    uint32_t taps;
+    gr_conv_tap tap[GR_CONV_MOST_TAPS];
     gr_conv_map x, w;
 } gr_conv_maps;
 
@@ -103,6 +129,26 @@ typedef struct gr_conv_columns_params {
 } gr_conv_columns_params;
 
 enum { GR_CONV_NAIVE_PIXELS = 8, GR_CONV_NAIVE_FILTERS = 4 }; /* of a warp of c0 in NHWC */
+
+/* A dense array whose pixels lie channel by channel, to one whose channels lie pixel by pixel; filters and
+   their taps likewise. A block takes `each` channels: of so many pixels, that come in units of so many bytes,
+   or, with no unit, of all. */
+typedef struct gr_conv_turn {
+    uint64_t from, to;
+    uint64_t channels, pixels;
+    int64_t outer, channel; /* elements from one to the next */
+    uint32_t blocks, parts, across;
+    uint32_t each, unit;
+} gr_conv_turn;
+
+typedef struct gr_conv_turn_params {
+    gr_conv_turn x, w; /* of 0 blocks where nothing is to be turned */
+} gr_conv_turn_params;
+
+enum {
+    GR_CONV_TURN_THREADS = 256,
+    GR_CONV_TURN_PIXELS = 64, /* of a block */
+};
 
 enum {
     GR_CONV_DEPTHWISE_THREADS = 128, /* of a block of convolutions whose groups have one channel each */

@@ -4,53 +4,91 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "conv/boxes.h"
 #include "conv/columns.h"
 #include "conv/cores.h"
+#include "conv/turn.h"
 
-enum { PIXELS = 128, LINE = 128, ALIGNMENT = 16, STAGES = 3 }; /* of a box; bytes of its rows; of strides */
+enum {
+    LINE = 128, /* bytes of a pixel in shared memory */
+    ALIGNMENT = 16,
+};
 
-bool gr_conv_taps_fit(const gr_conv *self) {
-    return self->groups == 1 && self->down.stride == 1 && self->along.stride == 1 && self->channels > 0 &&
-           self->down.size > 0 && self->along.size > 0 &&
-           self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT == 0;
+/* Elements of x from one pixel of a box to the next, at most. */
+static bool is_good(const gr_conv_axis *axis) {
+    enum { MOST_STEP = 8 };
+    return axis->stride <= MOST_STEP && axis->size > 0 &&
+           (axis->kernel - 1) * axis->dilation + axis->size < INT32_MAX / 2;
 }
 
-/* The box that covers the results with the least to spare, of the longest rows. */
-static uint64_t choose_box(const gr_conv *self, gr_conv_maps *params) {
-    uint64_t least = UINT64_MAX;
-    for (uint64_t columns = PIXELS; columns > 0; columns /= 2)
-        for (uint64_t rows = PIXELS / columns; rows > 0; rows /= 2) {
-            const uint64_t pictures = PIXELS / columns / rows;
-            const uint64_t across = gr_ceil_div(self->along.out, columns),
-                           down = gr_ceil_div(self->down.out, rows);
-            const uint64_t boxes = across * down * gr_ceil_div(self->batch, pictures);
-            if (boxes >= least)
-                continue;
-            least = boxes;
-            params->across = across;
-            params->down = down;
-            params->box_columns = columns;
-            params->box_rows = rows;
-            params->box_pictures = pictures;
-        }
-    return least;
+bool gr_conv_taps_fit(const gr_conv *self) {
+    return is_good(&self->down) && is_good(&self->along) && self->channels > 0 &&
+           self->down.kernel * self->along.kernel <= GR_CONV_MOST_TAPS &&
+           self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT == 0 &&
+           self->batch * self->down.size * self->along.size < INT32_MAX / 2 &&
+           self->groups * self->filters < INT32_MAX / 2;
+}
+
+/* Where each result sees one pixel, those of a picture, or of all, are one row. */
+static gr_conv as_rows(const gr_conv *self) {
+    gr_conv it = *self;
+    if (!gr_conv_is_product(self))
+        return it;
+    uint64_t pixels = self->down.size * self->along.size;
+    if (self->layout == GR_CONV_NHWC) {
+        pixels *= self->batch;
+        it.batch = 1;
+    }
+    it.down.size = it.down.out = 1;
+    it.along.size = it.along.out = pixels;
+    return it;
+}
+
+/* Whether the engine can bring the pixels channel by channel, as NCHW has them. */
+static bool takes_planes(const gr_conv *self) {
+    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    const gr_conv_steps *x = &self->x.steps;
+    const uint64_t pixels = self->down.size * self->along.size;
+    return self->layout == GR_CONV_NCHW && gr_conv_is_product(self) && self->x.aligned &&
+           (pixels == 1 || (self->along.size > 1 ? x->along : x->down) == 1) && x->channel > 0 &&
+           x->outer >= 0 && ((uint64_t)x->channel | (uint64_t)x->outer) * item % ALIGNMENT == 0 &&
+           (self->groups == 1 || self->channels * item % LINE == 0);
 }
 
 static gr_tensor_type type_of(gr_dtype dtype) {
     return dtype == GR_DTYPE_f16 ? GR_TENSOR_F16 : dtype == GR_DTYPE_bf16 ? GR_TENSOR_BF16 : GR_TENSOR_TF32;
 }
 
+/* Elements of x in a box over which so many pixels lie. */
+static uint32_t over(uint32_t pixels, const gr_conv_axis *axis) {
+    return (pixels - 1) * (uint32_t)axis->stride + 1;
+}
+
 static gr_tensor map_of_x(const gr_conv *self, const gr_conv_maps *params) {
-    const uint64_t item = gr_dtypes[self->dtype].item_bytes, pixel = self->channels * item;
-    const uint64_t row = pixel * self->along.size;
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes, group = self->channels * item;
+    const uint64_t pixel = group * self->groups, row = pixel * self->along.size;
     return (gr_tensor){
         .type = type_of(self->dtype),
         .swizzle = GR_SWIZZLE_128,
-        .rank = 4,
-        .sizes = {self->channels, self->along.size, self->down.size, self->batch},
-        .strides = {pixel, row, row * self->down.size},
-        .box = {(uint32_t)(LINE / item), (uint32_t)params->box_columns, (uint32_t)params->box_rows,
-                (uint32_t)params->box_pictures},
+        .rank = 5,
+        .sizes = {self->channels, self->groups, self->along.size, self->down.size, self->batch},
+        .strides = {group, pixel, row, row * self->down.size},
+        .box = {(uint32_t)(LINE / item), 1, over(params->pitch, &self->along),
+                over(params->plane / params->pitch, &self->down), params->box_pictures},
+        .steps = {1, 1, (uint32_t)self->along.stride, (uint32_t)self->down.stride, 1},
+    };
+}
+
+static gr_tensor map_of_planes(const gr_conv *self) {
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes;
+    const uint64_t channels = self->groups * self->channels, channel = (uint64_t)self->x.steps.channel * item;
+    return (gr_tensor){
+        .type = type_of(self->dtype),
+        .swizzle = GR_SWIZZLE_128,
+        .rank = 3,
+        .sizes = {self->along.size, channels, self->batch},
+        .strides = {channel, self->batch > 1 ? (uint64_t)self->x.steps.outer * item : channel * channels},
+        .box = {(uint32_t)(LINE / item), (uint32_t)(LINE / item), 1},
     };
 }
 
@@ -61,42 +99,91 @@ static gr_tensor map_of_w(const gr_conv *self, uint32_t filters) {
         .type = type_of(self->dtype),
         .swizzle = GR_SWIZZLE_128,
         .rank = 3,
-        .sizes = {self->channels, taps, self->filters},
+        .sizes = {self->channels, taps, self->groups * self->filters},
         .strides = {tap, tap * taps},
         .box = {(uint32_t)(LINE / item), 1, filters},
     };
 }
 
+/* The taps of one box behind the other: along each axis, those that leave the same remainder by the stride;
+   every one is by itself where they are apart. */
+static void list_taps(const gr_conv *self, bool apart, gr_conv_maps *params) {
+    const uint64_t down = apart ? self->down.kernel : self->down.stride,
+                   along = apart ? self->along.kernel : self->along.stride;
+    for (uint64_t box = 0; box < down * along; ++box) {
+        const uint32_t begin = params->taps;
+        for (uint64_t i = 0; i < self->down.kernel; ++i)
+            for (uint64_t j = 0; j < self->along.kernel; ++j) {
+                const uint64_t y = i * self->down.dilation, x = j * self->along.dilation;
+                const bool here = apart ? box == i * along + j : box == y % down * along + x % along;
+                if (!here)
+                    continue;
+                gr_conv_tap *tap = &params->tap[params->taps++];
+                tap->number = (uint16_t)(i * self->along.kernel + j);
+                tap->down = (int32_t)(apart ? y : y % down);
+                tap->along = (int32_t)(apart ? x : x % along);
+                tap->shift = apart ? 0 : (uint32_t)(y / down * params->pitch + x / along) * LINE;
+            }
+        if (params->taps > begin) {
+            params->tap[begin].first = 1;
+            params->tap[params->taps - 1].last = 1;
+        }
+    }
+}
+
+/* Bytes of shared memory: the rings, in whose place results are put together then. */
+static uint32_t room_of(const gr_conv *self, const gr_conv_boxes *boxes) {
+    enum {
+        ENTRY = 16,
+        PLANE = 2 * 72 * 2
+    }; /* of a stage's barriers, or a tap; of a filter's results, of 2 bytes */
+    const gr_conv_maps *maps = &boxes->maps;
+    const uint32_t rings = maps->x_stages * maps->x_bytes + maps->w_stages * boxes->filters * LINE;
+    const uint32_t sums = boxes->slices > 1                        ? boxes->tiles * 64 * boxes->filters * 4
+                          : gr_dtypes[self->dtype].item_bytes == 2 ? boxes->filters * PLANE
+                                                                   : 0;
+    return (rings > sums ? rings : sums) + (maps->x_stages + maps->w_stages + GR_CONV_MOST_TAPS) * ENTRY;
+}
+
+double gr_conv_taps_time(const gr_conv *self) {
+    const gr_conv rows = as_rows(self);
+    return gr_conv_boxes_choose(&rows, takes_planes(self)).time;
+}
+
 gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                           const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    enum { WIDE = 128, NARROW = 64 };
-    if (!gr_conv_taps_fit(self)) {
-        const gr_status status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
-        return status == GR_OK ? gr_conv_by_cores(self, variant, info, ends, program, error) : status;
-    }
     gr_conv plain = *self;
     gr_conv_ends at = *ends;
-    plain.layout = GR_CONV_NHWC; /* in which NCHW is copied first */
-    const gr_status status =
-        self->layout == GR_CONV_NHWC ? GR_OK : gr_conv_settle(&plain, &at, program, error);
+    gr_status status = GR_OK;
+    if (!gr_conv_taps_fit(self)) {
+        status = gr_conv_settle(&plain, &at, program, error);
+        if (status == GR_OK)
+            status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
+        return status == GR_OK ? gr_conv_by_cores(&plain, variant, info, &at, program, error) : status;
+    }
+    const bool planes = takes_planes(self);
+    plain.layout = GR_CONV_NHWC; /* to which NCHW is turned first */
+    status = gr_conv_turn_settle(&plain, planes, &at, program, error);
     if (status != GR_OK)
         return status;
-    gr_conv_maps params = {.conv = gr_conv_describe(&plain)};
-    params.conv.of_out = gr_conv_describe(self).of_out;
-    const uint64_t boxes = choose_box(self, &params);
-    /* Narrow where that leaves no filters idle, or fills more multiprocessors. */
-    const bool wide = self->filters % WIDE == 0
-                          ? boxes * (self->filters / WIDE) >= gr_reference_limits.multiprocessors
-                          : self->filters % WIDE > NARROW;
-    const uint32_t filters = wide ? WIDE : NARROW;
-    params.parts = gr_ceil_div(self->filters, filters);
-    char form[16];
-    snprintf(form, sizeof form, "_%u", (unsigned)filters);
+    plain.layout = self->layout;
+    plain = as_rows(&plain);
+    const gr_conv_boxes boxes = gr_conv_boxes_choose(&plain, planes);
+    gr_conv_maps params = boxes.maps;
+    params.conv = gr_conv_describe(&plain);
+    params.conv.of_out =
+        gr_conv_dense(self->layout, plain.down.out, plain.along.out, self->groups * self->filters);
+    list_taps(&plain, boxes.apart, &params);
+    char form[24];
+    snprintf(form, sizeof form, "_%ux%u%s", (unsigned)boxes.tiles * 64, (unsigned)boxes.filters,
+             planes ? "_planes" : "");
     gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, &at, program);
-    const gr_tensor x = map_of_x(self, &params), w = map_of_w(self, filters);
+    const gr_tensor x = planes ? map_of_planes(&plain) : map_of_x(&plain, &params),
+                    w = map_of_w(&plain, boxes.filters);
     gr_program_map(program, offsetof(gr_conv_maps, x), at.x, &x);
     gr_program_map(program, offsetof(gr_conv_maps, w), at.w, &w);
-    step->shared_bytes = STAGES * (LINE * (PIXELS + filters) + 16);
+    step->shared_bytes = room_of(self, &boxes);
+    step->cluster[0] = boxes.slices;
     step->overlap = step->one_param = true;
-    return gr_conv_spread(step, params.parts * boxes, 1, 1, variant->threads, error);
+    return gr_conv_spread(step, boxes.blocks * boxes.slices, 1, 1, variant->threads, error);
 }

@@ -7,6 +7,9 @@
 /* Whether tensor maps can describe it; else it is made by cores. */
 bool gr_conv_taps_fit(const gr_conv *self);
 
+/* About how many microseconds it takes then. */
+double gr_conv_taps_time(const gr_conv *self);
+
 gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                           const gr_conv_ends *ends, gr_program *program, gr_error *error);
 

@@ -15,7 +15,7 @@ static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 3.6e6, WRITTEN = 0
 static const double RESULTS[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
 static const double PRODUCT = 6.5e6, RECTANGLES = 11e6, ROWS = 29e6;
 static const double CORES = 30e6, CORES_THREE = 15e6, CORES_HALVES = 60e6;
-static const double TAPS = 90e6, TAPS_HALVES = 180e6;
+static const double TURNED_BYTES = 3e6;
 
 static double up(uint64_t count, uint64_t to) {
     return (double)(gr_ceil_div(count, to) * to);
@@ -76,17 +76,13 @@ static double time_of_cores(const gr_conv *self, const gr_conv_variant *variant)
     return (double)self->groups * pixels * filters * taps / rate * idle * known;
 }
 
-/* All filters at a time are 64, all channels those of a tile. */
+/* NCHW is turned first. */
 static double time_of_taps(const gr_conv *self) {
-    const size_t bytes = gr_dtypes[self->dtype].item_bytes;
-    const double taps = (double)(self->down.kernel * self->along.kernel) * up(self->channels, 128 / bytes);
-    const double blocks = ceil(pixels_of(self) / 128) * up(self->filters, 64) / 64;
-    const double idle =
-        blocks < gr_reference_limits.multiprocessors ? gr_reference_limits.multiprocessors / blocks : 1;
-    const uint64_t elements = self->batch * self->down.size * self->along.size * self->channels;
-    const double turned = self->layout == GR_CONV_NHWC ? 0 : START + 2 * (double)elements / WRITTEN;
-    return turned + up((uint64_t)pixels_of(self), 128) * up(self->filters, 64) * taps /
-                        (bytes == 4 ? TAPS : TAPS_HALVES) * idle;
+    const uint64_t elements =
+        self->batch * self->down.size * self->along.size * self->groups * self->channels;
+    const double bytes = 2 * (double)elements * (double)gr_dtypes[self->dtype].item_bytes;
+    const double turned = self->layout == GR_CONV_NHWC ? 0 : 2 + bytes / TURNED_BYTES;
+    return turned + gr_conv_taps_time(self);
 }
 
 double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
@@ -109,7 +105,7 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
                                  up(self->filters, 24) * all / ROWS
                    : HUGE_VAL;
     case GR_CONV_TAPS: /* else it is c5 or c7 */
-        return gr_conv_taps_fit(self) && !gr_conv_is_product(self) ? moved + time_of_taps(self) : HUGE_VAL;
+        return gr_conv_taps_fit(self) ? time_of_taps(self) : HUGE_VAL;
     case GR_CONV_FEW: /* else it is c5 or c7 */
         return gr_conv_few_fit(self) && !gr_conv_is_product(self) ? moved + gr_conv_few_time(self) : HUGE_VAL;
     case GR_CONV_CORES:

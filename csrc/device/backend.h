@@ -114,6 +114,7 @@ typedef struct gr_tensor {
     uint64_t sizes[GR_TENSOR_DIMENSIONS];       /* elements, of the dimension that lies together first */
     uint64_t strides[GR_TENSOR_DIMENSIONS - 1]; /* bytes, multiples of 16, of the second dimension first */
     uint32_t box[GR_TENSOR_DIMENSIONS];         /* elements, up to 256; what lies outside the tensor is 0 */
+    uint32_t steps[GR_TENSOR_DIMENSIONS];       /* every which of them is copied, up to the 8th; 0: as 1 */
 } gr_tensor;
 
 /* A parameter of kernels, `const __grid_constant__ CUtensorMap`. */

@@ -2,99 +2,292 @@
 //
 // What c5 and c7 still cost: with many channels a block's pixels and filters came in several turns, in which
 // nothing was multiplied, and each element passed through registers on its way to shared memory.
-// The change: for one tap, what 128 results see is a box of x, moved by the tap: a tensor map of pictures,
-// rows, columns and channels has the engine bring it, zeros where it reaches beyond the picture, as a tile of
-// 64 channels (32 of float32, which it rounds to TF32). So the matrix that c1 wrote to memory is put together
-// in shared memory, tile by tile, in a ring of stages, which one warp fills while eight multiply. A block
-// makes a box of 128 pixels, of one or more pictures, and 128 or 64 filters. What limits it now: each element
-// comes once for each tap, if from the L2 cache. Where it shows: no instructions that gather. This is for
-// strides of one and channels whose bytes are a multiple of 16; NCHW is copied to NHWC first. c5 and c7 make
-// all others.
-// c9: the same of halves, by other entries.
+// The change: a tensor map of pictures, rows, columns and channels has the engine bring a box of x, 64
+// channels (32 of float32, which it rounds to TF32) of each pixel in a row of 128 bytes, zeros where it
+// reaches beyond the picture. Taps that lie a stride apart, or next to each other, see the same box: then a
+// tap is an offset in it, as in c5, and one box serves them all. A second ring brings the filters, tap by
+// tap. One warp fills the rings while eight multiply. A block makes 128 or 256 pixels, of one or more
+// pictures, by 64 or 128 filters; where there are few pixels, the blocks of a cluster share the channels, and
+// add up what they have. What limits it now: the tensor cores, or what the L2 cache gives. Where it shows: no
+// instructions that gather; sectors loaded, which taps no longer multiply. This is for channels whose bytes
+// are a multiple of 16; NCHW is turned to NHWC first. c5 and c7 make all others. c9: the same of halves, by
+// other entries.
+#include "cluster.cuh"
 #include "conv_cores.cuh"
+#include "conv_turn.cuh"
 #include "matmul_stages.cuh"
 
-enum { PIXELS = 128, ROW_BYTES = 128, A_BYTES = PIXELS * ROW_BYTES, STAGES = 3, THREADS = 288 };
+enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 
-inline __device__ void copy_box(uint32_t to, const void *map, int channel, int along, int down, int picture,
-                                uint32_t barrier) {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
-                 "l"(map), "r"(channel), "r"(along), "r"(down), "r"(picture), "r"(barrier)
+inline __device__ void copy_box(uint32_t to, const void *map, unsigned channel, unsigned group, int along,
+                                int down, unsigned picture, uint32_t barrier) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(to),
+                 "l"(map), "r"(channel), "r"(group), "r"(along), "r"(down), "r"(picture), "r"(barrier)
                  : "memory");
 }
 
-// The first result of a block, and its first filter.
-struct Box {
-    unsigned filter, along, down, picture;
+// `count` places of `bytes` bytes, and two barriers for each, as in Ring; how many there are the plan says.
+struct Stages {
+    uint32_t at, barriers;
+    unsigned count, bytes, stage = 0, parity = 0;
 
-    __device__ explicit Box(const gr_conv_maps &p, unsigned filters) {
-        unsigned number = blockIdx.x;
-        filter = number % unsigned(p.parts) * filters;
-        number /= unsigned(p.parts);
-        along = number % unsigned(p.across) * unsigned(p.box_columns);
-        number /= unsigned(p.across);
-        down = number % unsigned(p.down) * unsigned(p.box_rows);
-        picture = number / unsigned(p.down) * unsigned(p.box_pictures);
+    __device__ Stages(uint32_t at, uint32_t barriers, unsigned count, unsigned bytes)
+        : at(at), barriers(barriers), count(count), bytes(bytes) {
+        if (threadIdx.x == 0)
+            for (unsigned i = 0; i < count; ++i) {
+                make_barrier(barriers + 16 * i, 1);
+                make_barrier(barriers + 16 * i + 8, READING_WARPS);
+            }
+    }
+    __device__ uint32_t tile() const {
+        return at + stage * bytes;
+    }
+    __device__ uint32_t full() const {
+        return barriers + 16 * stage;
+    }
+    __device__ void next() {
+        if (++stage == count) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+    __device__ void wait_until_empty(unsigned announced) const {
+        wait_for(full() + 8, parity ^ 1);
+        arrive_and_expect(full(), announced);
     }
 };
 
-template <int FILTERS, int DEEP, class Stages>
-__device__ void bring(const gr_conv_maps &maps, Stages &ring, const Box &box) {
-    const gr_conv_params &p = maps.conv;
-    unsigned tap = 0;
-    for (unsigned i = 0; i < p.down.kernel; ++i)
-        for (unsigned j = 0; j < p.along.kernel; ++j, ++tap)
-            for (unsigned channel = 0; channel < p.channels; channel += DEEP, ring.next()) {
-                ring.wait_until_empty(A_BYTES + FILTERS * ROW_BYTES);
-                copy_box(ring.tiles(), &maps.x, channel,
-                         int(box.along + j * unsigned(p.along.dilation)) - int(p.along.padding),
-                         int(box.down + i * unsigned(p.down.dilation)) - int(p.down.padding), box.picture,
-                         ring.full());
-                copy_tile(ring.tiles() + A_BYTES, &maps.w, channel, tap, box.filter, ring.full());
-            }
+// This warp reads the stage whose barrier this is no more.
+inline __device__ void let_go(uint32_t full) {
+    if (threadIdx.x % 32 == 0)
+        arrive(full + 8);
 }
 
-template <class T, int FILTERS, class Stages>
-__device__ void multiply(unsigned steps, Stages &ring, unsigned group, float (&sums)[FILTERS / 2]) {
-    uint32_t last = 0;
-    for (unsigned step = 0; step < steps; ++step, ring.next()) {
-        ring.wait_until_full();
-        const uint32_t a = ring.tiles() + group * (A_BYTES / 2), b = ring.tiles() + A_BYTES;
+// The first result of a block, its first filter, and its share of the channels, in chunks.
+struct Box {
+    unsigned group, filter, along, down, picture, share, shares, first, last;
+
+    __device__ Box(const gr_conv_maps &p, unsigned filters, unsigned deep) : shares(cluster_size()) {
+        unsigned number = blockIdx.x / shares;
+        share = blockIdx.x % shares;
+        const unsigned chunks = (unsigned(p.conv.channels) + deep - 1) / deep;
+        first = share * chunks / shares;
+        last = (share + 1) * chunks / shares;
+        filter = number % p.parts * filters;
+        number /= p.parts;
+        group = number % unsigned(p.conv.groups);
+        number /= unsigned(p.conv.groups);
+        along = number % p.across * p.box_columns;
+        number /= p.across;
+        down = number % p.down * p.box_rows;
+        picture = number / p.down * p.box_pictures;
+    }
+};
+
+// The pixels that the taps of a box see; or, of PLANES, those of each channel in a row of 128 bytes, in as
+// many boxes as there are such rows.
+template <class T, bool PLANES>
+__device__ void bring_pixels(const gr_conv_maps &maps, const Stages &pixels, const Box &box,
+                             const gr_conv_tap &tap, unsigned channel) {
+    constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
+    const gr_conv_params &p = maps.conv;
+    pixels.wait_until_empty(maps.box_bytes);
+    if (PLANES)
+        for (unsigned i = 0; i < maps.box_columns; i += DEEP)
+            copy_tile(pixels.tile() + i * ROW_BYTES, &maps.x, box.along + i,
+                      box.group * unsigned(p.channels) + channel, box.picture, pixels.full());
+    else
+        copy_box(pixels.tile(), &maps.x, channel, box.group,
+                 int(box.along * unsigned(p.along.stride)) - int(p.along.padding) + tap.along,
+                 int(box.down * unsigned(p.down.stride)) - int(p.down.padding) + tap.down, box.picture,
+                 pixels.full());
+}
+
+// What the engine is asked for, by one thread.
+template <class T, int FILTERS, bool PLANES>
+__device__ void bring(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages pixels, Stages filters,
+                      const Box &box) {
+    constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
+    for (unsigned chunk = box.first; chunk < box.last; ++chunk)
+        for (unsigned i = 0; i < maps.taps; ++i, filters.next()) {
+            const gr_conv_tap tap = taps[i];
+            if (tap.first) {
+                bring_pixels<T, PLANES>(maps, pixels, box, tap, chunk * DEEP);
+                pixels.next();
+            }
+            filters.wait_until_empty(FILTERS * ROW_BYTES);
+            copy_tile(filters.tile(), &maps.w, chunk * DEEP, tap.number,
+                      box.group * unsigned(maps.conv.filters) + box.filter, filters.full());
+        }
+}
+
+// Where tile `number` of 64 pixels begins, and its pixel m: counted in the rows of 128 bytes of a box.
+inline __device__ unsigned tile_at(const gr_conv_maps &p, unsigned number) {
+    const unsigned in = number % p.tiles_each;
+    return number / p.tiles_each * p.plane + in / p.tiles_across * p.tile_down + in % p.tiles_across * EIGHT;
+}
+inline __device__ unsigned pixel_at(const gr_conv_maps &p, unsigned number, unsigned m) {
+    return tile_at(p, number) + m / EIGHT * p.eights + m % EIGHT;
+}
+
+// sums += a b of halves, or = where `fresh`; a: 16 rows of 64 pixels.
+#define GR_OF_PLANES(T, TYPE, COUNT, COLUMNS, A, B, FRESH)                                                   \
+    inline __device__ void multiply_planes(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh) {     \
+        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE                    \
+                     " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1, 1, 0; }"                                    \
+                     : GR_##COUNT##_SUMS(sums)                                                               \
+                     : "l"(a), "l"(b), "r"(unsigned(fresh)));                                                \
+    }
+GR_OF_PLANES(gr_f16, "f16", 32, "64", "%32", "%33", "%34")
+GR_OF_PLANES(gr_f16, "f16", 64, "128", "%64", "%65", "%66")
+GR_OF_PLANES(gr_bf16, "bf16", 32, "64", "%32", "%33", "%34")
+GR_OF_PLANES(gr_bf16, "bf16", 64, "128", "%64", "%65", "%66")
+
+// The products of a tap: `pixels` is where the first tile's are, `tile` how far behind it each tile is. Of
+// planes of 4 bytes the tensor cores take no pixels from there: they pass through registers.
+template <class T, int TILES, int FILTERS, bool PLANES>
+__device__ void multiply_tap(const gr_conv_maps &maps, uint32_t pixels, uint32_t filters,
+                             const uint32_t (&tile)[TILES], bool fresh, float (&sums)[TILES][FILTERS / 2]) {
+    const uint64_t apart = uint64_t(maps.eights * ROW_BYTES >> 4) << 32 | uint64_t(1) << 62;
+    if constexpr (PLANES && sizeof(T) == 4) {
+        const Columns columns;
+        uint32_t of[TILES][16];
+#pragma unroll
+        for (int j = 0; j < TILES; ++j)
+            columns.load(pixels + j * 128 * ROW_BYTES, of[j]);
         begin_products();
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            multiply_pixels(T(), sums, tile_descriptor(a + 32 * i), tile_descriptor(b + 32 * i),
-                            step == 0 && i == 0);
+        for (int k = 0; k < 4; ++k)
+#pragma unroll
+            for (int j = 0; j < TILES; ++j)
+                multiply_tf32(sums[j], of[j] + 4 * k, tile_descriptor(filters + 32 * k), fresh && k == 0);
         commit_products();
-        wait_for_products<1>(); // those of the step before are done
-        if (step > 0)
-            ring.release(last);
-        last = ring.full();
+        wait_for_products<0>(); // before registers change
+        return;
     }
-    finish_products(sums);
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+#pragma unroll
+        for (int j = 0; j < TILES; ++j)
+            if constexpr (PLANES && sizeof(T) == 2)
+                multiply_planes(T(), sums[j], tile_descriptor(pixels + tile[j] + 16 * ROW_BYTES * k),
+                                tile_descriptor(filters + 32 * k), fresh && k == 0);
+            else
+                multiply_pixels(T(), sums[j], uint64_t(pixels + tile[j] + 32 * k >> 4) | apart,
+                                tile_descriptor(filters + 32 * k), fresh && k == 0);
+    commit_products();
+    wait_for_products<1>(); // those of the tap before are done
 }
 
-// The results of 64 pixels: those of a row of the box are neighbours, and so on.
+template <class T, int TILES, int FILTERS, bool PLANES>
+__device__ void multiply(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages pixels, Stages filters,
+                         const Box &box, float (&sums)[TILES][FILTERS / 2]) {
+    uint32_t tile[TILES], used = 0, used_box = 0;
+#pragma unroll
+    for (int i = 0; i < TILES; ++i)
+        tile[i] = tile_at(maps, threadIdx.x / 128 * TILES + i) * ROW_BYTES;
+    bool fresh = true;
+    for (unsigned chunk = box.first; chunk < box.last; ++chunk)
+        for (unsigned i = 0; i < maps.taps; ++i, filters.next()) {
+            const gr_conv_tap tap = taps[i];
+            if (tap.first)
+                wait_for(pixels.full(), pixels.parity);
+            wait_for(filters.full(), filters.parity);
+            multiply_tap<T, TILES, FILTERS, PLANES>(maps, pixels.tile() + tap.shift, filters.tile(), tile,
+                                                    fresh, sums);
+            fresh = false;
+            if (used)
+                let_go(used);
+            if (used_box)
+                let_go(used_box);
+            used = filters.full();
+            used_box = tap.last ? pixels.full() : 0;
+            if (tap.last)
+                pixels.next();
+        }
+#pragma unroll
+    for (int j = 0; j < TILES; ++j)
+        finish_products(sums[j]);
+}
+
+// ---- results
+
+// The warps that multiply meet.
+inline __device__ void meet() {
+    asm volatile("bar.sync 3, 256;" ::: "memory");
+}
+
+// How far the result of a tile's pixel m is from the first of the output, for filter 0; -1 where there is
+// none.
+inline __device__ int64_t place_of(const gr_conv_maps &maps, const Box &box, unsigned number, unsigned m) {
+    const gr_conv_params &p = maps.conv;
+    const unsigned at = pixel_at(maps, number, m), in = at % maps.plane;
+    const unsigned row = in / maps.pitch, column = in % maps.pitch;
+    const unsigned along = box.along + column, down = box.down + row, picture = box.picture + at / maps.plane;
+    const bool there =
+        column < maps.box_columns && row < maps.box_rows && at / maps.plane < maps.box_pictures;
+    return there && along < p.along.out && down < p.down.out && picture < p.batch
+               ? conv_offset(p.of_out, picture, down, along, box.group * p.filters)
+               : -1;
+}
+
+// The sums of all blocks of the cluster, in their order: those of 8 filters become those of one block.
+template <int TILES, int FILTERS>
+__device__ void add_up(const Box &box, float4 *room, float (&sums)[TILES][FILTERS / 2]) {
+    enum { GROUPS = FILTERS / 8 };
+    if (threadIdx.x < MULTIPLYING) {
+        meet();
+#pragma unroll
+        for (int i = 0; i < TILES * GROUPS; ++i) {
+            const float *of = &sums[i / GROUPS][i % GROUPS * 4];
+            room[i * MULTIPLYING + threadIdx.x] = {of[0], of[1], of[2], of[3]};
+        }
+    }
+    __syncwarp();
+    cluster_arrive();
+    cluster_wait();
+    if (threadIdx.x < MULTIPLYING)
+#pragma unroll
+        for (int i = 0; i < TILES * GROUPS; ++i)
+            if (i % GROUPS % box.shares == box.share) {
+                float4 sum = {};
+                for (unsigned other = 0; other < box.shares; ++other) {
+                    const float4 more = *in_block(&room[i * MULTIPLYING + threadIdx.x], other);
+                    sum = {sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w};
+                }
+                float *of = &sums[i / GROUPS][i % GROUPS * 4];
+                of[0] = sum.x;
+                of[1] = sum.y;
+                of[2] = sum.z;
+                of[3] = sum.w;
+            }
+    __syncwarp();
+    cluster_arrive(); // before any block ends, of which others may still read
+    cluster_wait();
+}
+
+// Out of registers; of the filters of this block's share.
 template <class T, int FILTERS>
-__device__ void store(const gr_conv_maps &maps, const Box &box, unsigned group,
+__device__ void store(const gr_conv_maps &maps, const Box &box, unsigned tile,
                       const float (&sums)[FILTERS / 2]) {
     const gr_conv_params &p = maps.conv;
-    const unsigned columns = unsigned(maps.box_columns), rows = unsigned(maps.box_rows),
-                   lane = threadIdx.x % 32;
+    const unsigned lane = threadIdx.x % 32;
     const bool pairs = p.of_out.channel == 1 && p.filters % 2 == 0 && p.out % (2 * sizeof(T)) == 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        const unsigned number = group * 64 + threadIdx.x / 32 % 4 * 16 + h * 8 + lane / 4;
-        const unsigned along = box.along + number % columns, down = box.down + number / columns % rows;
-        const unsigned picture = box.picture + number / columns / rows;
-        if (along >= p.along.out || down >= p.down.out || picture >= p.batch)
+        const int64_t place = place_of(maps, box, tile, threadIdx.x / 32 % 4 * 16 + h * 8 + lane / 4);
+        if (place < 0)
             continue;
-        T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, picture, down, along, 0);
+        T *to = reinterpret_cast<T *>(p.out) + place;
 #pragma unroll
         for (int j = 0; j < FILTERS / 8; ++j) {
             const unsigned first = box.filter + 8 * j + lane % 4 * 2;
             const float a = sums[4 * j + 2 * h], b = sums[4 * j + 2 * h + 1];
+            if (j % box.shares != box.share)
+                continue;
             if (pairs && first < p.filters)
                 *reinterpret_cast<Two<T> *>(to + first) = {T(a), T(b)};
             else if (!pairs) {
@@ -107,35 +300,177 @@ __device__ void store(const gr_conv_maps &maps, const Box &box, unsigned group,
     }
 }
 
-template <class T, int FILTERS> __device__ void conv(const gr_conv_maps &maps) {
-    constexpr int DEEP = ROW_BYTES / sizeof(T);
-    extern __shared__ __align__(1024) unsigned char bytes[];
-    Ring<STAGES, A_BYTES + FILTERS * ROW_BYTES> ring(shared_address(bytes));
-    const gr_conv_params &p = maps.conv;
-    const Box box(maps, FILTERS);
-    let_next_in();
-    wait_for_previous();
-    if (threadIdx.x >= 256) {
-        if (threadIdx.x == 256)
-            bring<FILTERS, DEEP>(maps, ring, box);
-        return;
+// Halves of NHWC by way of shared memory: a warp's 16 pixels, whose rows are 16 bytes longer than their
+// filters, so that no two of them meet in a bank; then 16 bytes at once.
+template <class T, int FILTERS>
+__device__ void store_rows(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
+                           const float (&sums)[FILTERS / 2]) {
+    enum { PITCH = FILTERS * 2 + 16, PIECES = FILTERS / 8, AT_ONCE = 32 / PIECES };
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, piece = lane % PIECES;
+    const int64_t mine = place_of(maps, box, tile, warp % 4 * 16 + lane % 16);
+    unsigned char *rows = room + warp * 16 * PITCH;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < FILTERS / 4; ++i)
+        *reinterpret_cast<Two<T> *>(rows + (lane / 4 + i % 2 * 8) * PITCH + i / 2 * 16 +
+                                    lane % 4 * 4) = {T(sums[2 * i]), T(sums[2 * i + 1])};
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 16; i += AT_ONCE) {
+        const unsigned row = i + lane / PIECES;
+        const int64_t place = __shfl_sync(0xffffffff, mine, row);
+        if (place >= 0 && box.filter + 8 * piece < maps.conv.filters)
+            *reinterpret_cast<uint4 *>(reinterpret_cast<T *>(maps.conv.out) + place + box.filter +
+                                       8 * piece) =
+                *reinterpret_cast<uint4 *>(rows + row * PITCH + 16 * piece);
     }
-    const unsigned steps = unsigned(p.down.kernel * p.along.kernel * ((p.channels + DEEP - 1) / DEEP));
-    float sums[FILTERS / 2];
-    multiply<T, FILTERS>(steps, ring, threadIdx.x / 128, sums);
-    store<T, FILTERS>(maps, box, threadIdx.x / 128, sums);
 }
 
-#define GR_CONV(rung, suffix, T)                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        rung##_##suffix##_128(const __grid_constant__ gr_conv_maps maps) {                                   \
-        conv<T, 128>(maps);                                                                                  \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        rung##_##suffix##_64(const __grid_constant__ gr_conv_maps maps) {                                    \
-        conv<T, 64>(maps);                                                                                   \
+// Those of NCHW: 64 pixels of each filter, so that neighbours store neighbours; of planes 16 bytes at once.
+template <class T, int FILTERS, bool PLANES>
+__device__ void store_planes(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
+                             const float (&sums)[FILTERS / 2]) {
+    enum { PITCH = 64 + 8 };
+    const unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    T *planes = reinterpret_cast<T *>(room) + group * FILTERS * PITCH;
+    T *out = reinterpret_cast<T *>(maps.conv.out) + box.filter * maps.conv.of_out.channel;
+    const int64_t first = place_of(maps, box, tile, PLANES ? lane % 8 * 8 : lane),
+                  second = place_of(maps, box, tile, lane + 32);
+    group_barrier(group);
+#pragma unroll
+    for (int i = 0; i < FILTERS / 2; ++i)
+        planes[(i / 4 * 8 + lane % 4 * 2 + i % 2) * PITCH + warp * 16 + i / 2 % 2 * 8 + lane / 4] =
+            T(sums[i]);
+    group_barrier(group);
+    if constexpr (PLANES) {
+        if (first < 0)
+            return;
+#pragma unroll 4
+        for (unsigned filter = warp * 4 + lane / 8;
+             filter < FILTERS && box.filter + filter < maps.conv.filters; filter += 16)
+            *reinterpret_cast<uint4 *>(out + filter * maps.conv.of_out.channel + first) =
+                *reinterpret_cast<uint4 *>(&planes[filter * PITCH + lane % 8 * 8]);
+        return;
+    }
+#pragma unroll 4
+    for (unsigned filter = warp; filter < FILTERS && box.filter + filter < maps.conv.filters; filter += 4) {
+        T *to = out + filter * maps.conv.of_out.channel;
+        if (first >= 0)
+            to[first] = planes[filter * PITCH + lane];
+        if (second >= 0)
+            to[second] = planes[filter * PITCH + lane + 32];
+    }
+}
+
+// Float32 of planes: a thread has two neighbouring pixels.
+template <int TILES, int FILTERS>
+__device__ void store_pairs(const gr_conv_maps &maps, const Box &box,
+                            const float (&sums)[TILES][FILTERS / 2]) {
+    const gr_conv_params &p = maps.conv;
+    const Columns columns;
+    const bool aligned = p.along.out % 2 == 0 && p.out % 8 == 0;
+#pragma unroll
+    for (int t = 0; t < TILES; ++t) {
+        const unsigned pixel = box.along + 128 * t + columns.first;
+        float *to = reinterpret_cast<float *>(p.out) +
+                    conv_offset(p.of_out, box.picture, 0, pixel, box.group * p.filters);
+#pragma unroll
+        for (int i = 0; i < FILTERS / 4; ++i) {
+            const unsigned filter = box.filter + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;
+            const float x = sums[t][i / 2 * 4 + i % 2], y = sums[t][i / 2 * 4 + i % 2 + 2];
+            if (filter >= p.filters || pixel >= p.along.out || i / 2 % box.shares != box.share)
+                continue;
+            float *at = to + filter * p.of_out.channel;
+            if (aligned)
+                *reinterpret_cast<float2 *>(at) = {x, y};
+            else {
+                at[0] = x;
+                if (pixel + 1 < p.along.out)
+                    at[1] = y;
+            }
+        }
+    }
+}
+
+template <class T, int TILES, int FILTERS, bool PLANES>
+__device__ void store_all(const gr_conv_maps &maps, const Box &box, unsigned char *room,
+                          const float (&sums)[TILES][FILTERS / 2]) {
+    const gr_conv_params &p = maps.conv;
+    const bool whole = sizeof(T) == 2 && box.shares == 1, rows = p.of_out.channel == 1;
+    const bool aligned = p.filters % 8 == 0 && p.out % 16 == 0;
+    if constexpr (PLANES && sizeof(T) == 4) {
+        store_pairs<TILES, FILTERS>(maps, box, sums);
+        return;
+    }
+    if (whole)
+        meet(); // the rings make room
+#pragma unroll
+    for (int i = 0; i < TILES; ++i) {
+        const unsigned tile = threadIdx.x / 128 * TILES + i;
+        if (whole && rows && aligned)
+            store_rows<T, FILTERS>(maps, box, tile, room, sums[i]);
+        else if (whole && !rows)
+            store_planes<T, FILTERS, PLANES>(maps, box, tile, room, sums[i]);
+        else
+            store<T, FILTERS>(maps, box, tile, sums[i]);
+    }
+}
+
+template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(const gr_conv_maps &maps) {
+    extern __shared__ __align__(1024) unsigned char bytes[];
+    const uint32_t start = shared_address(bytes), behind = start + maps.x_stages * maps.x_bytes,
+                   barriers = behind + maps.w_stages * FILTERS * ROW_BYTES;
+    const uint32_t table = barriers + 16 * (maps.x_stages + maps.w_stages);
+    gr_conv_tap *taps = reinterpret_cast<gr_conv_tap *>(bytes + (table - start));
+    for (unsigned i = threadIdx.x; i < maps.taps; i += THREADS)
+        taps[i] = maps.tap[i];
+    const Stages pixels(start, barriers, maps.x_stages, maps.x_bytes);
+    const Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
+    if (threadIdx.x == 0)
+        barriers_are_made();
+    const Box box(maps, FILTERS, ROW_BYTES / sizeof(T));
+    __syncthreads();
+    let_next_in();
+    wait_for_previous();
+    float sums[TILES][FILTERS / 2];
+    if (threadIdx.x == MULTIPLYING)
+        bring<T, FILTERS, PLANES>(maps, taps, pixels, filters, box);
+    else if (threadIdx.x < MULTIPLYING)
+        multiply<T, TILES, FILTERS, PLANES>(maps, taps, pixels, filters, box, sums);
+    if (box.shares > 1)
+        add_up<TILES, FILTERS>(box, reinterpret_cast<float4 *>(bytes), sums);
+    if (threadIdx.x < MULTIPLYING)
+        store_all<T, TILES, FILTERS, PLANES>(maps, box, bytes, sums);
+}
+
+// Of so many pixels and filters; a multiprocessor is to have room for so many blocks.
+#define GR_ENTRY(name, T, pixels, filters, planes, blocks)                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                            \
+        name(const __grid_constant__ gr_conv_maps maps) {                                                    \
+        conv<T, pixels / 128, filters, planes>(maps);                                                        \
+    }
+#define GR_CONV(name, T)                                                                                     \
+    GR_ENTRY(name##_128x64, T, 128, 64, false, 2)                                                            \
+    GR_ENTRY(name##_128x128, T, 128, 128, false, 2)                                                          \
+    GR_ENTRY(name##_256x64, T, 256, 64, false, 2)                                                            \
+    GR_ENTRY(name##_256x128, T, 256, 128, false, 1)                                                          \
+    GR_ENTRY(name##_128x64_planes, T, 128, 64, true, 2)                                                      \
+    GR_ENTRY(name##_128x128_planes, T, 128, 128, true, 1 + (sizeof(T) == 2))
+
+GR_CONV(c8_f32, float)
+GR_CONV(c9_f16, gr_f16)
+GR_CONV(c9_bf16, gr_bf16)
+
+#define GR_TURN(suffix, T)                                                                                   \
+    extern "C" __global__ void __launch_bounds__(TURN_THREADS)                                               \
+        c8_turn_##suffix(const __grid_constant__ gr_conv_turn_params p) {                                    \
+        let_next_in();                                                                                       \
+        wait_for_previous();                                                                                 \
+        if (blockIdx.x < p.x.blocks)                                                                         \
+            turn<T>(p.x, blockIdx.x);                                                                        \
+        else                                                                                                 \
+            turn<T>(p.w, blockIdx.x - p.x.blocks);                                                           \
     }
 
-GR_CONV(c8, f32, float)
-GR_CONV(c9, f16, gr_f16)
-GR_CONV(c9, bf16, gr_bf16)
+GR_TURN(b2, uint16_t)
+GR_TURN(b4, uint32_t)

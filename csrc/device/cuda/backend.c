@@ -222,8 +222,10 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
 
 static gr_status cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out,
                                  gr_error *error) {
-    static const uint32_t steps[GR_TENSOR_DIMENSIONS] = {1, 1, 1, 1, 1};
     cuda_backend *self = as_cuda(base);
+    uint32_t steps[GR_TENSOR_DIMENSIONS];
+    for (int i = 0; i < GR_TENSOR_DIMENSIONS; ++i)
+        steps[i] = gr_extent(tensor->steps[i]);
     return GR_CUDA_CALL(self, error,
                         self->driver->tensor_map(
                             out->bytes, tensor->type, tensor->rank, (void *)(uintptr_t)tensor->address,

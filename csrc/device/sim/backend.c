@@ -126,11 +126,10 @@ static gr_status sim_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_te
                                 gr_error *error) {
     (void)base;
     ptx_error failed;
-    ptx_tensor described = {.type = tensor->type,
-                            .swizzle = tensor->swizzle,
-                            .rank = tensor->rank,
-                            .address = tensor->address,
-                            .steps = {1, 1, 1, 1, 1}};
+    ptx_tensor described = {
+        .type = tensor->type, .swizzle = tensor->swizzle, .rank = tensor->rank, .address = tensor->address};
+    for (int i = 0; i < GR_TENSOR_DIMENSIONS; ++i)
+        described.steps[i] = gr_extent(tensor->steps[i]);
     memcpy(described.sizes, tensor->sizes, sizeof described.sizes);
     memcpy(described.strides, tensor->strides, sizeof described.strides);
     memcpy(described.box, tensor->box, sizeof described.box);

@@ -1,0 +1,208 @@
+#include "conv/boxes.h"
+
+#include <math.h>
+
+#include "base/limits.h"
+
+enum {
+    LINE = 128,  /* bytes of a pixel in shared memory */
+    UNIT = 1024, /* where a tile of the tensor cores begins */
+    TILE = 64,
+    EIGHT = 8,
+    MOST_BOX = 256, /* elements along a dimension of a tensor map's box */
+    MOST_STAGES = 6,
+    ENTRY = 16, /* bytes of a stage's barriers, or of a tap */
+};
+static const uint64_t ALL = 227 << 10,
+                      HALF = 113 << 10; /* bytes of shared memory for one block, and for two */
+
+typedef struct shape {
+    uint32_t tiles, filters, room;
+} shape;
+
+static const shape shapes[] = {{2, 64, 2}, {2, 128, 2}, {4, 64, 2}, {4, 128, 1}};
+
+static uint32_t taps_of(const gr_conv *self) {
+    return (uint32_t)(self->down.kernel * self->along.kernel);
+}
+
+/* Elements of channels that a line holds, and lines of a pixel. */
+static uint64_t chunks_of(const gr_conv *self) {
+    return gr_ceil_div(self->channels * gr_dtypes[self->dtype].item_bytes, LINE);
+}
+
+/* How many boxes the taps see: one for each remainder that the stride leaves of where they are. */
+static uint32_t boxes_of(const gr_conv_axis *axis) {
+    uint32_t found = 0;
+    for (uint64_t rest = 0; rest < axis->stride; ++rest)
+        for (uint64_t tap = 0; tap < axis->kernel; ++tap)
+            if (tap * axis->dilation % axis->stride == rest) {
+                ++found;
+                break;
+            }
+    return found;
+}
+
+/* Pixels of a box beyond those that the first tap sees. */
+static uint64_t more_of(const gr_conv_axis *axis, bool apart) {
+    return apart ? 0 : (axis->kernel - 1) * axis->dilation / axis->stride;
+}
+
+/* Elements of x over which so many pixels of a box lie. */
+static bool has_room(uint64_t pixels, const gr_conv_axis *axis) {
+    return pixels > 0 && (pixels - 1) * axis->stride + 1 <= MOST_BOX;
+}
+
+/* Fills in what follows from the box; false where it is too large. */
+static bool settle(const gr_conv *self, const shape *of, gr_conv_boxes *it) {
+    gr_conv_maps *maps = &it->maps;
+    const uint64_t more = more_of(&self->along, it->apart), below = more_of(&self->down, it->apart);
+    const uint64_t columns = maps->box_columns + more, rows = maps->box_rows + below;
+    if (!has_room(columns, &self->along) || !has_room(rows, &self->down) || maps->box_pictures > MOST_BOX)
+        return false;
+    maps->pitch = (uint32_t)columns;
+    maps->plane = (uint32_t)(columns * rows);
+    if (maps->eights == 0) { /* tiles of 8 by 8 */
+        maps->eights = maps->pitch;
+        maps->tile_down = EIGHT * maps->pitch;
+    }
+    const uint32_t last = (of->tiles - 1) % maps->tiles_each;
+    const uint64_t reach = (of->tiles - 1) / maps->tiles_each * maps->plane +
+                           last / maps->tiles_across * maps->tile_down +
+                           (uint64_t)last % maps->tiles_across * EIGHT + (EIGHT - 1) * maps->eights + EIGHT +
+                           below * maps->pitch + more;
+    const uint64_t pixels = maps->plane * (uint64_t)maps->box_pictures;
+    maps->box_bytes = (uint32_t)(pixels * LINE);
+    maps->x_bytes = (uint32_t)(gr_ceil_div((pixels > reach ? pixels : reach) * LINE, UNIT) * UNIT);
+    maps->across = (uint32_t)gr_ceil_div(self->along.out, maps->box_columns);
+    maps->down = (uint32_t)gr_ceil_div(self->down.out, maps->box_rows);
+    maps->parts = (uint32_t)gr_ceil_div(self->filters, of->filters);
+    it->blocks = (uint64_t)maps->across * maps->down * gr_ceil_div(self->batch, maps->box_pictures) *
+                 maps->parts * self->groups;
+    return true;
+}
+
+/* Divides shared memory into stages; false where there is too little for a ring. */
+static bool divide(const gr_conv *self, gr_conv_boxes *it) {
+    gr_conv_maps *maps = &it->maps;
+    const uint64_t w = it->filters * LINE, taps = taps_of(self);
+    const uint64_t boxes = it->apart ? taps : (uint64_t)boxes_of(&self->along) * boxes_of(&self->down);
+    const bool alone = it->room == 1 || it->blocks * it->slices <= gr_reference_limits.multiprocessors;
+    const uint64_t room = (alone ? ALL : HALF) - (GR_CONV_MOST_TAPS + 2 * MOST_STAGES) * ENTRY;
+    const uint64_t turns = chunks_of(self) / it->slices * boxes; /* of boxes */
+    uint64_t x = it->apart ? room / (maps->x_bytes + w) : 2;
+    if (x > MOST_STAGES)
+        x = MOST_STAGES;
+    if (x > turns)
+        x = turns;
+    if (x == 0 || x * maps->x_bytes >= room)
+        return false;
+    uint64_t filters = (room - x * maps->x_bytes) / w;
+    if (filters > MOST_STAGES)
+        filters = MOST_STAGES;
+    if (filters > turns * taps / boxes)
+        filters = turns * taps / boxes;
+    if (filters == 0 || (filters == 1 && turns * taps / boxes > 1))
+        return false;
+    maps->x_stages = (uint32_t)x;
+    maps->w_stages = (uint32_t)filters;
+    return true;
+}
+
+/* About how long it takes, in microseconds: what a block multiplies, reads from shared memory and gets from
+   the L2 cache, the longest of them, in as many turns as a multiprocessor has blocks. */
+static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
+    enum { CLOCK = 1755, TENSOR = 4096, FETCHED = 30, MOST_FETCHED = 60, SHARED = 128 };
+    static const double start = 3.5, begin = 1.2, join = 1.5; /* of a launch, a block, a cluster */
+    const double processors = gr_reference_limits.multiprocessors;
+    const double chunks = (double)gr_ceil_div(chunks_of(self), it->slices), taps = taps_of(self);
+    const double boxes = it->apart ? taps : boxes_of(&self->along) * boxes_of(&self->down);
+    const double pixels = it->tiles * TILE, filters = it->filters, blocks = (double)it->blocks * it->slices;
+    const double products = chunks * taps * pixels * filters * LINE / TENSOR;
+    const double brought = chunks * (boxes * it->maps.box_bytes + taps * filters * LINE);
+    const double read = chunks * taps * it->tiles * (TILE + filters) * LINE + brought;
+    const double busy = blocks < processors ? blocks / processors : 1;
+    const double fetch = FETCHED / busy < MOST_FETCHED ? FETCHED / busy : MOST_FETCHED;
+    double cycles = products;
+    if (cycles < read / SHARED)
+        cycles = read / SHARED;
+    if (cycles < brought / fetch)
+        cycles = brought / fetch;
+    const double turns = ceil(blocks / processors);
+    const double idle = it->room == 1 ? turns : ceil(turns / 2);
+    return start + turns * cycles / CLOCK + idle * begin + (it->slices > 1 ? join : 0);
+}
+
+/* Takes the division, with each number of slices, where it is better. */
+static void consider(const gr_conv *self, const shape *of, gr_conv_boxes *it, gr_conv_boxes *best) {
+    if (!settle(self, of, it))
+        return;
+    for (it->slices = 1; it->slices <= 8 && it->slices <= chunks_of(self); it->slices *= 2) {
+        if (it->slices > 1 && it->blocks * it->slices > gr_reference_limits.multiprocessors)
+            return;
+        if (!divide(self, it))
+            continue;
+        it->time = time_of(self, it);
+        if (best->tiles == 0 || it->time < best->time)
+            *best = *it;
+    }
+}
+
+/* All boxes of a shape with so many tiles a picture. */
+static void consider_boxes(const gr_conv *self, const shape *of, uint32_t each, bool apart,
+                           gr_conv_boxes *best) {
+    enum { TRIED = 4 };
+    gr_conv_boxes it = {.tiles = of->tiles, .filters = of->filters, .room = of->room, .apart = apart};
+    it.maps.tiles_each = each;
+    it.maps.box_pictures = of->tiles / each;
+    for (uint32_t across = 1; across <= each; across *= 2) {
+        it.maps.tiles_across = across;
+        it.maps.box_columns = across * EIGHT;
+        it.maps.box_rows = each / across * EIGHT;
+        it.maps.eights = 0;
+        consider(self, of, &it, best);
+    }
+    /* One row behind the other, with what lies between them. */
+    const uint64_t all = (uint64_t)each * TILE, more = more_of(&self->along, apart);
+    const uint64_t least = gr_ceil_div(self->along.out, all);
+    for (uint64_t parts = least; parts < least + TRIED; ++parts) {
+        const uint64_t columns = gr_ceil_div(self->along.out, parts);
+        uint64_t rows = (all - columns) / (columns + more) + 1;
+        if (rows > self->down.out)
+            rows = self->down.out;
+        it.maps.tiles_across = 1;
+        it.maps.box_columns = (uint32_t)columns;
+        it.maps.box_rows = (uint32_t)rows;
+        it.maps.eights = EIGHT;
+        it.maps.tile_down = TILE;
+        consider(self, of, &it, best);
+    }
+}
+
+/* Rows of pixels of one channel. */
+static void consider_planes(const gr_conv *self, const shape *of, gr_conv_boxes *best) {
+    gr_conv_boxes it = {
+        .tiles = of->tiles, .filters = of->filters, .room = of->room, .apart = true, .planes = true};
+    if (self->dtype == GR_DTYPE_f32 && of->filters > TILE)
+        it.room = 1; /* for fragments, too */
+    it.maps.tiles_each = of->tiles;
+    it.maps.tiles_across = 1;
+    it.maps.box_pictures = it.maps.box_rows = 1;
+    it.maps.box_columns = of->tiles * TILE;
+    it.maps.eights = EIGHT;
+    it.maps.tile_down = TILE;
+    consider(self, of, &it, best);
+}
+
+gr_conv_boxes gr_conv_boxes_choose(const gr_conv *self, bool planes) {
+    gr_conv_boxes best = {.tiles = 0};
+    const bool several = taps_of(self) > 1;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
+        if (planes && shapes[i].tiles == 2)
+            consider_planes(self, &shapes[i], &best);
+        for (uint32_t each = 1; each <= shapes[i].tiles && !planes; each *= 2)
+            for (int apart = !several; apart < 2; ++apart)
+                consider_boxes(self, &shapes[i], each, apart, &best);
+    }
+    return best;
+}
