@@ -69,12 +69,12 @@ WAYS = [
     ((300, 5, 3), (1,), 0, "float32", "tiles"),
     ((9, 1), (1,), 0, "float32", "map"),
     ((30, 1024), (0,), 0, "float32", "columns"),
-    ((3000, 1024), (0,), 0, "float32", "columns last"),
+    ((12_000, 1024), (0,), 0, "float32", "columns last"),
     ((3000, 16), (0,), 1, "float32", "columns fold last"),
     ((300, 9), (0,), 0, "float32", "columns fold"),
-    ((300, 1023), (0,), 0, "float32", "columns ragged last"),
-    ((10, 1023), (0,), 0, "float32", "axis"),
-    ((3, 140_001), (0,), 0, "float32", "axis whole"),
+    ((300, 1023), (0,), 0, "float32", "spread"),
+    ((20_000, 1023), (0,), 0, "float32", "spread last"),
+    ((3, 140_001), (0,), 0, "float32", "spread"),
     ((3, 4, 2, 5, 3), (0, 2, 4), 0, "float32", "axis"),
 ]  # fmt: skip
 

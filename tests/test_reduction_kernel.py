@@ -303,7 +303,7 @@ def test_several_inputs_over_all_axes(device, layout, inputs):
 SHAPES = (
     ((70001,), None), ((40, 3000), 1), ((3, 5000), 1), ((700, 64), 0), ((20_001, 3), 0), ((9001, 7), 1),
     ((33, 100, 65), 1), ((33, 100, 65), (0, 2)), ((3, 5, 2001), (0, 2)), ((65, 17, 9), 0), ((2, 70000), 0),
-    ((64, 5, 7, 3), (0, 2)), ((3001, 1), 1),
+    ((64, 5, 7, 3), (0, 2)), ((3001, 1), 1), ((50, 70, 3), (0, 2)),
 )  # fmt: skip
 
 
@@ -327,7 +327,7 @@ def test_the_shapes_reach_every_kernel():
         planned |= {
             kernel for kernel, *_ in _core.plan_general(np.empty(shape, np.float32), "sum", axes, None)
         }
-    assert planned >= {"rows", "columns", "tiles", "map", "axis", "last"}
+    assert planned >= {"rows", "columns", "spread", "tiles", "map", "axis", "last"}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64"])

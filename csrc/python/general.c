@@ -96,7 +96,7 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
 
 /* Which of a kernel's ways of working a launch takes. */
 static const char *way_of(uint32_t flags) {
-    return flags & GR_WHOLE ? "whole" : flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
+    return flags & GR_FOLD ? "fold" : "";
 }
 
 PyObject *py_plan_general(PyObject *module, PyObject *args) {

@@ -1,4 +1,5 @@
-// general_last: results from the States that another general kernel wrote, p.count rows of p.results each.
+// general_last: results from the States that another general kernel wrote, p.count rows of p.states each.
+// Results that are the same, along an axis that repeats its elements, are made from the same States.
 #pragma once
 
 #include "general.cuh"
@@ -11,16 +12,16 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
     const unsigned along = p.threads_along, columns = GR_GENERAL_THREADS / along;
     const unsigned column = threadIdx.x % columns, row = threadIdx.x / columns;
     const uint64_t result = uint64_t(blockIdx.x) * columns + column;
-    const State *in = reinterpret_cast<const State *>(p.in) + result;
 
     State x = F::identity();
     if (result < p.results) {
+        const State *in = reinterpret_cast<const State *>(p.in) + offsets(p.keep, result).in;
         for (uint64_t k = row; k < p.count; k += in_flight * along) {
             State loaded[in_flight];
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
                 if (k + j * along < p.count)
-                    loaded[j] = in[(k + j * along) * p.results];
+                    loaded[j] = in[(k + j * along) * p.states];
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
                 if (k + j * along < p.count)

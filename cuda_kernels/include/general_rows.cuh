@@ -3,7 +3,6 @@
 #pragma once
 
 #include "general.cuh"
-#include "general_offsets.cuh"
 
 // A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
 // boundary and behind the last one are taken one by one.
@@ -33,9 +32,20 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
     for (unsigned k = 0; k < in_flight - 1; ++k)
         if (i + k * lanes < chunks)
             A::template absorb<1>(acc, loaded + k, first + uint64_t(i + k * lanes) * width, 0);
-    for (i = lane; i < single; i += lanes) {
-        const unsigned at = i < head ? i : i + chunks * width;
-        s = F::combine(s, F::load(in[at], position + at));
+    for (i = lane; i < single; i += in_flight * lanes) {
+        In element[in_flight];
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; ++k) {
+            const unsigned at = i + k * lanes < head ? i + k * lanes : i + k * lanes + chunks * width;
+            if (i + k * lanes < single)
+                element[k] = in[at];
+        }
+#pragma unroll
+        for (unsigned k = 0; k < in_flight; ++k) {
+            const unsigned at = i + k * lanes < head ? i + k * lanes : i + k * lanes + chunks * width;
+            if (i + k * lanes < single)
+                s = F::combine(s, F::load(element[k], position + at));
+        }
     }
 }
 
@@ -80,7 +90,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
                 begin = piece % r.segments * r.segment;
                 length = r.run - begin < r.segment ? r.run - begin : r.segment;
             }
-            const In *in = reinterpret_cast<const In *>(base + int64_t(run) * p.along.stride[1]) + begin;
+            const In *in = reinterpret_cast<const In *>(base + offsets<1>(p.along, run).in) + begin;
             add_segment<F, A>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, acc, s);
         }
     }

@@ -2,17 +2,21 @@
 
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
-    BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
-    MOST_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own */
-    MOST_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,     /* of a run, for each thread that takes it: sixteen loads */
-    PART_BYTES = 256,       /* a part with fewer for each thread is not worth a second launch */
-    LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
-    RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
-    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
-    PART_ROWS = 16,     /* a part with fewer rows for each thread is not worth a second launch */
+    BLOCKS_EACH = 4,         /* of a multiprocessor: as many are resident at 64 registers a thread */
+    MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own */
+    MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
+    LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time */
+    LEAST_RUN_BYTES = 64,    /* of `rows`: shorter runs keep few loads on the way */
+    PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
+    LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
+    LEAST_SECTOR = 2,        /* a sector */
+    THREAD_ROWS = 16,        /* of a slot, for each thread that shares it; or, as above, */
+    LEAST_THREAD_ROWS = 4,
+    PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
-    RAGGED_ROWS = 16, /* periods that outweigh the States of one */
+    FOLD_ACROSS = 64,  /* slots of a period that a block has at once, so that it can fold replicas */
+    WHOLE_BYTES = 128, /* of a result's elements, up to which a thread takes whole results */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -88,11 +92,19 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
     return true;
 }
 
+/* From `most_each` down to `least_each` units for a thread of `all`, so that all threads have some. */
+static uint64_t for_each(uint64_t all, uint64_t threads, uint64_t least_each, uint64_t most_each) {
+    return most(least_each, least(most_each, all / threads));
+}
+
 /* ---- map ---- */
 
 static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    if (p->count != 1 || p->keep.extent[0] != p->results || p->keep.stride[0] != (int64_t)layout->item_bytes)
+    const bool in_a_row = p->keep.extent[0] == p->results &&
+                          p->keep.stride[0] == (int64_t)layout->item_bytes &&
+                          p->place.extent[0] == p->results && p->place.stride[0] == 1;
+    if (p->count != 1 || p->repeat != 1 || launch->shares || !in_a_row)
         return false;
     const size_t larger = most(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
@@ -162,17 +174,17 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
 
 static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    if (p->along.extent[2] > 1 || p->along.extent[0] == 1 ||
-        p->along.stride[0] != (int64_t)layout->item_bytes)
+    const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
+    if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < LEAST_RUN_BYTES)
         return false;
-    const uint64_t run = p->along.extent[0], runs = p->along.extent[1], item = layout->item_bytes;
     /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
        there are elements enough. */
     const uint64_t resident = resident_blocks(layout, limits);
-    const uint32_t share = power_of_two_up_to(resident * GR_GENERAL_THREADS / p->results, GR_GENERAL_THREADS);
-    const uint32_t along =
-        power_of_two_up_to(p->count * item / THREAD_BYTES, share > WARP ? share : (uint32_t)WARP);
-    const uint32_t lanes = power_of_two_up_to(run * item / THREAD_BYTES, along);
+    const uint64_t threads = resident * GR_GENERAL_THREADS;
+    const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
+    const uint64_t each = for_each(p->results * p->count * item, threads, LEAST_THREAD_BYTES, THREAD_BYTES);
+    const uint32_t along = power_of_two_up_to(p->count * item / each, share > WARP ? share : (uint32_t)WARP);
+    const uint32_t lanes = power_of_two_up_to(run * item / each, along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
@@ -193,8 +205,10 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
    slots side by side at the least. */
 static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t resident) {
     /* As many threads down a slot as are resident at once, as long as each has rows enough. */
-    const uint64_t deepest = most(1, rows / THREAD_ROWS);
-    uint64_t down = least(resident * GR_GENERAL_THREADS / c->slots, GR_GENERAL_THREADS / narrowest);
+    const uint64_t threads = resident * GR_GENERAL_THREADS;
+    const uint64_t each = for_each(c->slots * rows, threads, LEAST_THREAD_ROWS, THREAD_ROWS);
+    const uint64_t deepest = most(1, rows / each);
+    uint64_t down = least(threads / c->slots, GR_GENERAL_THREADS / narrowest);
     down = most(1, least(down, deepest));
     const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
     if (across == c->period)
@@ -204,40 +218,47 @@ static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint
     c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
 }
 
+/* Rows one after the other that are no whole number of vectors, but whose period a block can hold. */
+static bool folds(const gr_general_params *p, const gr_layout *layout, gr_columns *c, uint64_t vector) {
+    const uint64_t common = common_divisor(c->width, vector);
+    if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(c->width * layout->item_bytes) ||
+        p->count < vector / common || c->width / common > FOLD_ACROSS)
+        return false;
+    c->period = c->width / common;
+    c->replicas = (uint32_t)(vector / common);
+    return true;
+}
+
 static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
-    const uint64_t vector = column_vector(layout);
-    if (p->along.extent[2] > 1 || p->keep.stride[0] != (int64_t)item)
+    const uint64_t vector = column_vector(layout), resident = resident_blocks(layout, limits);
+    if (p->keep.stride[0] != (int64_t)item || width == 1)
         return false;
-    const bool ragged = !is_vectors(layout, p, vector);
-    gr_columns c = {.width = width, .replicas = 1, .period = width / vector};
-    uint64_t rows = p->count;
-    if (ragged) {
-        if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(width * item) || p->count == 1)
-            return false;
-        c.period = width / common_divisor(width, vector);
-        c.replicas = (uint32_t)(vector / common_divisor(width, vector));
-        rows = p->count / c.replicas;
-        if (c.period > GR_GENERAL_THREADS && rows < RAGGED_ROWS)
-            return false;
+    gr_columns c = {.width = width, .replicas = 1, .period = gr_ceil_div(width, vector)};
+    uint64_t rows = p->along.extent[0] * p->along.extent[1];
+    const bool vectors = is_vectors(layout, p, vector), fold = !vectors && folds(p, layout, &c, vector);
+    const bool spread = !vectors && !fold;
+    rows /= c.replicas;
+    const uint64_t batches = p->results / width;
+    c.slots = batches * c.period;
+    const bool few = c.slots / LEAST_ACROSS < limits->multiprocessors;
+    const uint64_t narrowest = fold ? c.period : few ? LEAST_SECTOR : LEAST_ACROSS;
+    share_columns(&c, rows, least(c.period, narrowest), resident);
+    if (spread) { /* blocks take pieces of rows as wide as that */
+        c.period = gr_ceil_div(c.period, c.across) * c.across;
+        c.slots = batches * c.period;
     }
-    c.slots = p->results / width * c.period;
-    const uint64_t resident = resident_blocks(layout, limits);
-    share_columns(&c, rows, least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS), resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
-    launch_as(launch, "columns", blocks, parts);
-    if (ragged) {
-        const bool fold = c.period == c.across;
+    if (fold) {
         p->along.stride[0] = (int64_t)(c.period * vector * item);
-        p->flags |= GR_RAGGED | (fold ? GR_FOLD : 0);
-        p->parts = fold ? parts : parts * c.replicas;
+        p->flags = GR_FOLD;
     }
     p->columns = c;
-    return true;
+    return launch_as(launch, spread ? "spread" : "columns", blocks, parts);
 }
 
 /* ---- any layout ---- */
@@ -268,10 +289,11 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
         parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
     p->threads_along = along;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
-    if (along_first || p->along.extent[2] != 1 || p->results < resident / 2)
+    const bool short_one = p->count * layout->item_bytes <= WHOLE_BYTES;
+    if ((along_first && !short_one) || p->results < resident / 2)
         return launch_as(launch, "axis", blocks, parts);
-    p->flags = GR_WHOLE;
-    return launch_as(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER), 1);
+    p->flags = 0;
+    return launch_as(launch, "whole", gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER), 1);
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
