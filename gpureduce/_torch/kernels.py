@@ -144,6 +144,11 @@ def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: str = "ab") ->
 
 # On a GPU
 
+# Of a device, as a handle; to ask for an object that has it takes longer than all else beside the launch.
+_current_stream = getattr(
+    torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream
+)
+
 
 def _view(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
     """Return a tensor as the core takes memory of a device."""
@@ -183,7 +188,7 @@ def reduction_on_cuda(op: str) -> Function:
             _core.CUDA,
             index,
             None,
-            torch.cuda.current_stream(index).cuda_stream,
+            _current_stream(index),
         )
         return out
 
@@ -194,7 +199,7 @@ def dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Enqueue a dot product into the current stream."""
     out = fake_dot(a, b)
     index, name = a.get_device(), NAMES[a.dtype]
-    stream = torch.cuda.current_stream(index).cuda_stream
+    stream = _current_stream(index)
     views = _view(a, name), _view(b, name), _view(out, name)
     _core.general(views[0], "dot", (0,), views[1], None, views[2], _core.CUDA, index, None, stream)
     return out
@@ -206,7 +211,7 @@ def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
     index, name = a.get_device(), NAMES[a.dtype]
     stack = out.shape[:-2]
     a, b = a.expand(*stack, *a.shape[-2:]), b.expand(*stack, *b.shape[-2:])
-    stream = torch.cuda.current_stream(index).cuda_stream
+    stream = _current_stream(index)
     views = _view(a, name), _view(b, name)
     _core.matmul(*views, None, precision, _view(out, name), _core.CUDA, index, stream)
     return out
@@ -217,7 +222,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     asked, precision = convolution(x, w, *rest)
     out = x.new_empty(asked.shape)
     index, name = x.get_device(), NAMES[x.dtype]
-    stream = torch.cuda.current_stream(index).cuda_stream
+    stream = _current_stream(index)
     views, place = (_view(x, name), _view(w, name)), _view(out, name)
     _core.conv2d(*views, *asked.arguments, None, precision, place, _core.CUDA, index, stream)
     return out

@@ -61,19 +61,24 @@ def _differentiable(operator: Callable, gradient: _Gradient, kernels: dict[str, 
             return operator(*inputs)
 
     def forward(ctx, *inputs):
-        output = below(*inputs)
+        *inputs, kernel = inputs
+        output = kernel(*inputs)
         gradient.keep(ctx, inputs, output)
         return output
 
-    members = {"forward": staticmethod(forward), "backward": staticmethod(gradient.of)}
+    def backward(ctx, grad):
+        return *gradient.of(ctx, grad), None
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     noting = type(f"gpureduce_{operator._opname}", (torch.autograd.Function,), members)
 
     def dispatched(keys, *inputs):
+        kernel = at_once.get(_told_apart(keys), below)
         needed = inputs[0].requires_grad or inputs[last].requires_grad
         # The function has no formula for forward-mode derivatives, and says so.
         if (needed and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
-            return noting.apply(*inputs, *gradient.defaults[len(inputs) :])
-        return at_once.get(_told_apart(keys), below)(*inputs)
+            return noting.apply(*inputs, *gradient.defaults[len(inputs) :], kernel)
+        return kernel(*inputs)
 
     return dispatched
 

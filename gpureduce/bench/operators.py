@@ -24,7 +24,7 @@ KITS = ("torch", "gpureduce.torch")
 
 
 class Case(NamedTuple):
-    """What is called: with operators (max, sum, mean, argmax) and a tensor."""
+    """What is called: with operators (max, sum, mean) and a tensor."""
 
     shape: tuple[int, ...]
     function: Callable[[Any, Any], Any]
@@ -38,7 +38,6 @@ def _model(kit: Any, x: Any) -> Any:
 CASES = {
     "sum(x)": Case(calls.FEW, lambda kit, x: kit.sum(x, None)),
     "sum(X, axis=1)": Case(calls.MATRIX, lambda kit, x: kit.sum(x, 1)),
-    "argmax(X, axis=1)": Case(calls.MATRIX, lambda kit, x: kit.argmax(x, 1)),
     "mean((X - max(X, axis=1)) * sum(X, axis=1))": Case(calls.MATRIX, _model),
     "that, forward and back": Case(calls.MATRIX, _model, backward=True),
 }
@@ -50,13 +49,11 @@ def kits(torch: Any, ours: Any) -> dict[str, Any]:
     class Theirs:
         sum = staticmethod(lambda x, axis: torch.sum(x) if axis is None else torch.sum(x, axis, keepdim=True))
         max = staticmethod(lambda x, axis: torch.amax(x, axis, keepdim=True))
-        argmax = staticmethod(lambda x, axis: torch.argmax(x, axis, keepdim=True))
         mean = staticmethod(torch.mean)
 
     class Ours:
         sum = staticmethod(lambda x, axis: ours.sum(x, axis, keepdims=axis is not None))
         max = staticmethod(lambda x, axis: ours.max(x, axis, keepdims=True))
-        argmax = staticmethod(lambda x, axis: ours.argmax(x, axis, keepdims=True))
         mean = staticmethod(ours.mean)
 
     return {"torch": Theirs, "gpureduce.torch": Ours}
