@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
+import gpureduce  # noqa: E402
 import gpureduce.torch as ops  # noqa: E402
 
 pytestmark = [
@@ -102,6 +103,15 @@ def test_results_are_pytorchs(op, place):
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
         exact = {} if op == "mean" else {"rtol": 0, "atol": 0}
         torch.testing.assert_close(got.cpu(), wanted, **exact)
+
+
+@pytest.mark.parametrize("op", ["sum", "mean"])
+def test_results_have_the_bits_of_the_functions(op, place):
+    a = torch.randn((300, 70), generator=torch.Generator().manual_seed(3)).to(place)
+    for axis in (None, 0, 1):
+        wanted = getattr(gpureduce, op)(a, axis)
+        wanted = wanted.numpy() if isinstance(wanted, gpureduce.DeviceArray) else wanted
+        np.testing.assert_array_equal(getattr(ops, op)(a, axis).cpu(), wanted)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64])
