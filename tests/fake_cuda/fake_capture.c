@@ -292,6 +292,14 @@ gr_cu_result cuStreamEndCapture(gr_cu_stream handle, gr_cu_graph *out) {
     return end(result);
 }
 
+/* The handle of the last node of a stream in its graph, which is a number of the fake's; NULL for none. */
+static gr_cu_graph_node last_node(const object *graph, uint64_t lane) {
+    size_t count = graph->node_count;
+    while (count > 0 && graph->nodes[count - 1].lane != lane)
+        count--;
+    return (gr_cu_graph_node)(uintptr_t)(count > 0 ? graph->capture << 32 | count : 0);
+}
+
 gr_cu_result cuStreamGetCaptureInfo_v2(gr_cu_stream handle, int *status, uint64_t *id, gr_cu_graph *graph,
                                        const gr_cu_graph_node **last, size_t *count) {
     gr_cu_result result = begin(S_cuStreamGetCaptureInfo_v2, CONTEXT);
@@ -300,8 +308,7 @@ gr_cu_result cuStreamGetCaptureInfo_v2(gr_cu_stream handle, int *status, uint64_
         result = INVALID_HANDLE;
     if (result == GR_CU_SUCCESS && is_default(handle) && implicit_capture())
         result = CAPTURE_IMPLICIT;
-    if (result == GR_CU_SUCCESS && (last || count))
-        result = INVALID_VALUE; /* nodes have no handles, here */
+    static _Thread_local gr_cu_graph_node node;
     if (result != GR_CU_SUCCESS)
         return end(result);
     object *into = stream ? stream->graph : NULL;
@@ -312,6 +319,11 @@ gr_cu_result cuStreamGetCaptureInfo_v2(gr_cu_stream handle, int *status, uint64_
         *id = into->capture;
     if (graph && *status == GR_CU_CAPTURE_ACTIVE)
         *graph = (gr_cu_graph)into;
+    if (last && count && *status == GR_CU_CAPTURE_ACTIVE) {
+        node = last_node(into, stream->lane);
+        *last = &node;
+        *count = node != NULL;
+    }
     return end(GR_CU_SUCCESS);
 }
 

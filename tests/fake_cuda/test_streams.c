@@ -320,6 +320,45 @@ static void test_captures_of_two_streams(void) {
     }
 }
 
+/* In a graph, a kernel may begin while the one before it ends if that is one of ours, which lets it. */
+static void test_overlap_in_a_capture(void) {
+    static const bool overlaps[] = {false, true, false, true, false};
+    const arrays a = make_arrays(GR_CU_STREAM_NON_BLOCKING), b = make_arrays(GR_CU_STREAM_NON_BLOCKING);
+    gr_cu_graph graphs[2];
+    gr_cu_graph_exec exec;
+    fake_cuda_launch log[64];
+    CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK); /* takes what the next calls keep */
+    CHECK_OK(cuda.stream_wait(a.stream));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(cuda.capture_begin(a.stream, GR_CU_CAPTURE_RELAXED));
+        if (i == 1)
+            CHECK_OK(cuda.fill(a.out[1], 1, 4, a.stream)); /* as another library's kernel */
+        CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
+        CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
+        CHECK_OK(cuda.fill(a.out[1], 1, 4, a.stream));
+        CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
+        CHECK(sum(&b, 0, b.out[0], NULL) == GR_OK); /* of no graph, and whatever came before it */
+        CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
+        CHECK(sum(&a, 2, a.out[2], NULL) == GR_OK); /* by a kernel that lets nobody in */
+        CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
+        CHECK_OK(cuda.capture_end(a.stream, &graphs[i]));
+        CHECK_OK(cuda.stream_wait(b.stream));
+        const size_t before = fake->launches(log, 64);
+        CHECK(log[before - 1].overlap);
+        CHECK_OK(cuda.graph_instantiate(&exec, graphs[i], 0));
+        CHECK_OK(cuda.graph_launch(exec, a.stream));
+        CHECK_OK(cuda.stream_wait(a.stream));
+        const size_t after = fake->launches(log, 64);
+        size_t flat = 0;
+        for (size_t k = before; k < after && k < 64; k++)
+            if (log[k].is_flat)
+                CHECK(flat < 5 && log[k].overlap == overlaps[flat++]);
+        CHECK(flat == 5);
+        CHECK_OK(cuda.graph_exec_destroy(exec));
+        CHECK_OK(cuda.graph_destroy(graphs[i]));
+    }
+}
+
 /* A block of a stream that is being captured by now was none of that graph's, and does not go by it. */
 static void test_blocks_given_back_in_a_capture(void) {
     const arrays sets[2] = {make_arrays(GR_CU_STREAM_NON_BLOCKING), make_arrays(0)};
@@ -507,6 +546,7 @@ static const struct {
     {"orders_between_streams", test_orders_between_streams},
     {"captures", test_captures},
     {"captures_of_two_streams", test_captures_of_two_streams},
+    {"overlap_in_a_capture", test_overlap_in_a_capture},
     {"blocks_given_back_in_a_capture", test_blocks_given_back_in_a_capture},
     {"threads", test_threads},
 };

@@ -188,9 +188,46 @@ static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *e
     return status == GR_OK ? permit_cluster(self, launch, error) : status;
 }
 
+/* Where a stream's capture has got to: its number, 0 where there is none or nobody can tell, and the node
+   that comes before what is put into it next; NULL where that is not one. */
+typedef struct captured {
+    uint64_t capture;
+    gr_cu_graph_node last;
+} captured;
+
+static captured captured_last(const cuda_backend *self, gr_cu_stream stream) {
+    captured found = {0, NULL};
+    const gr_cu_graph_node *nodes = NULL;
+    size_t count = 0;
+    int capturing = 0;
+    if (self->driver->capture_info(stream, &capturing, &found.capture, NULL, &nodes, &count) !=
+            GR_CU_SUCCESS ||
+        capturing != GR_CU_CAPTURE_ACTIVE)
+        return (captured){0, NULL};
+    if (count == 1)
+        found.last = nodes[0];
+    return found;
+}
+
+/* Whether the kernel before it may be one of ours, which let the next one in. To overlap with another's costs
+   more than it gains: behind one of PyTorch's a sum of 2^20 float32 takes 3.23 us in place of 3.78, one of
+   2^12 1.79 in place of 2.01 (H200, in a graph). In a graph it is known what comes before. */
+static bool overlaps(cuda_backend *self, const gr_launch *launch, captured before) {
+    return launch->overlap &&
+           (before.capture == 0 || (before.last != NULL && before.last == atomic_load(&self->last_node) &&
+                                    before.capture == atomic_load(&self->last_capture)));
+}
+
+static void note_captured(cuda_backend *self, gr_cu_stream stream) {
+    const captured now = captured_last(self, stream);
+    atomic_store(&self->last_capture, now.capture);
+    atomic_store(&self->last_node, now.last);
+}
+
 static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
     if (launch->library)
         return launch->library->run(launch->library, stream, error);
+    const captured before = launch->overlap ? captured_last(self, stream) : (captured){0, NULL};
     size_t bytes = launch->param_bytes;
     /* The driver copies the parameters now, and does not write to them. In a buffer it takes them to begin at
        a multiple of 16 bytes in the kernel's constants: one of 64, as a tensor map, would be read from
@@ -200,7 +237,7 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
                    GR_CU_LAUNCH_PARAM_END};
     gr_cu_launch_attribute attributes[2];
     unsigned count = 0;
-    if (launch->overlap)
+    if (overlaps(self, launch, before))
         attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
     const uint32_t *cluster = launch->cluster;
     if (cluster_blocks(launch) > 1)
@@ -217,6 +254,8 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     };
     const gr_cu_result result = self->driver->launch(
         &config, launch->kernel->function, launch->one_param ? one : NULL, launch->one_param ? NULL : all);
+    if (before.capture != 0 && result == GR_CU_SUCCESS)
+        note_captured(self, stream);
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
 }
 

@@ -14,6 +14,9 @@ typedef struct cuda_backend {
     gr_cu_context context;
     gr_cu_pool pool;                /* of stream-ordered memory; NULL where the device has none */
     _Atomic(gr_cu_deviceptr) least; /* a byte whose end waits for all work; 0 where there is none */
+    /* Of the last kernel of ours that was captured and lets the next one in: the capture, and its node. */
+    _Atomic(uint64_t) last_capture;
+    _Atomic(gr_cu_graph_node) last_node;
 } cuda_backend;
 
 static inline cuda_backend *as_cuda(gr_backend *base) {
