@@ -28,6 +28,19 @@ def test_both_sides_of_every_limit(limit, op, device):
         assert gpureduce.reduce(array, op, device=device) == getattr(np, op)(array)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8"])
+def test_as_many_threads_as_chunks(dtype, device):
+    """Both sides of each number of elements at which a block has twice as many threads."""
+    item = np.dtype(dtype).itemsize
+    for chunks in (32, 64, 128):
+        for n in (16 * chunks // item + more for more in (-1, 0, 1)):
+            array = np.random.default_rng(n).permutation(n).astype(np.int8).astype(dtype)
+            wanted = array.sum(dtype=np.int64 if dtype == "int8" else np.float64)
+            found = gpureduce.sum(array, device=device)
+            assert found == wanted.astype(found.dtype), n
+            assert gpureduce.argmax(array, device=device) == array.argmax()
+
+
 def test_the_benchmark_names_what_is_chosen():
     for i, row in enumerate(TABLE):
         assert shapes.chosen(row[0]) == i

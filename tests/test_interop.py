@@ -274,6 +274,17 @@ def test_views_are_not_copied(peer_with_views, layout, dtype, device):
         np.testing.assert_array_equal(got, expected.sum(axis=axis))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
+def test_few_elements_anywhere(peer_with_views, dtype, device):
+    """A block has a thread for each chunk, and for each element before the first line of 128 bytes."""
+    host = numbers((2048,), dtype)
+    array, item = peer_with_views.array(host), host.itemsize
+    for n in (1, 2, 16, 127 // item, 512 // item, 1024 // item + 1):
+        for offset in (0, 1, 64 // item, 127 // item, 128 // item + 1):
+            found = gpureduce.sum(array[offset : offset + n], device=device)
+            assert found == host[offset : offset + n].sum(), (n, offset)
+
+
 @pytest.mark.parametrize("layout", [np.s_[::-1], np.s_[:, ::-2], np.s_[::-3, ::-1]])
 @pytest.mark.parametrize("wrap", [lambda a: a, OnlyInterface], ids=["dlpack", "interface"])
 def test_negative_strides(cupy, layout, wrap, device):

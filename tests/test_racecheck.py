@@ -290,14 +290,15 @@ def test_reports_name_copies_and_blocks(broken_ptx):
     assert f"of block {race.second.block}" in str(race)
 
 
-FLAT_SUM = Path(gpureduce.__file__).parent / "kernels" / "flat_sum.ptx"
+KERNELS = Path(gpureduce.__file__).parent / "kernels"
+FLAT_SUM = KERNELS / "flat_sum.ptx"
 
 
-def flat_launch(kernel, values, text=None):
+def flat_launch(kernel, values, text=None, out_dtype=None):
     """Run a kernel of the default way by itself, observed; return its result and its races."""
     count = values.size
     text = text or FLAT_SUM.read_text()
-    out, slots = np.zeros(16, values.dtype), np.zeros(264 * 8, np.uint64)
+    out, slots = np.zeros(16, values.dtype if out_dtype is None else out_dtype), np.zeros(264 * 8, np.uint64)
     flags = 1  # GR_FLAT_FINAL
     params = struct.pack("<4Q2I4Q16x", 0, 0, count, 0, flags, 0, 0, 0, 0, count)
     block, shared = (256, 6 * 32768) if kernel.startswith("ring") else (512, 0)
@@ -321,6 +322,17 @@ def test_the_default_kernels_are_clean(kernel, dtype):
     assert races == ()
     total = out.view(np.uint64)[0] if dtype == "u8" else out[0]
     assert total == values.sum(dtype=np.uint64 if dtype == "u8" else None)
+
+
+def test_the_ring_finds_the_first_of_equals():
+    """Sums begin at the end of an array; what looks for a place does not."""
+    values = np.zeros(3 * 7 * 8192 + 5, np.float32)
+    text = (KERNELS / "flat_argmax.ptx").read_text()
+    for first in (0, 70000, values.size - 1):
+        values[first:] = 7
+        out, races = flat_launch("ring_argmax_f32", values, text, np.int64)
+        assert (out[0], races) == (first, ())
+        values[:] = 0
 
 
 def test_the_ring_needs_each_of_its_barriers():

@@ -64,7 +64,7 @@ template <class F, class In, bool Pair> struct Ends {
 template <class F> __device__ void hand_over(const gr_flat_params &p, typename F::State s) {
     using State = typename F::State;
     using Out = typename F::Out;
-    s = block_reduce_state<F>(s);
+    s = blockDim.x == 32 ? WarpReduce<F>::of(s, 32) : block_reduce_state<F>(s);
     if (gridDim.x > 1) {
         if (blockIdx.x != 0) {
             if (threadIdx.x == 0)
@@ -160,14 +160,18 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
             if constexpr (Pair)
                 y[k] = other.chunk_at(from);
         }
+        // Each is taken in whether it counts or not, so that the work on one need not wait for that on
+        // another.
 #pragma unroll
-        for (unsigned k = 0; k < turns; ++k)
-            if (at + k * threads < parts.chunks) {
-                if constexpr (Pair)
-                    F::template absorb<1>(acc, x + k, y + k);
-                else
-                    F::template absorb<1>(acc, x + k, position + (at + k * threads) * length, 0);
-            }
+        for (unsigned k = 0; k < turns; ++k) {
+            typename F::Acc more = acc;
+            if constexpr (Pair)
+                F::template absorb<1>(more, x + k, y + k);
+            else
+                F::template absorb<1>(more, x + k, position + (at + k * threads) * length, 0);
+            if (at + k * threads < parts.chunks)
+                acc = more;
+        }
     }
     if (!(p.flags & GR_FLAT_EARLY))
         let_next_in();

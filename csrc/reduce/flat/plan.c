@@ -39,6 +39,17 @@ static uint32_t grid_of(const gr_flat_work *work, const gr_flat_shape *shape) {
     return (uint32_t)(blocks < 1 ? 1 : blocks < shape->most_blocks ? blocks : shape->most_blocks);
 }
 
+/* Of a few chunks: a thread for each, as they would lie with more threads, too, and for each element before
+   or behind them. One warp needs no barrier. */
+static uint32_t threads_of(const gr_flat_work *work, const gr_flat_shape *shape) {
+    const uint64_t bytes = work->part.count * work->item_bytes;
+    uint32_t threads = shape->threads;
+    while (!shape->is_ring && threads / 2 >= 32 && threads / 2 * work->item_bytes >= 128 &&
+           (uint64_t)threads / 2 * 16 >= bytes)
+        threads /= 2;
+    return threads;
+}
+
 gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program) {
     const gr_part *part = &work->part;
     const bool whole = part->count == part->total, last = part->first + part->count == part->total;
@@ -60,7 +71,7 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = grid_of(work, shape);
-    step->block[0] = shape->threads;
+    step->block[0] = threads_of(work, shape);
     step->shared_bytes = shape->is_ring ? RING_BYTES : 0;
     gr_program_place(program, offsetof(gr_flat_params, in), in);
     gr_program_place(program, offsetof(gr_flat_params, out), last ? out : state);
