@@ -206,7 +206,7 @@ template <class T, int FILTERS> struct Few {
                 const Quad quad = {T(a[0]), T(a[1]), T(b[0]), T(b[1])};
                 T *at = to + 8 * h * p.of_out.along + 16 * j * p.of_out.channel;
                 if (quads && 16 * j < there)
-                    *reinterpret_cast<Quad *>(at) = quad;
+                    store_at_once(at, quad);
                 else if (!quads)
 #pragma unroll
                     for (int i = 0; i < 4; ++i)

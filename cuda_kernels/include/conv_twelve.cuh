@@ -231,7 +231,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
             for (int j = 0; j < FILTERS / 8; ++j) {
                 const float *v = sums + 4 * j + 2 * h;
                 if (pairs && 8 * j < there)
-                    *reinterpret_cast<Pair *>(to + 8 * h * all + 8 * j) = {T(v[0]), T(v[1])};
+                    store_at_once(to + 8 * h * all + 8 * j, Pair{T(v[0]), T(v[1])});
                 else if (!pairs)
 #pragma unroll
                     for (int i = 0; i < 2; ++i)
@@ -250,8 +250,8 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
             const float got = __shfl_xor_sync(0xffffffff, give, 4);
             const int number = i / 2 * 8 + mine, right = i % 2 * 8 - odd;
             if (number < filters && column + right < int(p.along.out))
-                *reinterpret_cast<Pair *>(to + number * p.of_out.channel + right) = {T(odd ? got : keep),
-                                                                                     T(odd ? keep : got)};
+                store_at_once(to + number * p.of_out.channel + right,
+                              Pair{T(odd ? got : keep), T(odd ? keep : got)});
         }
     }
 };

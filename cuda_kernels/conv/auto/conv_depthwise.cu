@@ -124,12 +124,18 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
 #pragma unroll
     for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.down) {
         const bool row = unsigned(top + i) < unsigned(p.down.size);
-        Pack seen[SEEN]; // of a row, or zeros
+        Pack some[SEEN]; // of a row, or zeros
+        W seen[SEEN][LENGTH];
 #pragma unroll
         for (int j = 0; j < SEEN; ++j)
-            seen[j] = row && unsigned(left + j) < unsigned(p.along.size)
+            some[j] = row && unsigned(left + j) < unsigned(p.along.size)
                           ? *reinterpret_cast<const Pack *>(line + j * p.of_x.along)
                           : Pack();
+#pragma unroll
+        for (int j = 0; j < SEEN; ++j)
+#pragma unroll
+            for (int v = 0; v < LENGTH; ++v)
+                seen[j][v] = Wide<T>::of(some[j].element[v]);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -139,7 +145,7 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
 #pragma unroll
                     for (int v = 0; v < LENGTH; ++v)
                         sums[r][c][v] =
-                            multiply_add(Wide<T>::of(seen[c * STRIDE + j].element[v]),
+                            multiply_add(seen[c * STRIDE + j][v],
                                          weights[(v * TAPS + i - r * STRIDE) * TAPS + j], sums[r][c][v]);
         const int done = (i - TAPS + 1) / STRIDE; // a row of results
         if (i < TAPS - 1 || (i - TAPS + 1) % STRIDE > 0 || down + done >= unsigned(p.down.out))
