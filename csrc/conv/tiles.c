@@ -77,10 +77,13 @@ gr_status gr_conv_by_rectangles(const gr_conv *self, const gr_conv_variant *vari
 
 /* ---- rows that stream by ---- */
 
+enum { ROWS = 16, COLUMNS = 32, MOST_BLOCKS = 65535 /* along y, and along z */ };
+
 bool gr_conv_rows_fit(const gr_conv *self) {
     enum { TAPS = 3, CHANNELS = 12 };
     const gr_conv_axis *axes[] = {&self->down, &self->along};
-    bool fits = self->channels == CHANNELS && (self->groups == 1 || self->layout == GR_CONV_NCHW);
+    bool fits = self->channels == CHANNELS && (self->groups == 1 || self->layout == GR_CONV_NCHW) &&
+                gr_ceil_div(self->down.out, ROWS) <= MOST_BLOCKS && self->batch * self->groups <= MOST_BLOCKS;
     for (int i = 0; i < 2; ++i)
         fits = fits && axes[i]->kernel == TAPS && axes[i]->stride == 1 && axes[i]->dilation == 1;
     return fits;
@@ -88,9 +91,7 @@ bool gr_conv_rows_fit(const gr_conv *self) {
 
 gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                           const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    enum { FILTERS = 24, ROWS = 16, COLUMNS = 16, BYTES = 15696, BYTES_NCHW = 31248 };
-    const bool nhwc = self->layout == GR_CONV_NHWC;
-    const uint32_t wider = nhwc ? 1 : 2; /* in NCHW blocks have twice the columns, and threads */
+    enum { FILTERS = 24 };
     if (!gr_conv_rows_fit(self)) {
         const gr_status status = gr_conv_find("c3", &variant, error);
         return status == GR_OK ? gr_conv_by_rectangles(self, variant, info, ends, program, error) : status;
@@ -99,12 +100,10 @@ gr_status gr_conv_by_rows(const gr_conv *self, const gr_conv_variant *variant, c
         .conv = gr_conv_describe(self),
         .parts = gr_ceil_div(self->filters, FILTERS),
         .filters = FILTERS,
-        .across = gr_ceil_div(self->along.out, COLUMNS * wider),
-        .down = gr_ceil_div(self->down.out, ROWS),
     };
     gr_step *step = gr_conv_launch(self, variant, form(self), &params, sizeof params, ends, program);
-    step->shared_bytes = nhwc ? BYTES : BYTES_NCHW;
     step->overlap = true;
-    return gr_conv_spread(step, params.parts * self->groups * params.across * params.down * self->batch, 1, 1,
-                          variant->threads * wider, error);
+    return gr_conv_spread(step, params.parts * gr_ceil_div(self->along.out, COLUMNS),
+                          gr_ceil_div(self->down.out, ROWS), self->batch * self->groups, variant->threads,
+                          error);
 }

@@ -16,17 +16,20 @@
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
 enum { ROWS = 16, SEEN_ROWS = ROWS + 2, ACROSS = 4 }; // of a block; columns of a thread
 
-// Of a block: twice as many columns in NCHW, of which a row of a channel lies together.
-template <bool CHANNELS_LAST> struct Tile {
-    enum { COLUMNS = CHANNELS_LAST ? 16 : 32, SEEN_COLUMNS = COLUMNS + 2, THREADS = COLUMNS * 6 };
-    enum { PITCH = COLUMNS + 4, LENGTH = CHANNELS * (CHANNELS_LAST ? SEEN_COLUMNS : PITCH) };
-    // What it sees of x: rows in the order of the layout.
-    struct alignas(16) Shared {
-        float rows[SEEN_ROWS][LENGTH];
-        uint64_t row_is_there[SEEN_ROWS];
-    };
+enum {
+    FILTERS = 24,
+    COLUMNS = 32,
+    SEEN_COLUMNS = COLUMNS + 2,
+    THREADS = 192,
+    PITCH = COLUMNS + 4
+}; // of a block
+
+// What it sees of x, rows in the order of the layout, where a row of a channel has PITCH elements in NCHW;
+// and its filters.
+struct alignas(16) Shared {
+    float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
+    uint64_t row_is_there[SEEN_ROWS], weights_are_there;
 };
-enum { PITCH = Tile<false>::PITCH }; // from channel to channel in NCHW
 
 // The barrier hears of it when this thread's copies so far are there.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {
@@ -41,10 +44,11 @@ template <int FIRST, int LAST>
 __device__ void add_taps(float x, const float (&weights)[WEIGHTS], int i, int channel,
                          float (&sums)[3][ACROSS]) {
 #pragma unroll
-    for (int row = FIRST; row <= LAST; ++row)
+    for (int turn = 0; turn <= LAST - FIRST; ++turn)
 #pragma unroll
-        for (int k = 0; k < 3; ++k) {
-            const int tap = row % 2 ? 2 - k : k, column = i - tap;
+        for (int k = 0; k < 3; ++k) { // forth and back, so that operands stay where they are
+            const int row = i % 2 ? LAST - turn : FIRST + turn;
+            const int tap = (turn + i) % 2 ? 2 - k : k, column = i - tap;
             if (column >= 0 && column < ACROSS)
                 sums[row][column] = fmaf(x, weights[(row * 3 + tap) * CHANNELS + channel], sums[row][column]);
         }
@@ -79,8 +83,8 @@ struct Picture {
     int top, left;
 
     // Each thread has the same columns of the same channels in all rows.
-    template <int LENGTH> __device__ void begin_rows_of_channels(Tile<false>::Shared &shared) const {
-        enum { THREADS = Tile<false>::THREADS, PIECES = Tile<false>::SEEN_COLUMNS / LENGTH };
+    template <int LENGTH> __device__ void begin_rows_of_channels(Shared &shared) const {
+        enum { PIECES = SEEN_COLUMNS / LENGTH };
         enum { ALL = PIECES * CHANNELS, TURNS = (ALL + THREADS - 1) / THREADS };
         const float *from[TURNS];
         bool there[TURNS];
@@ -106,14 +110,11 @@ struct Picture {
     }
 };
 
-inline __device__ void begin_rows(const Picture &picture, Tile<true>::Shared &shared) {
-    begin_rows_of_pixels<Tile<true>::SEEN_COLUMNS, CHANNELS>(picture.p, picture.x, picture.top, picture.left,
-                                                             shared.rows, shared.row_is_there);
-}
-
-inline __device__ void begin_rows(const Picture &picture, Tile<false>::Shared &shared) {
-    __syncthreads(); // barriers are there
-    if (picture.p.along.size % 2 == 0 && picture.left % 2 == 0)
+template <bool CHANNELS_LAST> __device__ void begin_rows(const Picture &picture, Shared &shared) {
+    if (CHANNELS_LAST)
+        begin_rows_of_pixels<SEEN_COLUMNS, CHANNELS>(picture.p, picture.x, picture.top, picture.left,
+                                                     shared.rows, shared.row_is_there);
+    else if (picture.p.along.size % 2 == 0 && picture.left % 2 == 0)
         picture.begin_rows_of_channels<2>(shared);
     else
         picture.begin_rows_of_channels<1>(shared);
@@ -121,33 +122,42 @@ inline __device__ void begin_rows(const Picture &picture, Tile<false>::Shared &s
 
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
     const gr_conv_params &p = tiled.conv;
-    typedef Tile<CHANNELS_LAST> Block;
-    typename Block::Shared &shared = *shared_array<typename Block::Shared>();
-    const Part part(tiled);
-    const unsigned across = unsigned(tiled.across), down = unsigned(tiled.down),
-                   number = part.rest / across / down;
-    const unsigned top = part.rest / across % down * ROWS, left = part.rest % across * Block::COLUMNS;
+    Shared &shared = *shared_array<Shared>();
     let_next_in();
-    const Picture picture = {
-        p, reinterpret_cast<const float *>(p.x) + conv_offset(p.of_x, number, 0, 0, part.group * p.channels),
-        int(top) - int(p.down.padding), int(left) - int(p.along.padding)};
+    // Of the results: blocks are numbered so that there is little to divide by.
+    const unsigned parts = unsigned(tiled.parts), groups = unsigned(p.groups);
+    const unsigned left = blockIdx.x / parts * COLUMNS, top = blockIdx.y * ROWS;
+    const unsigned picture = blockIdx.z / groups, group = blockIdx.z % groups;
+    const unsigned first = group * unsigned(p.filters) + blockIdx.x % parts * FILTERS; // filter
+    const int filters = min(int(FILTERS), int(p.filters) - int(blockIdx.x % parts * FILTERS));
+    const Picture seen = {p,
+                          reinterpret_cast<const float *>(p.x) + picture * p.of_x.outer +
+                              int64_t(group * unsigned(p.channels)) * p.of_x.channel,
+                          int(top) - int(p.down.padding), int(left) - int(p.along.padding)};
     if (threadIdx.x < SEEN_ROWS)
-        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : Block::THREADS);
+        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
+    if (threadIdx.x == SEEN_ROWS)
+        make_barrier(shared_address(&shared.weights_are_there), 1);
     barriers_are_made();
     wait_for_previous();
-    begin_rows(picture, shared);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * WEIGHTS,
+                   filters * sizeof(shared.weights[0]), &shared.weights_are_there);
+    begin_rows<CHANNELS_LAST>(seen, shared);
 
     // Neighbouring lanes have neighbouring filters, of eight; then columns; each of three warps has eight
     // filters.
     const unsigned filter = threadIdx.x / 32 % 3 * 8 + threadIdx.x % 8,
                    column = (threadIdx.x / 96 * 4 + threadIdx.x / 8 % 4) * ACROSS;
-    if (part.first + filter >= p.filters)
+    if (int(filter) >= filters)
         return;
     float weights[WEIGHTS]; // by tap, then channel
+    wait_for(shared_address(&shared.weights_are_there), 0);
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i += 4) {
         float some[4];
-        load_four(part.filters(p) + filter * WEIGHTS + i, some);
+        load_four(shared.weights[filter] + i, some);
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             weights[CHANNELS_LAST ? i + j : (i + j) % TAPS * CHANNELS + (i + j) / TAPS] = some[j];
@@ -156,7 +166,8 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     float sums[3][ACROSS] = {}; // of the row whose first, second and last tap is the row of x at hand
     const float *row = shared.rows[0] + column * (CHANNELS_LAST ? CHANNELS : 1);
     const uint64_t *is_there = shared.row_is_there;
-    float *to = part.results(p, number, top, left + column) + filter * p.of_out.channel;
+    float *to = reinterpret_cast<float *>(p.out) + picture * p.of_out.outer + top * p.of_out.down +
+                (left + column) * p.of_out.along + (first + filter) * p.of_out.channel;
     const bool aligned = !CHANNELS_LAST && p.along.out % 4 == 0 && p.out % 16 == 0;
     const int columns = int(p.along.out) - int(left + column), rows = int(p.down.out) - int(top);
 
@@ -179,7 +190,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
                 sums[1][i] = sums[0][i];
                 sums[0][i] = 0;
             }
-            row += Block::LENGTH;
+            row += CHANNELS * PITCH;
         };
     wait();
     add_row<CHANNELS_LAST, 0, 0>(row, weights, sums);
@@ -202,7 +213,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 }
 
 #define GR_CONV(form, CHANNELS_LAST)                                                                         \
-    extern "C" __global__ void __launch_bounds__(Tile<CHANNELS_LAST>::THREADS, CHANNELS_LAST ? 4 : 2)        \
+    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
         c4_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
         conv<CHANNELS_LAST>(p);                                                                              \
     }
