@@ -69,13 +69,14 @@ static gr_status write_down(gr_conv_columns_params *given, gr_conv_layout layout
         return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
     gr_conv_columns_params params = *given;
     const size_t each_bytes = widen(&params, layout, aligned, item_bytes);
-    params.length = nhwc ? taps_of(&params.conv) : pixels;
+    const bool fours = !nhwc && item_bytes <= 4 && params.conv.along.out % 4 == 0 && params.pitch % 4 == 0;
+    params.length = nhwc ? taps_of(&params.conv) : fours ? pixels / 4 : pixels;
     params.each =
         gr_ceil_div(WORK, params.length < GR_CONV_COLUMNS_LENGTH ? params.length : GR_CONV_COLUMNS_LENGTH);
     if (params.each > GR_CONV_COLUMNS_LINES)
         params.each = GR_CONV_COLUMNS_LINES;
     char form[16];
-    snprintf(form, sizeof form, "_b%zu", each_bytes);
+    snprintf(form, sizeof form, fours ? "_b%zux4" : "_b%zu", each_bytes);
     if (*to == from)
         *to = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);

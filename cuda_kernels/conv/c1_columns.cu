@@ -59,7 +59,11 @@ template <bool NHWC> __device__ Share share_of_element(const gr_conv_params &p, 
     return share_of_tap(p, channel, rest / p.along.kernel, rest % p.along.kernel);
 }
 
-template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_params &p) {
+// EACH: neighbouring pixels of a row that a thread takes at once, in NCHW.
+template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_conv_columns_params &p) {
+    struct alignas(sizeof(T) * EACH) Some {
+        T element[EACH];
+    };
     __shared__ Share of_line[LINES], of_element[LENGTH];
     const uint64_t first_line = blockIdx.x * p.each, first = uint64_t(blockIdx.y) * LENGTH;
     const unsigned lines = unsigned(min(p.each, p.lines - first_line));
@@ -67,22 +71,26 @@ template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_para
     for (unsigned i = threadIdx.x; i < lines; i += THREADS)
         of_line[i] = share_of_line<NHWC>(p.conv, first_line + i);
     for (unsigned i = threadIdx.x; i < length; i += THREADS)
-        of_element[i] = share_of_element<NHWC>(p.conv, first + i);
+        of_element[i] = share_of_element<NHWC>(p.conv, (first + i) * EACH);
     __syncthreads();
 
     const T *from = reinterpret_cast<const T *>(p.conv.x);
-    T *to = reinterpret_cast<T *>(p.conv.out) + first_line * p.pitch + first;
+    T *to = reinterpret_cast<T *>(p.conv.out) + first_line * p.pitch + first * EACH;
     const unsigned height = unsigned(p.conv.down.size), width = unsigned(p.conv.along.size);
+    const int stride = int(p.conv.along.stride);
+    const int64_t apart = stride * p.conv.of_x.along;
     const unsigned lines_on = THREADS / length, on = THREADS % length;
     for (unsigned line = threadIdx.x / length, i = threadIdx.x % length; line < lines;) {
-        T some[AT_ONCE] = {}; // all loads come first: the stores might be to where they are from
+        Some some[AT_ONCE] = {}; // all loads come first: the stores might be to where they are from
         T *places[AT_ONCE];
 #pragma unroll
         for (int turn = 0; turn < AT_ONCE; ++turn) {
-            places[turn] = line < lines ? to + line * p.pitch + i : nullptr;
+            places[turn] = line < lines ? to + line * p.pitch + i * EACH : nullptr;
             const Share a = of_line[min(line, lines - 1)], b = of_element[i];
-            if (line < lines && unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width)
-                some[turn] = from[a.offset + b.offset];
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+                if (line < lines && unsigned(a.y + b.y) < height && unsigned(a.x + b.x + k * stride) < width)
+                    some[turn].element[k] = from[a.offset + b.offset + k * apart];
             line += lines_on; // the next of this thread: THREADS further
             i += on;
             if (i >= length) {
@@ -93,7 +101,7 @@ template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_para
 #pragma unroll
         for (int turn = 0; turn < AT_ONCE; ++turn)
             if (places[turn] != nullptr)
-                *places[turn] = some[turn];
+                *reinterpret_cast<Some *>(places[turn]) = some[turn];
     }
 }
 
@@ -107,6 +115,14 @@ template <class T, bool NHWC> __device__ void columns(const gr_conv_columns_para
         columns<T, false>(p);                                                                                \
     }
 
+#define GR_COLUMNS_OF_FOUR(suffix, T)                                                                        \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
+        c1_nchw_##suffix##x4(const __grid_constant__ gr_conv_columns_params p) {                             \
+        columns<T, false, 4>(p);                                                                             \
+    }
+
+GR_COLUMNS_OF_FOUR(b2, uint16_t)
+GR_COLUMNS_OF_FOUR(b4, uint32_t)
 GR_COLUMNS(b2, uint16_t)
 GR_COLUMNS(b4, uint32_t)
 GR_COLUMNS(b8, uint64_t)

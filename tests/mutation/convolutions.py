@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant(
         "the halo wraps round to the other side of a row",
         C1,
-        "unsigned(a.y + b.y) < height && unsigned(a.x + b.x) < width",
+        "unsigned(a.y + b.y) < height && unsigned(a.x + b.x + k * stride) < width",
         "unsigned(a.y + b.y) < height",
         every("c1"),
     ),
