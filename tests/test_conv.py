@@ -219,7 +219,13 @@ def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
 
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize(
-    "tile, sizes", [("128x128", (192, 175, 3, 127)), ("128x64", (352, 191, 3, 63)), ("64x64", (9, 8, 17, 65))]
+    "tile, sizes",
+    [
+        ("128x128", (192, 175, 3, 127)),
+        ("128x64", (352, 191, 3, 63)),
+        ("64x64", (192, 175, 3, 63)),
+        ("128x32", (9, 8, 17, 65)),
+    ],
 )
 def test_tiles_of_the_ring(tile, sizes, layout, device, thin):
     """Each of them: large ones are for many pixels."""

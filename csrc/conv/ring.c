@@ -18,6 +18,7 @@ static const shape shapes[] = {
     {128, 128, 128, 2, {36, 72, 72, 72}},
     {128, 64, 128, 4, {20, 36, 66, 66}},
     {64, 64, 64, 6, {20, 40, 58, 62}},
+    {128, 32, 128, 5, {26, 44, 47, 47}},
 };
 
 static uint64_t count_tiles(const gr_conv *self, const shape *of) {

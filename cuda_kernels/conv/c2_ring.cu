@@ -211,3 +211,4 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
 GR_CONV(128, 128, 16, 8, 2, 2)
 GR_CONV(128, 64, 8, 8, 2, 4)
 GR_CONV(64, 64, 8, 8, 3, 6)
+GR_CONV(128, 32, 8, 4, 3, 5)
