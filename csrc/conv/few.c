@@ -9,6 +9,9 @@ enum {
     SIXTEEN = 16,      /* pixels of a product */
     MOST_SIXTEENS = 8, /* of a tile */
     MOST_ROWS = 8,
+    FEWEST_ROWS = 2, /* where tiles are few */
+    SEVERAL = 3,
+    BLOCKS = 2,  /* of a multiprocessor */
     NARROW = 32, /* filters of a block */
     WIDE = 64,
     GOOD = 113 << 10,  /* bytes of shared memory, so that two blocks have room */
@@ -56,15 +59,17 @@ static uint64_t settle(const gr_conv *self, uint64_t rows, gr_conv_few_params *p
     return params->rows * params->row + params->steps * (2 * filters_of_block(self) * PIECE + PIECE);
 }
 
-/* Of the most rows that leave room for two blocks. */
+/* Of the most rows that leave room for two blocks, and that give each of these blocks several tiles. */
 static uint64_t choose_tile(const gr_conv *self, gr_conv_few_params *params) {
     params->pitch = pitch_of(self);
     params->sixteens = choose_sixteens(self->along.out);
     params->across = gr_ceil_div(self->along.out, params->sixteens * SIXTEEN);
-    uint64_t rows = MOST_ROWS;
-    while (rows > 1 && settle(self, rows, params) > GOOD)
-        rows /= 2;
-    return settle(self, rows, params);
+    const uint64_t several = SEVERAL * BLOCKS * gr_reference_limits.multiprocessors;
+    for (uint64_t rows = MOST_ROWS;; rows /= 2) {
+        const uint64_t bytes = settle(self, rows, params);
+        if (rows == 1 || (bytes <= GOOD && (rows <= FEWEST_ROWS || params->tiles >= several)))
+            return bytes;
+    }
 }
 
 bool gr_conv_few_fit(const gr_conv *self) {
@@ -94,7 +99,6 @@ double gr_conv_few_time(const gr_conv *self) {
 
 gr_status gr_conv_by_few(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                          const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    enum { BLOCKS = 2 }; /* of a multiprocessor */
     if (!gr_conv_few_fit(self)) {
         const gr_status status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
         return status == GR_OK ? gr_conv_by_cores(self, variant, info, ends, program, error) : status;

@@ -90,20 +90,32 @@ template <class T, int FILTERS> struct Few {
     }
     // As fragments: of sixteen filters a lane has four words together, of two products' two pieces each. The
     // filters are dealt out so that of the results a lane has four neighbours.
-    __device__ void bring_filters() const {
-        for (unsigned i = threadIdx.x; i < few.steps * BANK / 4; i += THREADS) {
-            const unsigned second = i % 2, product = i / 2 % 2, to = i / 4 % 32, sixteen = i / 128;
-            const unsigned step = sixteen / (FILTERS / 16), column = to / 4;
-            const unsigned number =
-                filter + sixteen % (FILTERS / 16) * 16 + column / 2 * 4 + product * 2 + column % 2;
-            Word word;
+    __device__ uint32_t word_of_filters(unsigned i) const {
+        const unsigned second = i % 2, product = i / 2 % 2, to = i / 4 % 32, sixteen = i / 128;
+        const unsigned step = sixteen / (FILTERS / 16), column = to / 4;
+        const unsigned number =
+            filter + sixteen % (FILTERS / 16) * 16 + column / 2 * 4 + product * 2 + column % 2;
+        Word word;
 #pragma unroll
-            for (unsigned k = 0; k < WORD; ++k)
-                word.element[k] = weight(number, 2 * step + second, to % 4 * WORD + k);
-            uint32_t bits = reinterpret_cast<const uint32_t &>(word);
-            if (sizeof(T) == 4)
-                bits = rounded(bits);
-            asm volatile("st.shared.b32 [%0], %1;" ::"r"(bank + 4 * i), "r"(bits) : "memory");
+        for (unsigned k = 0; k < WORD; ++k)
+            word.element[k] = weight(number, 2 * step + second, to % 4 * WORD + k);
+        const uint32_t bits = reinterpret_cast<const uint32_t &>(word);
+        return sizeof(T) == 4 ? rounded(bits) : bits;
+    }
+    __device__ void bring_filters() const {
+        enum { AT_ONCE = 4 };
+        const unsigned all = unsigned(few.steps) * (BANK / 4);
+        for (unsigned first = threadIdx.x; first < all; first += AT_ONCE * THREADS) {
+            uint32_t words[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+                words[i] = word_of_filters(min(first + i * THREADS, all - 1));
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+                if (first + i * THREADS < all)
+                    asm volatile("st.shared.b32 [%0], %1;" ::"r"(bank + 4 * (first + i * THREADS)),
+                                 "r"(words[i])
+                                 : "memory");
         }
     }
     // Zeros for what no pixel has: channels that fill up, and the ends of rows.
