@@ -51,7 +51,7 @@ __device__ void store_filters(const gr_conv_params &p, float *to, int there, boo
 // Two neighbouring filters, of which `there` are there.
 inline __device__ void store_pair(float *to, int there, bool aligned, float a, float b) {
     if (aligned && there > 0)
-        *reinterpret_cast<float2 *>(to) = float2{a, b};
+        store_at_once(to, float2{a, b});
     else if (!aligned) {
         if (there > 0)
             to[0] = a;
