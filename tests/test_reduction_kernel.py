@@ -325,9 +325,19 @@ def test_the_shapes_reach_every_kernel():
     for shape, axis in SHAPES:
         axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         planned |= {
-            kernel for kernel, *_ in _core.plan_general(np.empty(shape, np.float32), "sum", axes, None)
+            launch[:2] for launch in _core.plan_general(np.empty(shape, np.float32), "sum", axes, None)
         }
-    assert planned >= {"rows", "columns", "spread", "tiles", "map", "axis", "last"}
+    assert {kernel for kernel, _ in planned} >= {"rows", "columns", "spread", "tiles", "map", "axis"}
+    assert planned >= {("rows", "gather"), ("columns", "fold gather")}
+
+
+def test_elements_that_are_repeated(device):
+    """The same results are made once, and handed out by a launch of their own; elements count each time."""
+    x = np.broadcast_to(whole_numbers((30, 1, 30, 1), "float32"), (30, 700, 30, 7))
+    for axis in ((2,), (2, 3), (1, 3), (0, 1)):
+        want = x.astype(np.float64).sum(axis=axis)
+        for identity in ("0", None):
+            assert np.array_equal(total(identity=identity)(x, axis=axis, device=device), want), axis
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64"])

@@ -31,13 +31,17 @@ template <class F> __device__ typename F::Out finished(const gr_general_params &
     return F::finish(s, p.divisor);
 }
 
+// Whether what a block puts are results.
+inline __device__ bool puts_results(const gr_general_params &p) {
+    return (p.flags & GR_FINAL) && p.tickets == 0;
+}
+
 // Writes the first `count` of N States, whose numbers are `apart`, or the results. One after the other, as
 // places take divisions.
 template <class F, unsigned N>
 __device__ void put_all(const gr_general_params &p, uint64_t first, uint64_t apart, unsigned count,
-                        typename F::State (&s)[N]) {
-    const bool final = p.flags & GR_FINAL;
-    if (final)
+                        typename F::State (&s)[N], bool results) {
+    if (results)
         repeat<F>(p, s);
 #pragma unroll 1
     for (unsigned at = 0; at < count; ++at) {
@@ -47,15 +51,16 @@ __device__ void put_all(const gr_general_params &p, uint64_t first, uint64_t apa
             if (e == at)
                 x = s[e];
         const uint64_t index = first + at * apart;
-        if (final)
+        if (results)
             reinterpret_cast<typename F::Out *>(p.out)[place_of(p.place, index)] = finished<F>(p, x);
         else
-            reinterpret_cast<typename F::State *>(p.out)[index] = x;
+            reinterpret_cast<typename F::State *>(p.partial)[uint64_t(blockIdx.y) * p.results + index] = x;
     }
 }
 
-// Writes State or result number `index`.
-template <class F> __device__ void put(const gr_general_params &p, uint64_t index, typename F::State s) {
+// Writes the State of result number `index`, or the result.
+template <class F>
+__device__ void put(const gr_general_params &p, uint64_t index, typename F::State s, bool results) {
     typename F::State all[1] = {s};
-    put_all<F>(p, index, 0, 1, all);
+    put_all<F>(p, index, 0, 1, all, results);
 }

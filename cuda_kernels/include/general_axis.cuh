@@ -3,7 +3,7 @@
 // side.
 #pragma once
 
-#include "general.cuh"
+#include "general_last.cuh"
 
 // How general_axis gets at one State: from an element or a pair of them. A thread has `in_flight` of a result
 // on the way; one that takes whole results `at_once` of each.
@@ -102,7 +102,8 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
         }
     }
     const uint64_t behind = first < p.results ? (p.results - first - 1) / GR_GENERAL_THREADS + 1 : 0;
-    put_all<F>(p, first, GR_GENERAL_THREADS, behind < GR_TOGETHER ? unsigned(behind) : GR_TOGETHER, s);
+    put_all<F>(p, first, GR_GENERAL_THREADS, behind < GR_TOGETHER ? unsigned(behind) : GR_TOGETHER, s,
+               puts_results(p));
 }
 
 // Blocks that a multiprocessor must have registers for.
@@ -135,5 +136,7 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
         }
     }
     if (along == 0 && result < p.results)
-        put<F>(p, uint64_t(blockIdx.y) * p.results + result, x);
+        put<F>(p, result, x, puts_results(p));
+    const uint64_t begin = uint64_t(blockIdx.x) * columns;
+    gather<F>(p, begin, begin + columns);
 }

@@ -3,7 +3,7 @@
 // vector, in `spread` its columns lie apart, so that rows may begin anywhere.
 #pragma once
 
-#include "general.cuh"
+#include "general_last.cuh"
 #include "vector.cuh"
 
 template <class In>
@@ -190,8 +190,8 @@ template <class F, unsigned N>
 __device__ void put_vector(const gr_general_params &p, uint64_t index, typename F::State (&s)[N]) {
     using Out = typename F::Out;
     using Results = Vector<Out, N>;
-    if (!(p.flags & GR_FINAL) || !in_a_row(p.place) || p.out % alignof(Results) != 0) {
-        put_all<F>(p, index, 1, N, s);
+    if (!puts_results(p) || !in_a_row(p.place) || p.out % alignof(Results) != 0) {
+        put_all<F>(p, index, 1, N, s, puts_results(p));
         return;
     }
     repeat<F>(p, s);
@@ -207,6 +207,33 @@ template <class F, class In, class State = typename F::State>
 constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
                                     : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
                                                                                                  : 4;
+
+// Combines the replicas of each column of the batches of a block, results number `begin` on, `count` of them.
+template <class F, class In>
+__device__ void fold(const gr_general_params &p, const Slot<In, false> &slot, unsigned group, bool writes,
+                     uint64_t begin, unsigned count, const typename F::State (&s)[column_width<In>],
+                     typename F::State *shared) {
+    using State = typename F::State;
+    constexpr unsigned width = column_width<In>;
+    const unsigned turn = unsigned(p.columns.period) * width; // elements of a period
+    const unsigned columns = unsigned(p.columns.width);
+    __syncthreads();
+#pragma unroll
+    for (unsigned e = 0; e < width; ++e) {
+        const unsigned place = slot.head + unsigned(slot.at) * width + e;
+        if (writes)
+            shared[group * turn + (place < turn ? place : place - turn)] = s[e];
+    }
+    __syncthreads();
+    for (unsigned result = threadIdx.x; result < count; result += GR_GENERAL_THREADS) {
+        const unsigned batch = result / columns;
+        const State *from = shared + batch * turn + (result - batch * columns);
+        State x = from[0];
+        for (unsigned replica = 1; replica < p.columns.replicas; ++replica)
+            x = F::combine(x, from[replica * columns]);
+        put<F>(p, begin + result, x, puts_results(p));
+    }
+}
 
 template <class F, class In, bool Spread> __device__ void reduce_columns(const gr_general_params &p) {
     using State = typename F::State;
@@ -251,36 +278,21 @@ template <class F, class In, bool Spread> __device__ void reduce_columns(const g
                 s[e] = F::combine(s[e], shared[e * GR_GENERAL_THREADS + threadIdx.x + half * c.across]);
     }
     const bool writes = active && row == 0;
-    const uint64_t part = uint64_t(blockIdx.y) * p.results;
-    if (Spread) {
+    const uint64_t before = uint64_t(blockIdx.x) * c.batches * c.across; // slots of earlier blocks
+    uint64_t begin = before * width, end = begin + c.batches * c.across * width;
+    if constexpr (Spread) {
         if (writes)
-            put_all<F>(p, part + slot.result, slot.apart, slot.live, s);
-        return;
+            put_all<F>(p, slot.result, slot.apart, slot.live, s, puts_results(p));
+        const uint64_t column = before % c.period * width, row_end = column + c.across * width;
+        begin = before / c.period * c.width;
+        end = begin + (c.batches - 1) * c.width + (row_end < c.width ? row_end : c.width);
+        begin += column;
+    } else if (p.flags & GR_FOLD) {
+        begin = uint64_t(blockIdx.x) * c.batches * c.width;
+        end = begin + c.batches * c.width < p.results ? begin + c.batches * c.width : p.results;
+        fold<F, In>(p, slot, group, writes, begin, unsigned(end - begin), s, shared);
+    } else if (writes) {
+        put_vector<F>(p, slot.result, s);
     }
-    if (!(p.flags & GR_FOLD)) {
-        if (writes)
-            put_vector<F>(p, part + slot.result, s);
-        return;
-    }
-    const unsigned turn = unsigned(c.period) * width; // elements of a period
-    __syncthreads();
-#pragma unroll
-    for (unsigned e = 0; e < width; ++e) {
-        const unsigned place = slot.head + unsigned(slot.at) * width + e;
-        if (writes)
-            shared[group * turn + (place < turn ? place : place - turn)] = s[e];
-    }
-    __syncthreads();
-    const unsigned columns = unsigned(c.width);
-    const uint64_t before = uint64_t(blockIdx.x) * c.batches * columns; // results of earlier blocks
-    const uint64_t left = p.results - before;
-    const unsigned here = left < c.batches * columns ? unsigned(left) : c.batches * columns;
-    for (unsigned result = threadIdx.x; result < here; result += GR_GENERAL_THREADS) {
-        const unsigned batch = result / columns;
-        const State *from = shared + batch * turn + (result - batch * columns);
-        State x = from[0];
-        for (unsigned replica = 1; replica < c.replicas; ++replica)
-            x = F::combine(x, from[replica * columns]);
-        put<F>(p, part + before + result, x);
-    }
+    gather<F>(p, begin, end);
 }

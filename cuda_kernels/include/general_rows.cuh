@@ -2,7 +2,7 @@
 // of threads takes a run, 16 bytes a load; several groups share a result that has many runs or long ones.
 #pragma once
 
-#include "general.cuh"
+#include "general_last.cuh"
 
 // A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
 // boundary and behind the last one are taken one by one.
@@ -96,5 +96,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
     }
     const State whole = combine_neighbours<F>(F::combine(A::close(acc), s), p.threads_along);
     if (at == 0 && result < p.results)
-        put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);
+        put<F>(p, result, whole, puts_results(p));
+    const uint64_t each = GR_GENERAL_THREADS / p.threads_along, begin = blockIdx.x * each;
+    gather<F>(p, begin, begin + each);
 }

@@ -3,10 +3,10 @@
 The layouts are drawn with a fixed seed: 1 to 5 dimensions of any sizes, crops, every second or third element,
 axes in any order, axes that repeat what is there (stride 0), 8 dtypes, 5 operators, from a few hundred bytes
 to 256 MiB; before them stand those for which a cliff was known. Both libraries reduce the same tensors. Each
-figure is the median over replays of a CUDA graph captured from calls of the public functions, ours with
-``out=``, in microseconds a reduction; the graphs of both take turns. A graph goes round places in memory that
-are together larger than the L2 cache, as far as 256 places are. The bytes touched are those of all 32-byte
-sectors in which elements lie, each counted once, and of the results.
+figure is the median over replays of a CUDA graph of all launches, in microseconds a reduction; the graphs of
+both take turns. A graph goes round places in memory that are together larger than the L2 cache, as far as 64
+places are: where they are not, both may find their elements in it. Results of both are compared. The bytes
+touched are those of all 32-byte sectors in which elements lie, each counted once, and of the results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import argparse
 import math
 import random
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from gpureduce import _core
@@ -28,9 +28,11 @@ from gpureduce.bench import environment
 SEED = 20261123
 DRAWN = 320
 ROOM_BYTES = 512 << 20  # in which the places lie
-MOST_PLACES = 256
+OUT_BYTES = 1 << 30  # of the places of results
+MOST_PLACES = 64
 LAUNCHES = 16  # of a graph at the least
 SECTOR = 32  # bytes
+DEVICE = "cuda:0"
 ITEM = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4, "int64": 8, "bool": 1,
 }  # fmt: skip
@@ -148,18 +150,30 @@ def layouts(count: int = DRAWN, seed: int = SEED) -> list[Layout]:
         layout = draw_layout(draw)
         if layout.span * ITEM[layout.dtype] <= ROOM_BYTES // 2 and math.prod(layout.shape) < 1 << 28:
             found.append(layout)
-    return sorted(found, key=lambda layout: list(ITEM).index(layout.dtype))
+    known, drawn = found[: len(KNOWN)], found[len(KNOWN) :]
+    return known + sorted(drawn, key=lambda layout: list(ITEM).index(layout.dtype))
 
 
 class Room:
-    """Memory of the device, full of whole numbers of one dtype, in which layouts are placed."""
+    """Memory of the device: whole numbers of one dtype, in which layouts are placed, and room for results."""
 
-    def __init__(self, torch: Any, dtype: str) -> None:
+    def __init__(self, torch: Any) -> None:
+        self.torch, self.dtype = torch, ""
+        self.elements: Any = None
+        self.bytes = torch.empty(OUT_BYTES, dtype=torch.uint8, device="cuda")
+        self.pool = torch.cuda.graph_pool_handle()
+        self.stream = torch.cuda.Stream()
+
+    def fill(self, dtype: str) -> None:
+        """Make the elements ones of that dtype."""
+        if dtype == self.dtype:
+            return
+        torch, self.elements = self.torch, None
         generator = torch.Generator(device="cuda").manual_seed(SEED)
-        self.torch, count = torch, ROOM_BYTES // ITEM[dtype]
         low, high = (0, 2) if dtype == "bool" else (-100, 100)
-        small = torch.randint(low, high, (count,), device="cuda", generator=generator, dtype=torch.int8)
-        self.elements = small.to(getattr(torch, dtype))
+        options = {"device": "cuda", "generator": generator, "dtype": torch.int8}
+        small = torch.randint(low, high, (ROOM_BYTES // ITEM[dtype],), **options)
+        self.elements, self.dtype = small.to(getattr(torch, dtype)), dtype
 
     def places(self, layout: Layout) -> list[Any]:
         """Return tensors of that layout, apart from each other and of the same alignment."""
@@ -171,6 +185,29 @@ class Room:
             self.torch.as_strided(self.elements, layout.shape, layout.strides, i * apart + layout.offset)
             for i in range(count)
         ]
+
+    def outs(self, shape: tuple[int, ...], dtype: Any, count: int) -> list[Any]:
+        """Return so many places for results; few large ones take turns."""
+        size = math.prod(shape) * dtype.itemsize
+        apart = math.ceil(size / 256) * 256
+        many = max(1, min(count, OUT_BYTES // apart))
+        self.bytes[: many * apart] = 0x5A
+        pieces = [self.bytes[i * apart : i * apart + size] for i in range(many)]
+        outs = [piece.view(dtype).reshape(shape) for piece in pieces]
+        return [outs[i % many] for i in range(count)]
+
+    def capture(self, call: Callable[[int], object], inputs: int, launches: int) -> Any:
+        """Return a graph of PyTorch of so many calls. Its memory is that of the graphs before it."""
+        torch = self.torch
+        with torch.cuda.stream(self.stream):
+            call(0)
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            graph.capture_begin(self.pool)
+            for launch in range(launches):
+                call(launch % inputs)
+            graph.capture_end()
+        return graph
 
 
 def axis_of(layout: Layout) -> Any:
@@ -184,15 +221,12 @@ class Contest:
     """Both libraries over one layout."""
 
     def __init__(self, room: Room, layout: Layout) -> None:
-        self.torch, self.layout = room.torch, layout
+        room.fill(layout.dtype)
+        self.room, self.layout, self.torch = room, layout, room.torch
         self.tensors = room.places(layout)
-        self.launches = max(LAUNCHES, len(self.tensors))
+        self.rounds = math.ceil(LAUNCHES / len(self.tensors))
         dtype = getattr(self.torch, str(core_dtype(layout.op, named(layout.dtype))))
-        self.outs = [self.torch.full(layout.kept, 77, dtype=dtype, device="cuda") for _ in self.tensors]
-
-    def ours(self, i: int) -> None:
-        """Reduce one."""
-        getattr(functions, self.layout.op)(self.tensors[i], axis_of(self.layout), out=self.outs[i])
+        self.outs = room.outs(layout.kept, dtype, len(self.tensors))
 
     def theirs(self, i: int) -> Any:
         """Reduce one by PyTorch."""
@@ -201,52 +235,62 @@ class Contest:
 
     def differ(self) -> bool:
         """Whether our result of the last place is not PyTorch's."""
-        last = len(self.tensors) - 1
-        self.ours(last)
-        got, want = self.outs[last], self.theirs(last)
-        if self.layout.op == "argmax":  # of equals PyTorch may take any
-            x = self.tensors[last]
-            if axis_of(self.layout) is None:
-                x, got, want = x.reshape(-1), got.reshape(1), want.reshape(1)
-            axis = axis_of(self.layout) or 0
-            got, want = (
-                self.torch.take_along_dim(x, i.unsqueeze(axis), axis) if x.ndim > i.ndim else x[i]
-                for i in (got, want)
-            )
-        near = TOLERANCE.get(self.layout.dtype, 1e-12)
+        layout, got, x = self.layout, self.outs[-1], self.tensors[-1]
+        axis = axis_of(layout)
+        getattr(functions, layout.op)(x, axis, out=got)
+        want = self.theirs(len(self.tensors) - 1)
+        if layout.op == "argmax":  # of equals PyTorch may take any
+            if axis is None:
+                x, got, want, axis = x.reshape(-1), got.reshape(()), want.reshape(()), 0
+            got, want = (self.torch.take_along_dim(x, at.unsqueeze(axis), axis) for at in (got, want))
+        near = TOLERANCE.get(layout.dtype, 1e-12)
         return not self.torch.allclose(got.double(), want.double(), rtol=near, atol=near, equal_nan=True)
 
-    def plan(self) -> list[tuple]:
-        """Return the launches of ours."""
-        layout, item = self.layout, ITEM[self.layout.dtype]
-        strides = tuple(stride * item for stride in layout.strides)
-        view = (self.tensors[0].data_ptr(), layout.shape, strides, layout.dtype)
-        return _core.plan_general(view, layout.op, layout.axes, None)
+    def views(self, tensors: list[Any]) -> tuple:
+        """Return tensors as the core takes them."""
+        return tuple(
+            (
+                tensor.data_ptr(),
+                tuple(tensor.shape),
+                tuple(stride * tensor.element_size() for stride in tensor.stride()),
+                str(tensor.dtype).removeprefix("torch."),
+            )
+            for tensor in tensors
+        )
+
+    def plan(self) -> str:
+        """Return the launches of ours, each with its blocks."""
+        view, layout = self.views(self.tensors[:1])[0], self.layout
+        plan = _core.plan_general(view, layout.op, layout.axes, None)
+        return (
+            " ".join(f"{kernel}{'-'.join(['', *way.split()])}[{x}x{y}]" for kernel, way, x, y in plan)
+            or "flat"
+        )
 
     def measure(self, repeats: int) -> dict:
         """Return a row."""
+        layout, places = self.layout, len(self.tensors)
         if self.differ():
-            raise SystemExit(f"{self.layout}: not PyTorch's result")
-        torch, times = self.torch, {"ours": [], "torch": []}
-        calls = {"ours": self.ours, "torch": self.theirs}
-        graphs = {
-            name: environment.capture(torch, call, len(self.tensors), self.launches)
-            for name, call in calls.items()
-        }
-        for _ in range(repeats):
-            for name, graph in graphs.items():
-                times[name] += environment.replay_times(torch, graph, self.launches, 1)
+            raise SystemExit(f"{layout}: not PyTorch's result")
+        graph = self.room.capture(self.theirs, places, places * self.rounds)
+        sources, outs = self.views(self.tensors), self.views(self.outs)
+        times: dict[str, list[float]] = {"ours": [], "torch": []}
+        for turn in (2, repeats - 2):
+            times["ours"] += _core.time_general(
+                sources, layout.op, layout.axes, outs, *resolve(DEVICE), self.rounds, turn
+            )
+            times["torch"] += environment.replay_times(self.torch, graph, places * self.rounds, turn)
         us = {name: environment.spread(figures) for name, figures in times.items()}
-        ours, touched = us["ours"]["median"], self.layout.touched
+        ours, touched = us["ours"]["median"], layout.touched
         return {
-            **self.layout._asdict(),
-            "known": self.layout in KNOWN,
+            **layout._asdict(),
+            "known": layout in KNOWN,
             "touched": touched,
             "us": {key: round(value, 2) for key, value in us["ours"].items()},
             "torch_us": {key: round(value, 2) for key, value in us["torch"].items()},
             "of_torch": round(ours / us["torch"]["median"], 3),
             "gb_per_s": round(touched / ours / 1e3, 1),
-            "kernels": " ".join(f"{kernel}{way}[{x}x{y}]" for kernel, way, x, y in self.plan()) or "flat",
+            "kernels": self.plan(),
         }
 
 
@@ -272,12 +316,8 @@ def rows(found: list[Layout], repeats: int) -> Iterator[dict]:
     """Yield a row for each layout."""
     import torch
 
-    room, dtype = None, ""
+    room = Room(torch)
     for layout in found:
-        if layout.dtype != dtype:
-            room, dtype = None, layout.dtype
-            torch.cuda.empty_cache()
-            room = Room(torch, dtype)
         yield Contest(room, layout).measure(repeats)
 
 
@@ -293,8 +333,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     import torch
 
-    resolve("cuda:0")
-    record = environment.header(environment.find_device("cuda:0"))
+    record = environment.header(environment.find_device(DEVICE))
     record["torch"] = torch.__version__
     record["method"] = "graph replays over rotated places; microseconds a reduction, all passes"
     record["read_gb_per_s"] = round(read_bandwidth(torch, options.repeats), 1)

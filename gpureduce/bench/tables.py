@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import calls, chart, conv_table, matmul_table
+from gpureduce.bench import calls, chart, conv_table, layouts_table, matmul_table
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.result import BenchResult
@@ -22,6 +22,7 @@ END = "<!-- end -->"
 PRODUCTS = "matmul_h200.json"
 CONVOLUTIONS = "conv_published_h200.json"
 LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
+LAYOUTS = "layouts_h200.json"
 
 
 def load(name: str) -> dict:
@@ -283,6 +284,8 @@ def tables() -> dict[str, dict[str, str]]:
         },
     }
     found["docs/matmul.md"] = {"<!-- rung-counts -->": matmul_table.counts(load("matmul_counts.json"))}
+    if (RESULTS / LAYOUTS).exists():
+        found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))
     record = products()
     if record is not None:
         published = load("published_matmul.json")

@@ -100,7 +100,7 @@ static bool run_general(const context *in, const char *name, const gr_general_pa
         p->along.stride[0] = (int64_t)(p->columns.width * sizeof(int32_t));
     const bool final = p->flags & GR_FINAL, last = strncmp(name, "general_last", 12) == 0;
     const uint64_t parts = final ? 1 : p->parts;
-    uint64_t *out = reach(in, p->out, parts * p->results * sizeof *out), initial = 0;
+    uint64_t *out = reach(in, final ? p->out : p->partial, parts * p->results * sizeof *out), initial = 0;
     if (p->flags & GR_HAS_INITIAL)
         memcpy(&initial, p->initial, sizeof initial);
     if (!out)

@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
@@ -165,7 +166,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS)
+        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

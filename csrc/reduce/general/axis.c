@@ -303,13 +303,20 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
            plan_any(layout, limits, launch);
 }
 
+/* Threads along enough to load all States of a result at once, but four results or more side by side. */
+static uint32_t gather_along(uint64_t results, uint64_t states) {
+    const uint32_t side_by_side = power_of_two_from(results, 4);
+    return power_of_two_from(gr_ceil_div(states, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
+}
+
+void gr_gather_plan(gr_general_launch *launch) {
+    launch->params.gather_along = gather_along(launch->params.results, launch->params.parts);
+}
+
 bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    /* Threads along enough to load all States of a result at once, but four results or more side by side. */
-    const uint32_t side_by_side = power_of_two_from(p->results, 4);
-    const uint32_t along =
-        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
+    const uint32_t along = gather_along(p->results, p->count);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
-    p->threads_along = along;
+    p->gather_along = along;
     return fits_grid(blocks) && launch_as(launch, "last", blocks, 1);
 }

@@ -79,6 +79,9 @@ typedef struct gr_general_params {
     uint64_t in;
     uint64_t second; /* the other vector of a dot product, or the `where` mask; else 0 */
     uint64_t out;
+    uint64_t partial; /* where States go that are no results yet: parts of them, of all results each */
+    uint64_t tickets; /* for each block along x how many blocks along y have put theirs, zero before and
+                         after; or 0, where another launch goes on */
     uint64_t results; /* how many results there are */
     uint64_t count;   /* elements, or States, reduced into each */
     uint64_t divisor; /* what a mean divides by */
@@ -92,6 +95,7 @@ typedef struct gr_general_params {
     uint8_t initial[GR_INITIAL_BYTES]; /* an element of the result's dtype, aligned as that wants */
     uint32_t flags;
     uint32_t threads_along; /* threads of a block that share a result, a power of two */
+    uint32_t gather_along;  /* the same, of the block that makes results from States */
     union {
         gr_rows rows;
         gr_columns columns;

@@ -168,7 +168,6 @@ static bool plan_last(gr_general_plan *plan, const gr_general_params *first, con
     p->states = first->results;
     p->divisor = plan->reduced_count;
     set_repeat(p, first->repeat);
-    plan->states_bytes = (size_t)(first->parts * first->results) * GR_STATE_BYTES;
     return store(&all, &p->keep) && store_place(&all, &p->place) && gr_last_plan(last);
 }
 
@@ -214,7 +213,13 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
 
     bool fits = gr_axis_plan(layout, limits, first);
     if (fits && (p->parts > 1 || first->shares))
+        plan->states_bytes = (size_t)(p->parts * p->results) * GR_STATE_BYTES;
+    if (fits && first->shares) {
         fits = plan_last(plan, p, &keep, &shared);
+    } else if (p->parts > 1) {
+        plan->tickets_bytes = first->grid_x * sizeof(uint32_t);
+        gr_gather_plan(first);
+    }
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 
@@ -233,7 +238,11 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     step->grid[1] = planned->grid_y;
     step->block[0] = GR_GENERAL_THREADS;
     gr_program_place(program, offsetof(gr_general_params, in), first ? ends->in : ends->states);
-    gr_program_place(program, offsetof(gr_general_params, out), last ? ends->out : ends->states);
+    gr_program_place(program, offsetof(gr_general_params, out), ends->out);
+    if (first && plan->states_bytes > 0)
+        gr_program_place(program, offsetof(gr_general_params, partial), ends->states);
+    if (first && plan->tickets_bytes > 0)
+        gr_program_place(program, offsetof(gr_general_params, tickets), ends->tickets);
     if (first && ends->has_second)
         gr_program_place(program, offsetof(gr_general_params, second), ends->second);
     return step;
