@@ -49,7 +49,8 @@ static bool takes_planes(const gr_conv *self) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const gr_conv_steps *x = &self->x.steps;
     const uint64_t pixels = self->down.size * self->along.size;
-    return self->layout == GR_CONV_NCHW && gr_conv_is_product(self) && self->x.aligned &&
+    return self->layout == GR_CONV_NCHW && gr_conv_is_product(self) && self->x.aligned && self->out_aligned &&
+           pixels * item % ALIGNMENT == 0 &&
            (pixels == 1 || (self->along.size > 1 ? x->along : x->down) == 1) && x->channel > 0 &&
            x->outer >= 0 && ((uint64_t)x->channel | (uint64_t)x->outer) * item % ALIGNMENT == 0 &&
            (self->groups == 1 || self->channels * item % LINE == 0);

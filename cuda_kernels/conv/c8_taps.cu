@@ -19,6 +19,11 @@
 
 enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 
+// So that it is there when the first copy asks for it.
+inline __device__ void fetch_map(const void *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 inline __device__ void copy_box(uint32_t to, const void *map, unsigned channel, unsigned group, int along,
                                 int down, unsigned picture, uint32_t barrier) {
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -350,15 +355,16 @@ __device__ void store_planes(const gr_conv_maps &maps, const Box &box, unsigned 
              filter < FILTERS && box.filter + filter < maps.conv.filters; filter += 16)
             *reinterpret_cast<uint4 *>(out + filter * maps.conv.of_out.channel + first) =
                 *reinterpret_cast<uint4 *>(&planes[filter * PITCH + lane % 8 * 8]);
-        return;
-    }
+    } else {
 #pragma unroll 4
-    for (unsigned filter = warp; filter < FILTERS && box.filter + filter < maps.conv.filters; filter += 4) {
-        T *to = out + filter * maps.conv.of_out.channel;
-        if (first >= 0)
-            to[first] = planes[filter * PITCH + lane];
-        if (second >= 0)
-            to[second] = planes[filter * PITCH + lane + 32];
+        for (unsigned filter = warp; filter < FILTERS && box.filter + filter < maps.conv.filters;
+             filter += 4) {
+            T *to = out + filter * maps.conv.of_out.channel;
+            if (first >= 0)
+                to[first] = planes[filter * PITCH + lane];
+            if (second >= 0)
+                to[second] = planes[filter * PITCH + lane + 32];
+        }
     }
 }
 
@@ -368,7 +374,6 @@ __device__ void store_pairs(const gr_conv_maps &maps, const Box &box,
                             const float (&sums)[TILES][FILTERS / 2]) {
     const gr_conv_params &p = maps.conv;
     const Columns columns;
-    const bool aligned = p.along.out % 2 == 0 && p.out % 8 == 0;
 #pragma unroll
     for (int t = 0; t < TILES; ++t) {
         const unsigned pixel = box.along + 128 * t + columns.first;
@@ -380,14 +385,7 @@ __device__ void store_pairs(const gr_conv_maps &maps, const Box &box,
             const float x = sums[t][i / 2 * 4 + i % 2], y = sums[t][i / 2 * 4 + i % 2 + 2];
             if (filter >= p.filters || pixel >= p.along.out || i / 2 % box.shares != box.share)
                 continue;
-            float *at = to + filter * p.of_out.channel;
-            if (aligned)
-                *reinterpret_cast<float2 *>(at) = {x, y};
-            else {
-                at[0] = x;
-                if (pixel + 1 < p.along.out)
-                    at[1] = y;
-            }
+            *reinterpret_cast<float2 *>(to + filter * p.of_out.channel) = {x, y};
         }
     }
 }
@@ -428,6 +426,10 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
     const Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
     if (threadIdx.x == 0)
         barriers_are_made();
+    if (threadIdx.x == MULTIPLYING) {
+        fetch_map(&maps.x);
+        fetch_map(&maps.w);
+    }
     const Box box(maps, FILTERS, ROW_BYTES / sizeof(T));
     __syncthreads();
     let_next_in();
