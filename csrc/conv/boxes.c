@@ -89,13 +89,14 @@ static bool divide(const gr_conv *self, gr_conv_boxes *it) {
     const uint64_t boxes = it->apart ? taps : (uint64_t)boxes_of(&self->along) * boxes_of(&self->down);
     const bool alone = it->room == 1 || it->blocks * it->slices <= gr_reference_limits.multiprocessors;
     const uint64_t room = (alone ? ALL : HALF) - (GR_CONV_MOST_TAPS + 2 * MOST_STAGES) * ENTRY;
-    const uint64_t turns = chunks_of(self) / it->slices * boxes; /* of boxes */
+    const uint64_t turns = gr_ceil_div(chunks_of(self), it->slices) * boxes; /* of boxes, at most */
     uint64_t x = it->apart ? room / (maps->x_bytes + w) : 2;
     if (x > MOST_STAGES)
         x = MOST_STAGES;
     if (x > turns)
         x = turns;
-    if (x == 0 || x * maps->x_bytes >= room)
+    /* A stage is let go of when the next one is asked for, so one alone is for one turn. */
+    if (x == 0 || (x == 1 && turns > 1) || x * maps->x_bytes >= room)
         return false;
     uint64_t filters = (room - x * maps->x_bytes) / w;
     if (filters > MOST_STAGES)

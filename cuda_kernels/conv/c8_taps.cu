@@ -109,6 +109,16 @@ __device__ void bring_pixels(const gr_conv_maps &maps, const Stages &pixels, con
                  pixels.full());
 }
 
+// Behind a box lies what only results see that are none, if a box is smaller than what its tiles reach:
+// zeros, so that it is there.
+inline __device__ void clear_behind(const gr_conv_maps &maps, unsigned char *boxes) {
+    for (unsigned stage = 0; stage < maps.x_stages; ++stage)
+        for (unsigned i = maps.box_bytes + 16 * threadIdx.x; i < maps.x_bytes; i += 16 * THREADS)
+            *reinterpret_cast<uint4 *>(boxes + stage * maps.x_bytes + i) = uint4{};
+    if (maps.box_bytes < maps.x_bytes)
+        show_shared();
+}
+
 // What the engine is asked for, by one thread.
 template <class T, int FILTERS, bool PLANES>
 __device__ void bring(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages pixels, Stages filters,
@@ -431,6 +441,7 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
         fetch_map(&maps.w);
     }
     const Box box(maps, FILTERS, ROW_BYTES / sizeof(T));
+    clear_behind(maps, bytes);
     __syncthreads();
     let_next_in();
     wait_for_previous();
