@@ -11,6 +11,7 @@ enum {
     EIGHT = 8,
     MOST_BOX = 256, /* elements along a dimension of a tensor map's box */
     MOST_STAGES = 6,
+    MOST_SLICES = 8,
     ENTRY = 16, /* bytes of a stage's barriers, or of a tap */
 };
 static const uint64_t ALL = 227 << 10,
@@ -88,8 +89,10 @@ static bool divide(const gr_conv *self, gr_conv_boxes *it) {
     const uint64_t w = it->filters * LINE, taps = taps_of(self);
     const uint64_t boxes = it->apart ? taps : (uint64_t)boxes_of(&self->along) * boxes_of(&self->down);
     const bool alone = it->room == 1 || it->blocks * it->slices <= gr_reference_limits.multiprocessors;
-    const uint64_t room = (alone ? ALL : HALF) - (GR_CONV_MOST_TAPS + 2 * MOST_STAGES) * ENTRY;
-    const uint64_t turns = gr_ceil_div(chunks_of(self), it->slices) * boxes; /* of boxes, at most */
+    const uint64_t room = (alone ? ALL : HALF) - (GR_CONV_MOST_TAPS + 2 * MOST_STAGES) * ENTRY -
+                          (it->resident ? GR_CONV_RESULTS_ROOM : 0);
+    const uint64_t turns =
+        it->resident ? MOST_STAGES : gr_ceil_div(chunks_of(self), it->slices) * boxes; /* of boxes, at most */
     uint64_t x = it->apart ? room / (maps->x_bytes + w) : 2;
     if (x > MOST_STAGES)
         x = MOST_STAGES;
@@ -107,6 +110,9 @@ static bool divide(const gr_conv *self, gr_conv_boxes *it) {
         return false;
     maps->x_stages = (uint32_t)x;
     maps->w_stages = (uint32_t)filters;
+    maps->room = it->resident
+                     ? (uint32_t)(x * maps->x_bytes + filters * w + (x + filters + GR_CONV_MOST_TAPS) * ENTRY)
+                     : 0;
     return true;
 }
 
@@ -138,14 +144,18 @@ static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
 static void consider(const gr_conv *self, const shape *of, gr_conv_boxes *it, gr_conv_boxes *best) {
     if (!settle(self, of, it))
         return;
-    for (it->slices = 1; it->slices <= 8 && it->slices <= chunks_of(self); it->slices *= 2) {
+    for (it->slices = 1; it->slices <= MOST_SLICES && it->slices <= chunks_of(self); it->slices *= 2) {
         if (it->slices > 1 && it->blocks * it->slices > gr_reference_limits.multiprocessors)
             return;
-        if (!divide(self, it))
-            continue;
-        it->time = time_of(self, it);
-        if (best->tiles == 0 || it->time < best->time)
-            *best = *it;
+        const bool several = it->blocks > (uint64_t)gr_reference_limits.multiprocessors * it->room;
+        for (int resident = 0; resident <= several; ++resident) {
+            it->resident = resident;
+            if (!divide(self, it))
+                continue;
+            it->time = time_of(self, it);
+            if (best->tiles == 0 || it->time < best->time)
+                *best = *it;
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 typedef struct gr_conv_boxes {
     uint32_t tiles, filters, room, slices; /* room: blocks of a multiprocessor */
     bool apart;                            /* each tap has a box of its own */
+    bool resident;                         /* blocks make box after box */
     bool planes;                           /* pixels come channel by channel */
     gr_conv_maps maps;                     /* all of it but the convolution and the tensor maps */
     uint64_t blocks;

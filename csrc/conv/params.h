@@ -77,7 +77,10 @@ typedef struct gr_conv_tap {
     uint8_t first, last;
 } gr_conv_tap;
 
-enum { GR_CONV_MOST_TAPS = 64 };
+enum {
+    GR_CONV_MOST_TAPS = 64,
+    GR_CONV_RESULTS_ROOM = 20480, /* bytes in which results of 128 pixels are put together */
+};
 
 /* The same where the copy engine brings what taps see: x is a map of channels, groups, columns, rows and
    pictures, w one of channels, taps and filters. Of the box that comes of x, each pixel takes a row of 128
@@ -93,6 +96,8 @@ typedef struct gr_conv_maps {
         eights; /* pixels of a box from one row of tiles to the next, from 8 of a tile to the next */
     uint32_t box_bytes;
     uint32_t x_stages, x_bytes, w_stages; /* of the rings */
+    uint32_t boxes;                       /* all that there are to make, with all their filters */
+    uint32_t room; /* where results are put together in shared memory: 0 for where the rings were */
     uint32_t taps;
     gr_conv_tap tap[GR_CONV_MOST_TAPS];
     gr_conv_map x, w;

@@ -132,18 +132,15 @@ static void list_taps(const gr_conv *self, bool apart, gr_conv_maps *params) {
     }
 }
 
-/* Bytes of shared memory: the rings, in whose place results are put together then. */
-static uint32_t room_of(const gr_conv *self, const gr_conv_boxes *boxes) {
-    enum {
-        ENTRY = 16,
-        PLANE = 2 * 72 * 2
-    }; /* of a stage's barriers, or a tap; of a filter's results, of 2 bytes */
+/* Bytes of shared memory: the rings, in whose place results are put together then, or behind them. */
+static uint32_t room_of(const gr_conv_boxes *boxes) {
+    enum { ENTRY = 16 }; /* of a stage's barriers, or a tap */
     const gr_conv_maps *maps = &boxes->maps;
-    const uint32_t rings = maps->x_stages * maps->x_bytes + maps->w_stages * boxes->filters * LINE;
-    const uint32_t sums = boxes->slices > 1                        ? boxes->tiles * 64 * boxes->filters * 4
-                          : gr_dtypes[self->dtype].item_bytes == 2 ? boxes->filters * PLANE
-                                                                   : 0;
-    return (rings > sums ? rings : sums) + (maps->x_stages + maps->w_stages + GR_CONV_MOST_TAPS) * ENTRY;
+    const uint32_t rings = maps->x_stages * maps->x_bytes + maps->w_stages * boxes->filters * LINE +
+                           (maps->x_stages + maps->w_stages + GR_CONV_MOST_TAPS) * ENTRY;
+    const uint32_t sums =
+        boxes->slices > 1 ? boxes->tiles * 64 * boxes->filters * 4 : maps->room + GR_CONV_RESULTS_ROOM;
+    return rings > sums ? rings : sums;
 }
 
 double gr_conv_taps_time(const gr_conv *self) {
@@ -171,6 +168,7 @@ gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, c
     plain = as_rows(&plain);
     const gr_conv_boxes boxes = gr_conv_boxes_choose(&plain, planes);
     gr_conv_maps params = boxes.maps;
+    params.boxes = (uint32_t)boxes.blocks;
     params.conv = gr_conv_describe(&plain);
     params.conv.of_out =
         gr_conv_dense(self->layout, plain.down.out, plain.along.out, self->groups * self->filters);
@@ -183,8 +181,10 @@ gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, c
                     w = map_of_w(&plain, boxes.filters);
     gr_program_map(program, offsetof(gr_conv_maps, x), at.x, &x);
     gr_program_map(program, offsetof(gr_conv_maps, w), at.w, &w);
-    step->shared_bytes = room_of(self, &boxes);
+    step->shared_bytes = room_of(&boxes);
     step->cluster[0] = boxes.slices;
     step->overlap = step->one_param = true;
-    return gr_conv_spread(step, boxes.blocks * boxes.slices, 1, 1, variant->threads, error);
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * boxes.room;
+    const uint64_t blocks = boxes.resident ? most : boxes.blocks * boxes.slices;
+    return gr_conv_spread(step, blocks, 1, 1, variant->threads, error);
 }

@@ -10,8 +10,9 @@
 // pictures, by 64 or 128 filters; where there are few pixels, the blocks of a cluster share the channels, and
 // add up what they have. What limits it now: the tensor cores, or what the L2 cache gives. Where it shows: no
 // instructions that gather; sectors loaded, which taps no longer multiply. This is for channels whose bytes
-// are a multiple of 16; NCHW is turned to NHWC first. c5 and c7 make all others. c9: the same of halves, by
-// other entries.
+// are a multiple of 16; NCHW is turned to NHWC first. c5 and c7 make all others.
+//
+// c9: the same of halves, by other entries.
 #include "cluster.cuh"
 #include "conv_cores.cuh"
 #include "conv_turn.cuh"
@@ -69,12 +70,12 @@ inline __device__ void let_go(uint32_t full) {
         arrive(full + 8);
 }
 
-// The first result of a block, its first filter, and its share of the channels, in chunks.
+// The first result that a block makes, and the first filter, and its share of the channels, in chunks.
 struct Box {
     unsigned group, filter, along, down, picture, share, shares, first, last;
 
-    __device__ Box(const gr_conv_maps &p, unsigned filters, unsigned deep) : shares(cluster_size()) {
-        unsigned number = blockIdx.x / shares;
+    __device__ Box(const gr_conv_maps &p, unsigned number, unsigned filters, unsigned deep)
+        : shares(cluster_size()) {
         share = blockIdx.x % shares;
         const unsigned chunks = (unsigned(p.conv.channels) + deep - 1) / deep;
         first = share * chunks / shares;
@@ -121,7 +122,7 @@ inline __device__ void clear_behind(const gr_conv_maps &maps, unsigned char *box
 
 // What the engine is asked for, by one thread.
 template <class T, int FILTERS, bool PLANES>
-__device__ void bring(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages pixels, Stages filters,
+__device__ void bring(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages &pixels, Stages &filters,
                       const Box &box) {
     constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
     for (unsigned chunk = box.first; chunk < box.last; ++chunk)
@@ -198,7 +199,7 @@ __device__ void multiply_tap(const gr_conv_maps &maps, uint32_t pixels, uint32_t
 }
 
 template <class T, int TILES, int FILTERS, bool PLANES>
-__device__ void multiply(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages pixels, Stages filters,
+__device__ void multiply(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages &pixels, Stages &filters,
                          const Box &box, float (&sums)[TILES][FILTERS / 2]) {
     uint32_t tile[TILES], used = 0, used_box = 0;
 #pragma unroll
@@ -226,9 +227,14 @@ __device__ void multiply(const gr_conv_maps &maps, const gr_conv_tap *taps, Stag
 #pragma unroll
     for (int j = 0; j < TILES; ++j)
         finish_products(sums[j]);
+    let_go(used);
+    if (used_box)
+        let_go(used_box);
 }
 
 // ---- results
+
+template <class T> struct alignas(2 * sizeof(T)) Both { T x, y; };
 
 // The warps that multiply meet.
 inline __device__ void meet() {
@@ -249,12 +255,50 @@ inline __device__ int64_t place_of(const gr_conv_maps &maps, const Box &box, uns
                : -1;
 }
 
-// The sums of all blocks of the cluster, in their order: those of 8 filters become those of one block.
-template <int TILES, int FILTERS>
-__device__ void add_up(const Box &box, float4 *room, float (&sums)[TILES][FILTERS / 2]) {
-    enum { GROUPS = FILTERS / 8 };
+// Which pixel of its tile a thread's sums are of: they come in fours, of two filters of one pixel and the
+// same of another.
+template <class T, bool PLANES> __device__ unsigned pixel_of(unsigned which) {
+    if (PLANES && sizeof(T) == 4)
+        return Columns().first % 64 + which;
+    return threadIdx.x / 32 % 4 * 16 + which * 8 + threadIdx.x % 32 / 4;
+}
+
+// The places of a thread's two pixels of a tile, and four of its sums on their way there.
+template <class T, bool PLANES> struct Places {
+    int64_t at[2];
+
+    __device__ Places(const gr_conv_maps &maps, const Box &box, unsigned tile)
+        : at{place_of(maps, box, tile, pixel_of<T, PLANES>(0)),
+             place_of(maps, box, tile, pixel_of<T, PLANES>(1))} {
+    }
+    __device__ void store(const gr_conv_params &p, unsigned filter, const float *sums) const {
+        const bool pairs = p.of_out.channel == 1 && p.filters % 2 == 0 && p.out % (2 * sizeof(T)) == 0;
+        filter += threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int which = 0; which < 2; ++which) {
+            const T a = T(sums[2 * which]), b = T(sums[2 * which + 1]);
+            T *to = reinterpret_cast<T *>(p.out) + at[which] + filter * p.of_out.channel;
+            if (at[which] < 0 || filter >= p.filters)
+                continue;
+            if (pairs)
+                *reinterpret_cast<Both<T> *>(to) = {a, b};
+            else {
+                to[0] = a;
+                if (filter + 1 < p.filters)
+                    to[p.of_out.channel] = b;
+            }
+        }
+    }
+};
+
+// Stores the sums over all blocks of the cluster, in their order: of 8 filters those of a tile are one
+// block's.
+template <class T, int TILES, int FILTERS, bool PLANES>
+__device__ void add_up(const gr_conv_maps &maps, const Box &box, float4 *room,
+                       const float (&sums)[TILES][FILTERS / 2]) {
+    enum { GROUPS = FILTERS / 8, MOST = 8 };
     if (threadIdx.x < MULTIPLYING) {
-        meet();
+        meet(); // the rings make room
 #pragma unroll
         for (int i = 0; i < TILES * GROUPS; ++i) {
             const float *of = &sums[i / GROUPS][i % GROUPS * 4];
@@ -264,138 +308,98 @@ __device__ void add_up(const Box &box, float4 *room, float (&sums)[TILES][FILTER
     __syncwarp();
     cluster_arrive();
     cluster_wait();
-    if (threadIdx.x < MULTIPLYING)
+    for (unsigned t = 0; t < TILES && threadIdx.x < MULTIPLYING; ++t) {
+        const Places<T, PLANES> places(maps, box, threadIdx.x / 128 * TILES + t);
+#pragma unroll 2
+        for (unsigned i = box.share; i < GROUPS; i += box.shares) {
+            float4 more[MOST];
 #pragma unroll
-        for (int i = 0; i < TILES * GROUPS; ++i)
-            if (i % GROUPS % box.shares == box.share) {
-                float4 sum = {};
-                for (unsigned other = 0; other < box.shares; ++other) {
-                    const float4 more = *in_block(&room[i * MULTIPLYING + threadIdx.x], other);
-                    sum = {sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w};
+            for (unsigned other = 0; other < MOST; ++other)
+                if (other < box.shares)
+                    more[other] = *in_block(&room[(t * GROUPS + i) * MULTIPLYING + threadIdx.x], other);
+            float sum[4] = {more[0].x, more[0].y, more[0].z, more[0].w};
+#pragma unroll
+            for (unsigned other = 1; other < MOST; ++other)
+                if (other < box.shares) {
+                    sum[0] += more[other].x;
+                    sum[1] += more[other].y;
+                    sum[2] += more[other].z;
+                    sum[3] += more[other].w;
                 }
-                float *of = &sums[i / GROUPS][i % GROUPS * 4];
-                of[0] = sum.x;
-                of[1] = sum.y;
-                of[2] = sum.z;
-                of[3] = sum.w;
-            }
+            places.store(maps.conv, box.filter + 8 * i, sum);
+        }
+    }
     __syncwarp();
     cluster_arrive(); // before any block ends, of which others may still read
     cluster_wait();
 }
 
-// Out of registers; of the filters of this block's share.
-template <class T, int FILTERS>
-__device__ void store(const gr_conv_maps &maps, const Box &box, unsigned tile,
-                      const float (&sums)[FILTERS / 2]) {
-    const gr_conv_params &p = maps.conv;
-    const unsigned lane = threadIdx.x % 32;
-    const bool pairs = p.of_out.channel == 1 && p.filters % 2 == 0 && p.out % (2 * sizeof(T)) == 0;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-        const int64_t place = place_of(maps, box, tile, threadIdx.x / 32 % 4 * 16 + h * 8 + lane / 4);
-        if (place < 0)
-            continue;
-        T *to = reinterpret_cast<T *>(p.out) + place;
-#pragma unroll
-        for (int j = 0; j < FILTERS / 8; ++j) {
-            const unsigned first = box.filter + 8 * j + lane % 4 * 2;
-            const float a = sums[4 * j + 2 * h], b = sums[4 * j + 2 * h + 1];
-            if (j % box.shares != box.share)
-                continue;
-            if (pairs && first < p.filters)
-                *reinterpret_cast<Two<T> *>(to + first) = {T(a), T(b)};
-            else if (!pairs) {
-                if (first < p.filters)
-                    to[first * p.of_out.channel] = T(a);
-                if (first + 1 < p.filters)
-                    to[(first + 1) * p.of_out.channel] = T(b);
-            }
-        }
-    }
-}
-
-// Halves of NHWC by way of shared memory: a warp's 16 pixels, whose rows are 16 bytes longer than their
-// filters, so that no two of them meet in a bank; then 16 bytes at once.
+// NHWC by way of shared memory: of a warp's 16 pixels 128 bytes of filters at a time, in rows that are
+// longer, so that no two of them meet in a bank; then 16 bytes at once.
 template <class T, int FILTERS>
 __device__ void store_rows(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
                            const float (&sums)[FILTERS / 2]) {
-    enum { PITCH = FILTERS * 2 + 16, PIECES = FILTERS / 8, AT_ONCE = 32 / PIECES };
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, piece = lane % PIECES;
+    enum { SOME = ROW_BYTES / sizeof(T), PITCH = ROW_BYTES + 8 * sizeof(T), LENGTH = 16 / sizeof(T) };
+    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, piece = lane % 8;
     const int64_t mine = place_of(maps, box, tile, warp % 4 * 16 + lane % 16);
     unsigned char *rows = room + warp * 16 * PITCH;
-    __syncwarp();
 #pragma unroll
-    for (int i = 0; i < FILTERS / 4; ++i)
-        *reinterpret_cast<Two<T> *>(rows + (lane / 4 + i % 2 * 8) * PITCH + i / 2 * 16 +
-                                    lane % 4 * 4) = {T(sums[2 * i]), T(sums[2 * i + 1])};
-    __syncwarp();
+    for (int first = 0; first < FILTERS; first += SOME) {
+        __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 16; i += AT_ONCE) {
-        const unsigned row = i + lane / PIECES;
-        const int64_t place = __shfl_sync(0xffffffff, mine, row);
-        if (place >= 0 && box.filter + 8 * piece < maps.conv.filters)
-            *reinterpret_cast<uint4 *>(reinterpret_cast<T *>(maps.conv.out) + place + box.filter +
-                                       8 * piece) =
-                *reinterpret_cast<uint4 *>(rows + row * PITCH + 16 * piece);
-    }
-}
-
-// Those of NCHW: 64 pixels of each filter, so that neighbours store neighbours; of planes 16 bytes at once.
-template <class T, int FILTERS, bool PLANES>
-__device__ void store_planes(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
-                             const float (&sums)[FILTERS / 2]) {
-    enum { PITCH = 64 + 8 };
-    const unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-    T *planes = reinterpret_cast<T *>(room) + group * FILTERS * PITCH;
-    T *out = reinterpret_cast<T *>(maps.conv.out) + box.filter * maps.conv.of_out.channel;
-    const int64_t first = place_of(maps, box, tile, PLANES ? lane % 8 * 8 : lane),
-                  second = place_of(maps, box, tile, lane + 32);
-    group_barrier(group);
+        for (int i = 0; i < SOME / 4; ++i)
+            *reinterpret_cast<Both<T> *>(rows + (lane / 4 + i % 2 * 8) * PITCH +
+                                         (i / 2 * 8 + lane % 4 * 2) * sizeof(T)) = {
+                T(sums[first / 2 + 2 * i]), T(sums[first / 2 + 2 * i + 1])};
+        __syncwarp();
+        const unsigned filter = box.filter + first + LENGTH * piece;
 #pragma unroll
-    for (int i = 0; i < FILTERS / 2; ++i)
-        planes[(i / 4 * 8 + lane % 4 * 2 + i % 2) * PITCH + warp * 16 + i / 2 % 2 * 8 + lane / 4] =
-            T(sums[i]);
-    group_barrier(group);
-    if constexpr (PLANES) {
-        if (first < 0)
-            return;
-#pragma unroll 4
-        for (unsigned filter = warp * 4 + lane / 8;
-             filter < FILTERS && box.filter + filter < maps.conv.filters; filter += 16)
-            *reinterpret_cast<uint4 *>(out + filter * maps.conv.of_out.channel + first) =
-                *reinterpret_cast<uint4 *>(&planes[filter * PITCH + lane % 8 * 8]);
-    } else {
-#pragma unroll 4
-        for (unsigned filter = warp; filter < FILTERS && box.filter + filter < maps.conv.filters;
-             filter += 4) {
-            T *to = out + filter * maps.conv.of_out.channel;
-            if (first >= 0)
-                to[first] = planes[filter * PITCH + lane];
-            if (second >= 0)
-                to[second] = planes[filter * PITCH + lane + 32];
+        for (int i = 0; i < 16; i += 4) {
+            const unsigned row = i + lane / 8;
+            const int64_t place = __shfl_sync(0xffffffff, mine, row);
+            if (place >= 0 && filter < maps.conv.filters)
+                *reinterpret_cast<uint4 *>(reinterpret_cast<T *>(maps.conv.out) + place + filter) =
+                    *reinterpret_cast<uint4 *>(rows + row * PITCH + 16 * piece);
         }
     }
 }
 
-// Float32 of planes: a thread has two neighbouring pixels.
-template <int TILES, int FILTERS>
-__device__ void store_pairs(const gr_conv_maps &maps, const Box &box,
-                            const float (&sums)[TILES][FILTERS / 2]) {
-    const gr_conv_params &p = maps.conv;
-    const Columns columns;
+// NCHW likewise, 64 pixels of each filter; of planes 16 bytes at once.
+template <class T, int FILTERS, bool PLANES>
+__device__ void store_planes(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
+                             const float (&sums)[FILTERS / 2]) {
+    enum { SOME = ROW_BYTES / sizeof(T), LENGTH = 16 / sizeof(T), PITCH = 64 + LENGTH, PIECES = 64 / LENGTH };
+    const unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    const unsigned pixel[2] = {pixel_of<T, PLANES>(0), pixel_of<T, PLANES>(1)};
+    const int64_t place = place_of(maps, box, tile, PLANES ? lane % PIECES * LENGTH : lane),
+                  second = place_of(maps, box, tile, lane + 32);
+    T *planes = reinterpret_cast<T *>(room) + group * SOME * PITCH;
 #pragma unroll
-    for (int t = 0; t < TILES; ++t) {
-        const unsigned pixel = box.along + 128 * t + columns.first;
-        float *to = reinterpret_cast<float *>(p.out) +
-                    conv_offset(p.of_out, box.picture, 0, pixel, box.group * p.filters);
+    for (int first = 0; first < FILTERS; first += SOME) {
+        const unsigned all = unsigned(maps.conv.filters), filters = all - min(box.filter + first, all);
+        T *out = reinterpret_cast<T *>(maps.conv.out) + (box.filter + first) * maps.conv.of_out.channel;
+        group_barrier(group);
 #pragma unroll
-        for (int i = 0; i < FILTERS / 4; ++i) {
-            const unsigned filter = box.filter + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;
-            const float x = sums[t][i / 2 * 4 + i % 2], y = sums[t][i / 2 * 4 + i % 2 + 2];
-            if (filter >= p.filters || pixel >= p.along.out || i / 2 % box.shares != box.share)
-                continue;
-            *reinterpret_cast<float2 *>(to + filter * p.of_out.channel) = {x, y};
+        for (int i = 0; i < SOME / 2; ++i)
+            planes[(i / 4 * 8 + lane % 4 * 2 + i % 2) * PITCH + pixel[i / 2 % 2]] = T(sums[first / 2 + i]);
+        group_barrier(group);
+        if constexpr (PLANES) {
+#pragma unroll
+            for (unsigned i = 0; i < SOME; i += 128 / PIECES) {
+                const unsigned filter = i + threadIdx.x % 128 / PIECES;
+                if (place >= 0 && filter < filters)
+                    *reinterpret_cast<uint4 *>(out + filter * maps.conv.of_out.channel + place) =
+                        *reinterpret_cast<uint4 *>(&planes[filter * PITCH + lane % PIECES * LENGTH]);
+            }
+        } else {
+#pragma unroll 4
+            for (unsigned filter = warp; filter < min(filters, unsigned(SOME)); filter += 4) {
+                T *to = out + filter * maps.conv.of_out.channel;
+                if (place >= 0)
+                    to[place] = planes[filter * PITCH + lane];
+                if (second >= 0)
+                    to[second] = planes[filter * PITCH + lane + 32];
+            }
         }
     }
 }
@@ -404,23 +408,20 @@ template <class T, int TILES, int FILTERS, bool PLANES>
 __device__ void store_all(const gr_conv_maps &maps, const Box &box, unsigned char *room,
                           const float (&sums)[TILES][FILTERS / 2]) {
     const gr_conv_params &p = maps.conv;
-    const bool whole = sizeof(T) == 2 && box.shares == 1, rows = p.of_out.channel == 1;
-    const bool aligned = p.filters % 8 == 0 && p.out % 16 == 0;
-    if constexpr (PLANES && sizeof(T) == 4) {
-        store_pairs<TILES, FILTERS>(maps, box, sums);
-        return;
-    }
-    if (whole)
-        meet(); // the rings make room
+    const bool rows = p.of_out.channel == 1, aligned = p.filters % (16 / sizeof(T)) == 0 && p.out % 16 == 0;
 #pragma unroll
     for (int i = 0; i < TILES; ++i) {
         const unsigned tile = threadIdx.x / 128 * TILES + i;
-        if (whole && rows && aligned)
-            store_rows<T, FILTERS>(maps, box, tile, room, sums[i]);
-        else if (whole && !rows)
+        if (!rows)
             store_planes<T, FILTERS, PLANES>(maps, box, tile, room, sums[i]);
-        else
-            store<T, FILTERS>(maps, box, tile, sums[i]);
+        else if (!PLANES && aligned)
+            store_rows<T, FILTERS>(maps, box, tile, room, sums[i]);
+        else {
+            const Places<T, PLANES> places(maps, box, tile);
+#pragma unroll
+            for (int j = 0; j < FILTERS / 8; ++j)
+                places.store(p, box.filter + 8 * j, sums[i] + 4 * j);
+        }
     }
 }
 
@@ -432,28 +433,38 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
     gr_conv_tap *taps = reinterpret_cast<gr_conv_tap *>(bytes + (table - start));
     for (unsigned i = threadIdx.x; i < maps.taps; i += THREADS)
         taps[i] = maps.tap[i];
-    const Stages pixels(start, barriers, maps.x_stages, maps.x_bytes);
-    const Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
+    Stages pixels(start, barriers, maps.x_stages, maps.x_bytes);
+    Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
     if (threadIdx.x == 0)
         barriers_are_made();
     if (threadIdx.x == MULTIPLYING) {
         fetch_map(&maps.x);
         fetch_map(&maps.w);
     }
-    const Box box(maps, FILTERS, ROW_BYTES / sizeof(T));
     clear_behind(maps, bytes);
     __syncthreads();
     let_next_in();
     wait_for_previous();
+    const unsigned shares = cluster_size();
     float sums[TILES][FILTERS / 2];
-    if (threadIdx.x == MULTIPLYING)
-        bring<T, FILTERS, PLANES>(maps, taps, pixels, filters, box);
-    else if (threadIdx.x < MULTIPLYING)
-        multiply<T, TILES, FILTERS, PLANES>(maps, taps, pixels, filters, box, sums);
-    if (box.shares > 1)
-        add_up<TILES, FILTERS>(box, reinterpret_cast<float4 *>(bytes), sums);
-    if (threadIdx.x < MULTIPLYING)
-        store_all<T, TILES, FILTERS, PLANES>(maps, box, bytes, sums);
+    for (unsigned number = blockIdx.x / shares; number < maps.boxes; number += gridDim.x) {
+        const Box box(maps, number, FILTERS, ROW_BYTES / sizeof(T));
+        if (threadIdx.x == MULTIPLYING)
+            bring<T, FILTERS, PLANES>(maps, taps, pixels, filters, box);
+        else if (threadIdx.x < MULTIPLYING)
+            multiply<T, TILES, FILTERS, PLANES>(maps, taps, pixels, filters, box, sums);
+        if (shares > 1)
+            break; // a cluster has one box
+        if (threadIdx.x < MULTIPLYING) {
+            if (maps.room == 0)
+                meet(); // the rings make room
+            store_all<T, TILES, FILTERS, PLANES>(maps, box, bytes + maps.room, sums);
+        }
+    }
+    if (shares > 1)
+        add_up<T, TILES, FILTERS, PLANES>(maps,
+                                          Box(maps, blockIdx.x / shares, FILTERS, ROW_BYTES / sizeof(T)),
+                                          reinterpret_cast<float4 *>(bytes), sums);
 }
 
 // Of so many pixels and filters; a multiprocessor is to have room for so many blocks.
