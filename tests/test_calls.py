@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from gpureduce.bench import calls
+from gpureduce.bench import calls, operators
 from gpureduce.bench.environment import RESULTS
 
+OPERATORS = json.loads((RESULTS / "operators_h200.json").read_text(encoding="utf-8"))
 COMMITTED = json.loads((RESULTS / "calls_h200.json").read_text(encoding="utf-8"))
 
 
@@ -63,3 +64,30 @@ def test_calls_wait_for_nothing_and_are_captured(text):
     for where in ("default", "another"):
         assert all(row["wait_ms"][where][name]["median"] < 1 for name in calls.OURS)
     assert all(row["captured"][name] for name in calls.OURS)
+
+
+def test_the_page_of_operators():
+    names = [f"{kit} {way}" for kit in operators.KITS for way in operators.TITLES]
+    rows = [
+        {"call": text, "us": {name: spread(5.0 + i) for i, name in enumerate(names)}}
+        for text in operators.CASES
+    ]
+    rows[0]["us"]["gpureduce eager"] = spread(2.0)
+    page = operators.table({**RECORD, "rows": rows})
+    assert "| `sum(x)` | 5.0 | 8.0 | 6.0 | 9.0 | 7.0 | 10.0 | 2.0 |" in page
+    assert "* sum(X, axis=1))` | 5.0 | 8.0 | 6.0 | 9.0 | 7.0 | 10.0 |  |" in page
+
+
+def test_every_operator_is_measured():
+    assert [row["call"] for row in OPERATORS["rows"]] == list(operators.CASES)
+    names = {f"{kit} {way}" for kit in operators.KITS for way in operators.TITLES}
+    assert all(names <= set(row["us"]) for row in OPERATORS["rows"])
+
+
+@pytest.mark.parametrize("row", OPERATORS["rows"], ids=lambda row: row["call"])
+def test_what_operators_cost(row):
+    """What docs/torch.md says: as much as PyTorch's in a graph, some microseconds more by themselves."""
+    us = {name: spread["median"] for name, spread in row["us"].items()}
+    assert us["gpureduce.torch graph"] <= 1.1 * us["torch graph"]
+    if "gpureduce eager" in us:
+        assert us["gpureduce.torch eager"] <= us["gpureduce eager"] + 12

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from gpureduce._reduce import functions
@@ -28,7 +29,6 @@ class Case(NamedTuple):
 
     shape: tuple[int, ...]
     function: Callable[[Any, Any], Any]
-    backward: bool = False
 
 
 def _model(kit: Any, x: Any) -> Any:
@@ -39,7 +39,6 @@ CASES = {
     "sum(x)": Case(calls.FEW, lambda kit, x: kit.sum(x, None)),
     "sum(X, axis=1)": Case(calls.MATRIX, lambda kit, x: kit.sum(x, 1)),
     "mean((X - max(X, axis=1)) * sum(X, axis=1))": Case(calls.MATRIX, _model),
-    "that, forward and back": Case(calls.MATRIX, _model, backward=True),
 }
 
 
@@ -61,7 +60,7 @@ def kits(torch: Any, ours: Any) -> dict[str, Any]:
 
 def contenders(torch: Any, ours: Any, case: Case) -> dict[str, Callable[[], Any]]:
     """Return what is to be timed, by its place in a row."""
-    x = torch.randn(case.shape, device="cuda").requires_grad_(case.backward)
+    x = torch.randn(case.shape, device="cuda")
     found = {}
     for name, kit in kits(torch, ours).items():
 
@@ -70,12 +69,7 @@ def contenders(torch: Any, ours: Any, case: Case) -> dict[str, Callable[[], Any]
 
         for way in TITLES:
             run = torch.compile(step, fullgraph=True, mode=MODES[way]) if way in MODES else step
-
-            def call(run: Any = run) -> Any:
-                result = run(x)
-                return torch.autograd.grad(result, x) if case.backward else result
-
-            found[f"{name} {way}"] = call
+            found[f"{name} {way}"] = partial(run, x)
     if case.function is CASES["sum(x)"].function:
         found["gpureduce eager"] = lambda: functions.sum(x, as_device=True)
     if case.function is CASES["sum(X, axis=1)"].function:
@@ -116,7 +110,7 @@ def table(record: dict) -> str:
         names = [f"{kit} {way}" for way in TITLES for kit in KITS] + ["gpureduce eager"]
         cells = [f"{row['us'][name]['median']:.1f}" if name in row["us"] else "" for name in names]
         lines.append(f"| `{row['call']}` | {' | '.join(cells)} |")
-    return "\n".join(lines).replace("| `that, forward and back` |", "| that, forward and back |")
+    return "\n".join(lines)
 
 
 def main(argv: list[str] | None = None) -> int:
