@@ -20,6 +20,7 @@ from gpureduce.bench.titles import AUTO_TECHNIQUE, titles
 
 END = "<!-- end -->"
 PRODUCTS = "matmul_h200.json"
+LONE = "lone_h200.json"
 CONVOLUTIONS = "conv_published_h200.json"
 LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
 LAYOUTS = "layouts_h200.json"
@@ -284,6 +285,8 @@ def tables() -> dict[str, dict[str, str]]:
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
         },
     }
+    if (RESULTS / LONE).exists():
+        found["docs/peers.md"]["<!-- lone-table -->"] = peers.lone_tables(load(LONE))
     found["docs/matmul.md"] = {"<!-- rung-counts -->": matmul_table.counts(load("matmul_counts.json"))}
     if (RESULTS / LAYOUTS).exists():
         found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))

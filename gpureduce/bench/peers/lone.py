@@ -150,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
             record["rows"].append(row)
             print(show(row), flush=True)
         del pool
-    environment.write(options.out, record)
+        environment.write(options.out, record)
     return 0
 
 
