@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpureduce
 from gpureduce.bench import accuracy, tables
 from gpureduce.bench import peers_table as table
+from gpureduce.bench.peers import lone
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -104,6 +106,27 @@ def test_arrays_off_a_boundary_are_as_fast(peers):
         if offset
     }
     assert len(slower) > 60 and max(slower.values()) <= 1.05
+
+
+# Up to how many KiB, and at most how much of CUB's time between two kernels of PyTorch's: docs/peers.md.
+ALONE = ((16, 1.35), (1024, 0.95), (24 << 10, 0.99), (48 << 10, 1.12), (128 << 10, 0.88), (256 << 10, 0.98))
+
+
+def test_reductions_between_other_kernels():
+    """One block, and what just fits the cache, are where CUB is not slower; the rest is faster than it."""
+    if not (tables.RESULTS / tables.LONE).exists():
+        pytest.skip("not measured yet: python -m gpureduce.bench.peers.lone")
+    rows = tables.load(tables.LONE)["rows"]
+    assert {(row["op"], row["dtype"]) for row in rows} == set(lone.CASES)
+    slower = {}
+    for row in rows:
+        nbytes = row["n"] * np.dtype(row["dtype"]).itemsize
+        most = next((most for up_to, most in ALONE if nbytes <= up_to << 10), 1.0)
+        if row["ratio"]["cub"] > most:
+            slower[row["op"], row["dtype"], row["n"]] = row["ratio"]["cub"]
+        if "torch" in row["ratio"]:
+            assert row["ratio"]["torch"] <= 1, row
+    assert not slower
 
 
 def test_observers_slow_the_simulator_down_by_at_most_six():
