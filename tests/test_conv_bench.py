@@ -34,7 +34,7 @@ def test_rows_are_told():
 def test_what_a_block_sees():
     """By hand: c0's block has 256 results, c3's 8 x 64 pixels with a halo of one on each side."""
     naive, direct = halo.halo_of("c0"), halo.halo_of("c3")
-    assert (naive.made, naive.seen) == (11, 3 * 13)
+    assert (naive.made, naive.seen) == (16, 3 * 18)  # filters by fours, pixels by eights
     assert int(naive.makes.sum()) == 256
     assert naive.comes.sum() == 256 * 9
     assert (direct.made, direct.seen, direct.times) == (8 * 64, 10 * 66, 1.0)
