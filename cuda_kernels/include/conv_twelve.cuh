@@ -116,6 +116,11 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
         }
         if (threadIdx.x < 64 && STEPS * 2 > TAPS * PIECES)
             store(shared + ZEROS + threadIdx.x * 16, uint4{0, 0, 0, 0});
+        // What lies between planes: nothing is multiplied by it, but it is there.
+        enum { GAP = (PLANE - SEEN_ROWS * ROW) / 16 };
+        if (threadIdx.x < PARTS * PIECES * GAP)
+            store(shared + threadIdx.x / GAP * PLANE + SEEN_ROWS * ROW + threadIdx.x % GAP * 16,
+                  uint4{0, 0, 0, 0});
     }
 
     // NHWC: rows as they lie, four channels at once. All loads come first.
