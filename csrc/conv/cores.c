@@ -99,7 +99,7 @@ static bool is_for_twelve(const gr_conv *self, const shape *of, const gr_conv_co
 
 static gr_status by_twelve(const gr_conv *self, const gr_conv_variant *variant, const shape *of,
                            const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    enum { THREADS = 256, CHANNELS = 12, TAPS = 9, SEEN_ROWS = TWELVE_ROWS + 2 };
+    enum { THREADS = 256, CHANNELS = 12, TAPS = 9, SEEN_ROWS = TWELVE_ROWS + 2, ROWS_BYTES = 47872 };
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const uint64_t pieces = gr_ceil_div(CHANNELS * gr_dtypes[self->dtype].item_bytes, PIECE);
     const uint64_t row = (TWELVE_COLUMNS + (nhwc ? 2 : 4)) * PIECE;
@@ -110,8 +110,11 @@ static gr_status by_twelve(const gr_conv *self, const gr_conv_variant *variant, 
                                          .filters = TWELVE_FILTERS};
     gr_step *step = gr_conv_launch(self, variant, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params,
                                    sizeof params, ends, program);
-    step->shared_bytes = (uint32_t)(of->numbers * pieces * plane + TILE * PIECE +
-                                    chunks * of->numbers * TWELVE_FILTERS * PIECE);
+    if (nhwc && variant->precision == GR_PRECISION_TF32)
+        step->shared_bytes = ROWS_BYTES; /* rows as they lie, filters, barriers */
+    else
+        step->shared_bytes = (uint32_t)(of->numbers * pieces * plane + TILE * PIECE +
+                                        chunks * of->numbers * TWELVE_FILTERS * PIECE);
     step->overlap = true;
     return gr_conv_spread(step, params.parts * gr_ceil_div(self->along.out, TWELVE_COLUMNS),
                           gr_ceil_div(self->down.out, TWELVE_ROWS), self->batch, THREADS, error);

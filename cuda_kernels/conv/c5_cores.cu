@@ -5,9 +5,12 @@
 // four warps, out of shared memory. float32 is rounded to TF32 on its way there, which has 10 bits of
 // fraction: 2.9e-4 of the result's norm, where float32 loses 2e-7; the sums are float32. What the pixels'
 // layout there is good for says conv_cores.cuh: a tap is an offset, so that nothing is ever put in order. Of
-// 12 channels and 3 x 3 taps conv_twelve.cuh knows all that the other looks up. What limits it now: memory,
-// which has to move x once and the result once; and loading, multiplying and storing, which hardly overlap.
-// Where it shows: tensor-core operations; multiply-adds, none.
+// 12 channels and 3 x 3 taps conv_twelve.cuh knows all that the other looks up; and in NHWC mma.sync takes
+// such rows as they lie (conv_row_cores.cuh). What limits it now: memory, which has to move x once and the
+// result once; and loading, multiplying and storing, which hardly overlap. Where it shows: tensor-core
+// operations; multiply-adds, none.
+#include "conv_row_cores.cuh"
+#include "conv_tiles.cuh"
 #include "conv_twelve.cuh"
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
@@ -27,7 +30,48 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     conv_of_twelve<float, false, ROWS, AT_ONCE>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
-    c5_f32_twelve_nhwc(const __grid_constant__ gr_conv_tiles_params p) {
-    conv_of_twelve<float, true, ROWS, AT_ONCE>(p);
+// In NHWC what a row of taps sees lies side by side.
+typedef RowCores<ROWS, 128> Warps;
+
+extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
+    c5_f32_twelve_nhwc(const __grid_constant__ gr_conv_tiles_params tiled) {
+    const gr_conv_params &p = tiled.conv;
+    Warps::Shared &shared = *shared_array<Warps::Shared>();
+    const unsigned parts = unsigned(tiled.parts), first = blockIdx.x % parts * Warps::FILTERS;
+    const unsigned left = blockIdx.x / parts * Warps::COLUMNS, top = blockIdx.y * ROWS;
+    const int filters = min(int(Warps::FILTERS), int(p.filters) - int(first));
+    let_next_in();
+    if (threadIdx.x < Warps::SEEN_ROWS)
+        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), 1);
+    if (threadIdx.x == 0)
+        make_barrier(shared_address(&shared.weights_are_there), 1);
+    barriers_are_made();
+    wait_for_previous();
+    if (threadIdx.x == 0) // which has made the barrier itself
+        copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * Warps::WEIGHTS,
+                   filters * sizeof(shared.weights[0]), &shared.weights_are_there);
+    begin_rows_of_pixels<Warps::SEEN_COLUMNS, Warps::CHANNELS>(
+        p, reinterpret_cast<const float *>(p.x) + blockIdx.z * p.of_x.outer, int(top) - int(p.down.padding),
+        int(left) - int(p.along.padding), shared.rows, shared.row_is_there);
+    Warps warp;
+    warp.load_filters(shared, unsigned(filters));
+    const unsigned lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16, along = left + column + lane / 4;
+    const int there = filters - int(lane % 4 * 2);
+    const bool pairs = p.filters % 2 == 0 && p.out % 8 == 0;
+    float *to = reinterpret_cast<float *>(p.out) + blockIdx.z * p.of_out.outer + top * p.of_out.down +
+                along * p.of_out.along + first + lane % 4 * 2;
+    for (unsigned i = 0; i < 2; ++i)
+        wait_for(shared_address(&shared.row_is_there[i]), 0);
+#pragma unroll 1
+    for (unsigned row = 0; row < ROWS && top + row < p.down.out; ++row, to += p.of_out.down) {
+        wait_for(shared_address(&shared.row_is_there[row + 2]), 0);
+        float sums[Warps::FILTERS / 8][4] = {};
+        warp.multiply_row(shared_address(&shared.rows[row][column * Warps::CHANNELS]), sums);
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int j = 0; j < Warps::FILTERS / 8 && along + 8 * h < p.along.out; ++j)
+                store_pair(to + 8 * h * p.of_out.along + 8 * j, there - 8 * j, pairs, sums[j][2 * h],
+                           sums[j][2 * h + 1]);
+    }
 }
