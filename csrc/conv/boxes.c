@@ -14,8 +14,13 @@ enum {
     MOST_SLICES = 8,
     ENTRY = 16, /* bytes of a stage's barriers, or of a tap */
 };
-static const uint64_t ALL = 227 << 10,
-                      HALF = 113 << 10; /* bytes of shared memory for one block, and for two */
+/* Bytes of shared memory for one block of a multiprocessor, and for each of two. */
+static const uint64_t ALL = 227 << 10, HALF = 113 << 10;
+
+/* What was seen on an H200, in microseconds: of a launch, of a block, of all blocks that stay, of a cluster;
+   how much longer a block without a neighbour takes; bytes of memory and cycles in one. */
+static const double START = 3.5, BEGIN = 1.2, RESIDENT = 2, JOIN = 3, ALONE = 1.1, BYTES = 4.2e6,
+                    CLOCK = 1755;
 
 typedef struct shape {
     uint32_t tiles, filters, room;
@@ -116,28 +121,40 @@ static bool divide(const gr_conv *self, gr_conv_boxes *it) {
     return true;
 }
 
-/* About how long it takes, in microseconds: what a block multiplies, reads from shared memory and gets from
-   the L2 cache, the longest of them, in as many turns as a multiprocessor has blocks. */
-static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
-    enum { CLOCK = 1755, TENSOR = 4096, FETCHED = 30, MOST_FETCHED = 60, SHARED = 128 };
-    static const double start = 3.5, begin = 1.2, join = 1.5; /* of a launch, a block, a cluster */
-    const double processors = gr_reference_limits.multiprocessors;
+/* Cycles of a block: what it multiplies, reads from shared memory or gets from the L2 cache, whichever takes
+   longest, and its results. */
+static double cycles_of(const gr_conv *self, const gr_conv_boxes *it, double busy) {
+    enum { TENSOR = 4096, FETCHED = 30, MOST_FETCHED = 60, SHARED = 128 };
     const double chunks = (double)gr_ceil_div(chunks_of(self), it->slices), taps = taps_of(self);
     const double boxes = it->apart ? taps : boxes_of(&self->along) * boxes_of(&self->down);
-    const double pixels = it->tiles * TILE, filters = it->filters, blocks = (double)it->blocks * it->slices;
-    const double products = chunks * taps * pixels * filters * LINE / TENSOR;
+    const double pixels = it->tiles * TILE, filters = it->filters;
     const double brought = chunks * (boxes * it->maps.box_bytes + taps * filters * LINE);
     const double read = chunks * taps * it->tiles * (TILE + filters) * LINE + brought;
-    const double busy = blocks < processors ? blocks / processors : 1;
-    const double fetch = FETCHED / busy < MOST_FETCHED ? FETCHED / busy : MOST_FETCHED;
-    double cycles = products;
-    if (cycles < read / SHARED)
-        cycles = read / SHARED;
-    if (cycles < brought / fetch)
-        cycles = brought / fetch;
-    const double turns = ceil(blocks / processors);
-    const double idle = it->room == 1 ? turns : ceil(turns / 2);
-    return start + turns * cycles / CLOCK + idle * begin + (it->slices > 1 ? join : 0);
+    const double fetch = fmin(FETCHED / busy, MOST_FETCHED);
+    const double products = chunks * taps * pixels * filters * LINE / TENSOR;
+    return fmax(products, fmax(read / SHARED, brought / fetch)) +
+           pixels * filters * (double)gr_dtypes[self->dtype].item_bytes / fetch;
+}
+
+/* Of memory, in microseconds. */
+static double time_of_memory(const gr_conv *self) {
+    const uint64_t elements =
+        self->batch * self->down.size * self->along.size * self->groups * self->channels;
+    return (double)((elements + gr_conv_results(self)) * gr_dtypes[self->dtype].item_bytes) / BYTES;
+}
+
+/* About how many microseconds it takes, in as many turns as a multiprocessor has blocks. */
+static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
+    const double processors = gr_reference_limits.multiprocessors;
+    const double each = (double)(it->blocks * it->slices) / processors, turns = ceil(each);
+    const double cycles = cycles_of(self, it, fmin(each, 1)) / CLOCK;
+    double time = cycles + BEGIN;
+    if (each > 1)
+        time = cycles * (each > 2 ? (each + turns) / 2 : turns) * (it->room == 1 ? ALONE : 1) +
+               (it->resident ? RESIDENT : ceil(each / it->room) * BEGIN * (it->room == 1 ? 2 : 1));
+    if (it->slices > 1)
+        time += JOIN;
+    return START + fmax(time, time_of_memory(self));
 }
 
 /* Takes the division, with each number of slices, where it is better. */
