@@ -28,20 +28,23 @@ template <class F, class In> struct FromPair {
     }
 };
 
-// One thread's share of a result: every `step`-th element from `first` on, several at a time.
+// The share of thread number `thread` of a result, several elements at a time.
 template <class F, class From>
-__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t first, uint64_t step) {
+__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t thread) {
     using State = typename F::State;
     constexpr unsigned in_flight = From::in_flight, states = in_flight < 4 ? in_flight : 4;
-    const uint64_t length = walk_length(p.along);
+    const uint64_t length = walk_length(p.along), step = p.walkers;
+    const Turns turns(p, thread);
+    const Walk start(p.along, turns.first, step);
     State s[states];
 #pragma unroll
     for (unsigned j = 0; j < states; ++j)
         s[j] = F::identity();
-    for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += length) {
+    for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
         const Offsets begin = offsets<2>(p.along, outer);
-        Walk walk(p.along, first, step);
-        for (uint64_t k = first; k < length; k += in_flight * step) {
+        const uint64_t done = outer * length;
+        Walk walk = start;
+        for (uint64_t k = turns.first; k < length; k += in_flight * step) {
             State loaded[in_flight];
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j) {
@@ -121,8 +124,7 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
 
     State x = F::identity();
     if (result < p.results)
-        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y,
-                           uint64_t(along_threads) * gridDim.y);
+        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y);
     if (along_first && along_threads <= 32) {
         for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
             x = F::combine(x, shuffle_down(x, offset, along_threads));

@@ -127,13 +127,14 @@ __device__ void add_turn(typename F::State (&s)[Width], const Loaded (&loaded)[N
     }
 }
 
-// Rows number k, k + step, ... of the `rows` from `first` on, of which row 0 has position `position`.
+// A thread's rows from number k on along the first two dimensions from address `first` on, where row 0 has
+// position `position`.
 template <class F, class In, bool Spread>
 __device__ void add_rows(const gr_general_params &p, const Slot<In, Spread> &slot, uint64_t first,
-                         uint64_t position, uint64_t k, uint64_t step,
-                         typename F::State (&s)[column_width<In>]) {
+                         uint64_t position, uint64_t k, typename F::State (&s)[column_width<In>]) {
     constexpr unsigned width = column_width<In>, in_flight = rows_in_flight<In, Spread>;
     using Loaded = typename Columns<In, Spread>::type;
+    const uint64_t step = p.walkers;
     Walk walk(p.along, k, step);
     // Positions count rows, of which a batch that is folded has several in a period.
     const unsigned replicas = Spread ? 1 : p.columns.replicas;
@@ -256,10 +257,11 @@ template <class F, class In, bool Spread> __device__ void reduce_columns(const g
     for (unsigned e = 0; e < width; ++e)
         s[e] = F::identity();
     if (active) {
-        const uint64_t k = row + uint64_t(c.down) * blockIdx.y, step = uint64_t(c.down) * gridDim.y;
-        for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += walk_length(p.along)) {
+        const uint64_t length = walk_length(p.along);
+        const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
+        for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
             const uint64_t first = slot.first + offsets<2>(p.along, outer).in;
-            add_rows<F, In, Spread>(p, slot, first, done, k, step, s);
+            add_rows<F, In, Spread>(p, slot, first, outer * length, turns.first, s);
         }
         if constexpr (!Spread)
             if ((p.flags & GR_FOLD) && row == 0 && blockIdx.y == 0)

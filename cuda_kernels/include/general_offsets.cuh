@@ -50,6 +50,21 @@ inline __device__ uint64_t walk_length(const gr_dims &along) {
     return along.extent[0] * along.extent[1];
 }
 
+// What thread number `thread` of those that share a result takes of the elements along the first two
+// dimensions, and of the others.
+struct Turns {
+    uint64_t first, outer;
+
+    __device__ Turns(const gr_general_params &p, uint64_t thread) : first(thread), outer(0) {
+        if (p.groups > 1) {
+            outer = thread / p.walkers;
+            first = thread - outer * p.walkers;
+            if (outer >= p.groups)
+                outer = p.count; // there are no such
+        }
+    }
+};
+
 // Steps through elements that lie evenly, or so in each of extent[1] pieces. It adds where `offsets` would
 // divide.
 struct Walk {

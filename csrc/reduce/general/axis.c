@@ -15,6 +15,7 @@ enum {
     LEAST_THREAD_ROWS = 4,
     PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
+    WALK_EACH = 8,     /* elements along the first two dimensions, for each thread */
     FOLD_ACROSS = 64,  /* slots of a period that a block has at once, so that it can fold replicas */
     WHOLE_BYTES = 128, /* of a result's elements, up to which a thread takes whole results */
 };
@@ -72,6 +73,15 @@ static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t bl
     launch->grid_y = (uint32_t)parts;
     launch->params.parts = parts;
     return true;
+}
+
+/* Shares the dimensions behind the first two between `threads` of a result, as far as each has elements
+   enough along those. */
+static void share_walk(gr_general_params *p, uint64_t threads) {
+    const uint64_t length = p->along.extent[0] * p->along.extent[1];
+    const uint64_t outer = length > 0 ? p->count / length : 1;
+    p->groups = most(1, least(outer, threads / most(1, gr_ceil_div(length, WALK_EACH))));
+    p->walkers = threads / p->groups;
 }
 
 /* ---- vectors ---- */
@@ -236,7 +246,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     if (p->keep.stride[0] != (int64_t)item || width == 1)
         return false;
     gr_columns c = {.width = width, .replicas = 1, .period = gr_ceil_div(width, vector)};
-    uint64_t rows = p->along.extent[0] * p->along.extent[1];
+    uint64_t rows = p->count;
     const bool vectors = is_vectors(layout, p, vector), fold = !vectors && folds(p, layout, &c, vector);
     const bool spread = !vectors && !fold;
     rows /= c.replicas;
@@ -258,6 +268,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
         p->flags = GR_FOLD;
     }
     p->columns = c;
+    share_walk(p, c.down * parts);
     return launch_as(launch, spread ? "spread" : "columns", blocks, parts);
 }
 
@@ -290,6 +301,7 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     p->threads_along = along;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
     const bool short_one = p->count * layout->item_bytes <= WHOLE_BYTES;
+    share_walk(p, along * parts);
     if ((along_first && !short_one) || p->results < resident / 2)
         return launch_as(launch, "axis", blocks, parts);
     p->flags = 0;

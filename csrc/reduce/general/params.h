@@ -89,6 +89,8 @@ typedef struct gr_general_params {
     uint64_t repeat;  /* how often each element counts: axes that repeat what is there are not gone along */
     uint64_t repeat_bit; /* the largest power of two up to that */
     uint64_t states;     /* last: in a row; several results may be made from one */
+    uint64_t walkers;    /* threads of a result that go along the first two dimensions side by side, ... */
+    uint64_t groups;     /* ... and groups of them, between which the other dimensions are shared */
     gr_dims keep;        /* where the elements of a result begin; of `last`, its State in a row */
     gr_dims along;       /* from there to each of them */
     gr_places place;     /* where a result goes */
