@@ -205,9 +205,7 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, typename 
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In, class State = typename F::State>
-constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
-                                    : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
-                                                                                                 : 4;
+constexpr unsigned columns_blocks = sizeof(In) == 1 || sizeof(State) * column_width<In> > 64 ? 2 : 3;
 
 // Combines the replicas of each column of the batches of a block, results number `begin` on, `count` of them.
 template <class F, class In>

@@ -161,7 +161,6 @@ class Room:
         self.torch, self.dtype = torch, ""
         self.elements: Any = None
         self.bytes = torch.empty(OUT_BYTES, dtype=torch.uint8, device="cuda")
-        self.pool = torch.cuda.graph_pool_handle()
         self.stream = torch.cuda.Stream()
 
     def fill(self, dtype: str) -> None:
@@ -197,13 +196,13 @@ class Room:
         return [outs[i % many] for i in range(count)]
 
     def capture(self, call: Callable[[int], object], inputs: int, launches: int) -> Any:
-        """Return a graph of PyTorch of so many calls. Its memory is that of the graphs before it."""
+        """Return a graph of PyTorch of so many calls; unlike its own context, this frees no kept memory."""
         torch = self.torch
         with torch.cuda.stream(self.stream):
             call(0)
             torch.cuda.synchronize()
             graph = torch.cuda.CUDAGraph()
-            graph.capture_begin(self.pool)
+            graph.capture_begin()
             for launch in range(launches):
                 call(launch % inputs)
             graph.capture_end()

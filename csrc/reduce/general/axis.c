@@ -3,6 +3,7 @@
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
     BLOCKS_EACH = 4,         /* of a multiprocessor: as many are resident at 64 registers a thread */
+    BLOCKS_OF_AXIS = 3,      /* at 80 */
     MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own */
     MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
@@ -55,6 +56,11 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
 /* As many blocks as are resident at once. One-byte elements make more States, which take more registers. */
 static uint64_t resident_blocks(const gr_layout *layout, const gr_limits *limits) {
     return (uint64_t)limits->multiprocessors * (layout->item_bytes == 1 ? BLOCKS_EACH - 1 : BLOCKS_EACH);
+}
+
+/* The same of kernels that hold more in registers. */
+static uint64_t resident_roomy(const gr_layout *layout, const gr_limits *limits) {
+    return resident_blocks(layout, limits) - limits->multiprocessors;
 }
 
 /* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
@@ -242,7 +248,7 @@ static bool folds(const gr_general_params *p, const gr_layout *layout, gr_column
 static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
-    const uint64_t vector = column_vector(layout), resident = resident_blocks(layout, limits);
+    const uint64_t vector = column_vector(layout), resident = resident_roomy(layout, limits);
     if (p->keep.stride[0] != (int64_t)item || width == 1)
         return false;
     gr_columns c = {.width = width, .replicas = 1, .period = gr_ceil_div(width, vector)};
@@ -296,8 +302,8 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts =
-        parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
+    const uint64_t parts = parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16),
+                                     BLOCKS_OF_AXIS * limits->multiprocessors);
     p->threads_along = along;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
     const bool short_one = p->count * layout->item_bytes <= WHOLE_BYTES;
