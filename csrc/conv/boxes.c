@@ -17,10 +17,15 @@ enum {
 /* Bytes of shared memory for one block of a multiprocessor, and for each of two. */
 static const uint64_t ALL = 227 << 10, HALF = 113 << 10;
 
-/* What was seen on an H200, in microseconds: of a launch, of a block, of all blocks that stay, of a cluster;
-   how much longer a block without a neighbour takes; bytes of memory and cycles in one. */
-static const double START = 3.5, BEGIN = 1.2, RESIDENT = 2, JOIN = 3, ALONE = 1.1, BYTES = 4.2e6,
-                    CLOCK = 1755;
+/* What was seen on an H200, in microseconds: of a launch, of a block, more of one that has a multiprocessor
+   for itself, of all blocks that stay, of a cluster; cycles in one, bytes in one from the L2 cache, and from
+   shared memory. */
+static const double START = 1.5, BEGIN = 1.2, BEGIN_ALONE = 1, RESIDENT = 2.5, JOIN = 2.2, CLOCK = 1755,
+                    FETCHED = 45, SHARED = 120;
+/* As if results were so many times as many bytes, more where those of NCHW are scattered; how much longer all
+   takes with a ring of two stages for filters, with boxes for remainders, or without a neighbour. */
+static const double RESULTS = 3.5, SCATTERED = 0.8, SHALLOW = 0.2, REMAINDERS = 0.16, ALONE = 1.06;
+static const double MIXED = 0.1; /* what of the last turn others fill */
 
 typedef struct shape {
     uint32_t tiles, filters, room;
@@ -123,38 +128,39 @@ static bool divide(const gr_conv *self, gr_conv_boxes *it) {
 
 /* Cycles of a block: what it multiplies, reads from shared memory or gets from the L2 cache, whichever takes
    longest, and its results. */
-static double cycles_of(const gr_conv *self, const gr_conv_boxes *it, double busy) {
-    enum { TENSOR = 4096, FETCHED = 30, MOST_FETCHED = 60, SHARED = 128 };
+static double cycles_of(const gr_conv *self, const gr_conv_boxes *it) {
+    enum { TENSOR = 4096, RUN = 64 }; /* multiply-adds a cycle; pixels of NCHW that are stored together */
     const double chunks = (double)gr_ceil_div(chunks_of(self), it->slices), taps = taps_of(self);
-    const double boxes = it->apart ? taps : boxes_of(&self->along) * boxes_of(&self->down);
+    const double remainders = boxes_of(&self->along) * boxes_of(&self->down);
     const double pixels = it->tiles * TILE, filters = it->filters;
+    const double boxes = it->apart ? taps : remainders;
     const double brought = chunks * (boxes * it->maps.box_bytes + taps * filters * LINE);
     const double read = chunks * taps * it->tiles * (TILE + filters) * LINE + brought;
-    const double fetch = fmin(FETCHED / busy, MOST_FETCHED);
     const double products = chunks * taps * pixels * filters * LINE / TENSOR;
-    return fmax(products, fmax(read / SHARED, brought / fetch)) +
-           pixels * filters * (double)gr_dtypes[self->dtype].item_bytes / fetch;
-}
-
-/* Of memory, in microseconds. */
-static double time_of_memory(const gr_conv *self) {
-    const uint64_t elements =
-        self->batch * self->down.size * self->along.size * self->groups * self->channels;
-    return (double)((elements + gr_conv_results(self)) * gr_dtypes[self->dtype].item_bytes) / BYTES;
+    const double results = pixels * filters * (double)gr_dtypes[self->dtype].item_bytes / FETCHED;
+    double cycles = fmax(products, fmax(read / SHARED, brought / FETCHED)) + RESULTS * results;
+    if (it->maps.w_stages < 3 && taps > 1)
+        cycles *= 1 + SHALLOW;
+    if (!it->apart && remainders > 1)
+        cycles *= 1 + REMAINDERS;
+    if (self->layout == GR_CONV_NCHW && !it->planes)
+        cycles += SCATTERED * results * EIGHT / fmin(RUN, it->maps.pitch);
+    return cycles;
 }
 
 /* About how many microseconds it takes, in as many turns as a multiprocessor has blocks. */
 static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
     const double processors = gr_reference_limits.multiprocessors;
     const double each = (double)(it->blocks * it->slices) / processors, turns = ceil(each);
-    const double cycles = cycles_of(self, it, fmin(each, 1)) / CLOCK;
-    double time = cycles + BEGIN;
+    const double cycles = cycles_of(self, it) / CLOCK;
+    double time = cycles + BEGIN + BEGIN_ALONE;
     if (each > 1)
-        time = cycles * (each > 2 ? (each + turns) / 2 : turns) * (it->room == 1 ? ALONE : 1) +
-               (it->resident ? RESIDENT : ceil(each / it->room) * BEGIN * (it->room == 1 ? 2 : 1));
+        time =
+            cycles * (each > 2 ? each * MIXED + turns * (1 - MIXED) : turns) * (it->room == 1 ? ALONE : 1) +
+            (it->resident ? RESIDENT : ceil(each / it->room) * BEGIN);
     if (it->slices > 1)
         time += JOIN;
-    return START + fmax(time, time_of_memory(self));
+    return START + time;
 }
 
 /* Takes the division, with each number of slices, where it is better. */
@@ -226,6 +232,8 @@ gr_conv_boxes gr_conv_boxes_choose(const gr_conv *self, bool planes) {
     gr_conv_boxes best = {.tiles = 0};
     const bool several = taps_of(self) > 1;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
+        if (!several && shapes[i].tiles == 4 && shapes[i].filters == TILE)
+            continue; /* slower than with half of the pixels (H200) */
         if (planes && shapes[i].tiles == 2)
             consider_planes(self, &shapes[i], &best);
         for (uint32_t each = 1; each <= shapes[i].tiles && !planes; each *= 2)

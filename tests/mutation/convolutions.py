@@ -14,6 +14,10 @@ INCLUDE = "cuda_kernels/include/conv.cuh"
 COLUMNS = "csrc/conv/columns.c"
 PLAN = "csrc/conv/plan.c"
 OF_RING = "csrc/conv/ring.c"
+TAPS = KERNELS + "c8_taps.cu"
+OF_TAPS = "csrc/conv/taps.c"
+OF_BOXES = "csrc/conv/boxes.c"
+TURN = "cuda_kernels/include/conv_turn.cuh"
 CALL = "csrc/python/conv.c"
 GEOMETRY = "gpureduce/_conv/geometry.py"
 
@@ -30,6 +34,11 @@ SAME = ("tests/test_conv_api.py", "-k", "ways_to_say")
 TILES = ("tests/test_conv.py", "-k", "tiles_of_the_ring")
 RACES = ("tests/test_conv_api.py", "-k", "no_races and c2_ring")
 PLACES = ("tests/test_conv_api.py", "-k", "may_be_what_is_read")
+
+
+def taps(test):
+    return ("tests/test_conv_taps.py", "-k", test)
+
 
 MUTANTS = (
     Mutant(
@@ -226,5 +235,40 @@ MUTANTS = (
         "(uint64_t)(padded - reach - 1) / (uint64_t)stride + 1",
         "((uint64_t)(padded - reach - 1) + (uint64_t)stride - 1) / (uint64_t)stride + 1",
         every("c0"),
+    ),
+    Mutant(
+        "all taps of a box see what its first one sees",
+        OF_TAPS,
+        "(uint32_t)(y / down * params->pitch + x / along) * LINE",
+        "0",
+        taps("test_boxes"),
+    ),
+    Mutant(
+        "taps of a stride that leave other remainders share a box",
+        OF_TAPS,
+        "box == y % down * along + x % along",
+        "box == 0",
+        taps("test_boxes"),
+    ),
+    Mutant(
+        "a block of a cluster has the sums of the first alone",
+        TAPS,
+        "for (unsigned other = 1; other < MOST; ++other)",
+        "for (unsigned other = MOST; other < MOST; ++other)",
+        taps("share_the_channels"),
+    ),
+    Mutant(
+        "results are put together where boxes still come",
+        OF_BOXES,
+        "maps->room = it->resident",
+        "maps->room = false",
+        taps("after_box"),
+    ),
+    Mutant(
+        "two pixels of a word are the same one",
+        TURN,
+        "0x7632",
+        "0x5410",
+        taps("test_turned"),
     ),
 )
