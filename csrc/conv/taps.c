@@ -132,6 +132,10 @@ static void list_taps(const gr_conv *self, bool apart, gr_conv_maps *params) {
     }
 }
 
+bool gr_conv_taps_turn(const gr_conv *self) {
+    return self->layout == GR_CONV_NCHW && !takes_planes(self);
+}
+
 /* Bytes of shared memory: the rings, in whose place results are put together then, or behind them. */
 static uint32_t room_of(const gr_conv_boxes *boxes) {
     enum { ENTRY = 16 }; /* of a stage's barriers, or a tap */

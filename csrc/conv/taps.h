@@ -7,7 +7,10 @@
 /* Whether tensor maps can describe it; else it is made by cores. */
 bool gr_conv_taps_fit(const gr_conv *self);
 
-/* About how many microseconds it takes then. */
+/* Whether x is turned to NHWC first. */
+bool gr_conv_taps_turn(const gr_conv *self);
+
+/* About how many microseconds it takes then, when x has been turned. */
 double gr_conv_taps_time(const gr_conv *self);
 
 gr_status gr_conv_by_taps(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,

@@ -86,12 +86,12 @@ static double time_of_cores(const gr_conv *self, const gr_conv_variant *variant)
     return (double)self->groups * pixels * filters * taps / rate * idle * known;
 }
 
-/* NCHW is turned first. */
+/* NCHW is turned first, but for planes. */
 static double time_of_taps(const gr_conv *self) {
     const uint64_t elements =
         self->batch * self->down.size * self->along.size * self->groups * self->channels;
     const double bytes = 2 * (double)elements * (double)gr_dtypes[self->dtype].item_bytes;
-    const double turned = self->layout == GR_CONV_NHWC ? 0 : 2 + bytes / TURNED_BYTES;
+    const double turned = gr_conv_taps_turn(self) ? 2 + bytes / TURNED_BYTES : 0;
     return turned + gr_conv_taps_time(self);
 }
 
