@@ -27,7 +27,7 @@ TOOLS = {
 }
 PROGRAMS = {"reduction": "exercise.py", "matmul": "exercise_products.py", "conv": "exercise_convolutions.py"}
 # initcheck does not see what the copy engine stores by a tensor map.
-OPTIONS = {("matmul", "initcheck"): ["--by-threads"]}
+OPTIONS = {(ladder, "initcheck"): ["--by-threads"] for ladder in ("matmul", "conv")}
 TOGETHER = 5  # variants of one process, but of racecheck, which is slow
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 
