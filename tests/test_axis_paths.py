@@ -63,18 +63,18 @@ DTYPES = ["int8", "float32", "float64", "complex128"]
 # Shape, reduced axes, elements skipped, dtype: and the launches that shall reduce it.
 WAYS = [
     ((4, 1000), (1,), 0, "float32", "rows"),
-    ((3, 400_003), (1,), 0, "float32", "rows gather"),
-    ((300, 7, 300), (0, 2), 0, "float32", "rows gather"),
+    ((3, 400_003), (1,), 0, "float32", "rows last"),
+    ((300, 7, 300), (0, 2), 0, "float32", "rows last"),
     ((300, 40), (1,), 0, "float32", "tiles"),
     ((300, 5, 3), (1,), 0, "float32", "tiles"),
     ((9, 1), (1,), 0, "float32", "map"),
     ((30, 1024), (0,), 0, "float32", "columns"),
-    ((12_000, 1024), (0,), 0, "float32", "columns gather"),
-    ((3000, 16), (0,), 1, "float32", "columns fold gather"),
+    ((3000, 1024), (0,), 0, "float32", "columns last"),
+    ((3000, 16), (0,), 1, "float32", "columns fold last"),
     ((300, 9), (0,), 0, "float32", "columns fold"),
-    ((300, 1023), (0,), 0, "float32", "spread"),
-    ((20_000, 1023), (0,), 0, "float32", "spread gather"),
-    ((3, 140_001), (0,), 0, "float32", "spread"),
+    ((300, 1023), (0,), 0, "float32", "columns ragged last"),
+    ((10, 1023), (0,), 0, "float32", "axis"),
+    ((3, 140_001), (0,), 0, "float32", "axis whole"),
     ((3, 4, 2, 5, 3), (0, 2, 4), 0, "float32", "axis"),
 ]  # fmt: skip
 

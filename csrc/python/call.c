@@ -115,8 +115,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     layout->packed = !layout->pair;
-    layout->single_pass = layout->once = true;
-    layout->idempotent = gr_op_idempotent(self->reduction.op);
+    layout->single_pass = true;
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];
         layout->extent[d] = source->extent[from];

@@ -95,9 +95,8 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
 }
 
 /* Which of a kernel's ways of working a launch takes. */
-static const char *way_of(const gr_general_launch *launch) {
-    const bool fold = launch->params.flags & GR_FOLD, gathers = launch->grid_y > 1 && !launch->shares;
-    return fold ? gathers ? "fold gather" : "fold" : gathers ? "gather" : "";
+static const char *way_of(uint32_t flags) {
+    return flags & GR_WHOLE ? "whole" : flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
 }
 
 PyObject *py_plan_general(PyObject *module, PyObject *args) {
@@ -110,8 +109,8 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     PyObject *list = take_call(state, all, &now) < 0 ? NULL : PyList_New(0);
     for (size_t i = 0; list != NULL && i < now.reduction.plan.count; ++i) {
         const gr_general_launch *launch = &now.reduction.plan.launches[i];
-        py_append(&list,
-                  Py_BuildValue("(ssII)", launch->kernel, way_of(launch), launch->grid_x, launch->grid_y));
+        py_append(&list, Py_BuildValue("(ssII)", launch->kernel, way_of(launch->params.flags), launch->grid_x,
+                                       launch->grid_y));
     }
     py_call_release(&now);
     return list;

@@ -48,10 +48,8 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
     const char *states_of = self->op == GR_OP_mean && ends.has_where ? "masked_" : "";
     if (ends.has_second)
         ends.second = gr_program_input(program, 1);
-    if (self->plan.states_bytes > 0)
+    if (self->plan.count > 1)
         ends.states = gr_program_buffer(program, GR_BUFFER_TEMPORARY, self->plan.states_bytes);
-    if (self->plan.tickets_bytes > 0)
-        ends.tickets = gr_program_buffer(program, GR_BUFFER_CLEAN, self->plan.tickets_bytes);
     for (size_t pass = 0; pass < self->plan.count; ++pass) {
         gr_general_params params;
         gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);

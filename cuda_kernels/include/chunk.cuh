@@ -10,11 +10,10 @@ template <> struct Bits<2> { using type = uint16_t; };
 template <> struct Bits<4> { using type = uint32_t; };
 template <> struct Bits<8> { using type = uint64_t; };
 
-// Kept as words: an array of small elements would become a register for each of them. Eight bytes are loaded
-// at once, too.
-template <class In, unsigned Size = 16> struct alignas(Size) Chunk {
-    static constexpr unsigned length = Size / sizeof(In);
-    uint32_t words[Size / 4];
+// Kept as words: an array of small elements would become a register for each of them.
+template <class In> struct alignas(16) Chunk {
+    static constexpr unsigned length = 16 / sizeof(In);
+    uint32_t words[4];
 
     __device__ uint32_t word(unsigned i) const {
         return words[i];

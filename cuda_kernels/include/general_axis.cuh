@@ -1,17 +1,15 @@
-// general_axis and general_whole: any layout, a `where` mask or pairs of elements. Threads of a block share
-// out results and elements, in `axis`, or take whole results; the other kernels are for elements side by
-// side.
+// general_axis: any layout, a `where` mask or pairs of elements. Threads of a block share out results and
+// elements; general_rows, general_columns and general_tiles are for elements that lie side by side.
 #pragma once
 
-#include "general_last.cuh"
+#include "general.cuh"
+#include "general_offsets.cuh"
 
-// How general_axis gets at one State: from an element or a pair of them. A thread has `in_flight` of a result
-// on the way; one that takes whole results `at_once` of each.
+// How general_axis gets at one State: from an element or a pair of them. A thread that takes whole results
+// loads `at_once` elements of each together.
 template <class State> constexpr unsigned whole_at_once = sizeof(State) > 8 ? 2 : 4;
-template <class State> constexpr unsigned share_in_flight = sizeof(State) > 8 ? 4 : 8;
 template <class F, class In> struct FromElement {
     static constexpr unsigned at_once = whole_at_once<typename F::State>;
-    static constexpr unsigned in_flight = share_in_flight<typename F::State>;
     static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second,
                                            uint64_t k) {
         if ((p.flags & GR_HAS_WHERE) && *reinterpret_cast<const uint8_t *>(p.second + second) == 0)
@@ -21,50 +19,39 @@ template <class F, class In> struct FromElement {
 };
 template <class F, class In> struct FromPair {
     static constexpr unsigned at_once = whole_at_once<typename F::State>;
-    static constexpr unsigned in_flight = share_in_flight<typename F::State>;
     static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second, uint64_t) {
         return F::load(*reinterpret_cast<const In *>(p.in + in),
                        *reinterpret_cast<const In *>(p.second + second));
     }
 };
 
-// The share of thread number `thread` of a result, several elements at a time.
+// One thread's share of a result: every `step`-th element from `first` on, four at a time.
 template <class F, class From>
-__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t thread) {
+__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t first, uint64_t step) {
     using State = typename F::State;
-    constexpr unsigned in_flight = From::in_flight, states = in_flight < 4 ? in_flight : 4;
-    const uint64_t length = walk_length(p.along), step = p.walkers;
-    const Turns turns(p, thread);
-    const Walk start(p.along, turns.first, step);
-    State s[states];
+    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
+    uint64_t k = first;
+    if (p.along.extent[2] == 1) {
+        Walk walk(p.along, first, step);
+        for (; k < p.count; k += 4 * step) {
+            State loaded[4];
 #pragma unroll
-    for (unsigned j = 0; j < states; ++j)
-        s[j] = F::identity();
-    for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
-        const Offsets begin = offsets<2>(p.along, outer);
-        const uint64_t done = outer * length;
-        Walk walk = start;
-        for (uint64_t k = turns.first; k < length; k += in_flight * step) {
-            State loaded[in_flight];
-#pragma unroll
-            for (unsigned j = 0; j < in_flight; ++j) {
+            for (unsigned j = 0; j < 4; ++j) {
                 loaded[j] = F::identity();
-                if (k + j * step < length)
-                    loaded[j] = From::at(p, base.in + begin.in + walk.at.in,
-                                         base.second + begin.second + walk.at.second, done + k + j * step);
+                if (k + j * step < p.count)
+                    loaded[j] = From::at(p, base.in + walk.at.in, base.second + walk.at.second, k + j * step);
                 walk.next();
             }
 #pragma unroll
-            for (unsigned j = 0; j < in_flight; ++j)
-                s[j % states] = F::combine(s[j % states], loaded[j]);
+            for (unsigned j = 0; j < 4; ++j)
+                s[j] = F::combine(s[j], loaded[j]);
         }
     }
-#pragma unroll
-    for (unsigned apart = 1; apart < states; apart *= 2)
-#pragma unroll
-        for (unsigned j = 0; j < states; j += 2 * apart)
-            s[j] = F::combine(s[j], s[j + apart]);
-    return s[0];
+    for (; k < p.count; k += step) {
+        const Offsets at = offsets(p.along, k);
+        s[0] = F::combine(s[0], From::at(p, base.in + at.in, base.second + at.second, k));
+    }
+    return F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
 }
 
 // Results enough for all threads: each takes several whole ones, GR_GENERAL_THREADS apart, and a few elements
@@ -81,41 +68,39 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
         base[j] = offsets(p.keep, result < p.results ? result : p.results - 1);
         s[j] = F::identity();
     }
-    const uint64_t length = walk_length(p.along);
-    for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += length) {
-        const Offsets begin = offsets<2>(p.along, outer);
-        Walk walk(p.along, 0, 1);
-        for (uint64_t k = 0; k < length; k += at_once) {
-            State loaded[at_once][GR_TOGETHER];
+    Walk walk(p.along, 0, 1);
+    for (uint64_t k = 0; k < p.count; k += at_once) {
+        State loaded[at_once][GR_TOGETHER];
 #pragma unroll
-            for (unsigned i = 0; i < at_once; ++i) {
-                const int64_t in = begin.in + walk.at.in, second = begin.second + walk.at.second;
-                if (k + i < length)
+        for (unsigned i = 0; i < at_once; ++i) {
+            if (k + i < p.count)
 #pragma unroll
-                    for (unsigned j = 0; j < GR_TOGETHER; ++j)
-                        loaded[i][j] = From::at(p, base[j].in + in, base[j].second + second, done + k + i);
-                walk.next();
-            }
-#pragma unroll
-            for (unsigned i = 0; i < at_once; ++i)
-                if (k + i < length)
-#pragma unroll
-                    for (unsigned j = 0; j < GR_TOGETHER; ++j)
-                        s[j] = F::combine(s[j], loaded[i][j]);
+                for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                    loaded[i][j] =
+                        From::at(p, base[j].in + walk.at.in, base[j].second + walk.at.second, k + i);
+            walk.next();
         }
+#pragma unroll
+        for (unsigned i = 0; i < at_once; ++i)
+            if (k + i < p.count)
+#pragma unroll
+                for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                    s[j] = F::combine(s[j], loaded[i][j]);
     }
-    const uint64_t behind = first < p.results ? (p.results - first - 1) / GR_GENERAL_THREADS + 1 : 0;
-    put_all<F>(p, first, GR_GENERAL_THREADS, behind < GR_TOGETHER ? unsigned(behind) : GR_TOGETHER, s,
-               puts_results(p));
+#pragma unroll
+    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+        if (first + j * GR_GENERAL_THREADS < p.results)
+            put<F>(p, first + j * GR_GENERAL_THREADS, s[j]);
 }
-
-// Blocks that a multiprocessor must have registers for.
-template <class F> constexpr unsigned axis_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
     State *slots = reinterpret_cast<State *>(raw);
+    if (p.flags & GR_WHOLE) {
+        reduce_whole<F, From>(p);
+        return;
+    }
     const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
     const bool along_first = p.flags & GR_ALONG_FIRST;
     const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
@@ -124,7 +109,8 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
 
     State x = F::identity();
     if (result < p.results)
-        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y);
+        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y,
+                           uint64_t(along_threads) * gridDim.y);
     if (along_first && along_threads <= 32) {
         for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
             x = F::combine(x, shuffle_down(x, offset, along_threads));
@@ -138,7 +124,5 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
         }
     }
     if (along == 0 && result < p.results)
-        put<F>(p, result, x, puts_results(p));
-    const uint64_t begin = uint64_t(blockIdx.x) * columns;
-    gather<F>(p, begin, begin + columns);
+        put<F>(p, uint64_t(blockIdx.y) * p.results + result, x);
 }

@@ -1,9 +1,9 @@
-// general_columns and general_spread: neighbouring results, the elements of each lying a row apart. A thread
-// holds the States of a few columns, a slot, and has several rows of it in flight. In `columns` a slot is a
-// vector, in `spread` its columns lie apart, so that rows may begin anywhere.
+// general_columns: neighbouring results, the elements of each lying a row apart. A thread holds the States of
+// a vector of columns, a slot, and has several rows of it in flight.
 #pragma once
 
-#include "general_last.cuh"
+#include "general.cuh"
+#include "general_offsets.cuh"
 #include "vector.cuh"
 
 template <class In>
@@ -21,43 +21,28 @@ template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
     }
 };
 
-// What the elements that a thread has in flight of one column are combined in before their State is, where
-// that takes fewer instructions than to combine one State after the other:
-//   T                  a type of up to 32 bits
-//   of(x), both(a, b)  that of an element, and of two
-//   to(t)              its State
-template <class F, class In> struct Brief { static constexpr bool there = false; };
-
-// The slot of a thread. Its elements are the columns number `column`, `column + apart`, ..., of which there
-// are `live`. In a batch that is folded the first `head` elements come before the first whole vector, and its
-// slots have `rows` vectors or one less.
-template <class In, bool Spread> struct Slot {
+// The slot of a thread. In a ragged batch the first `head` elements come before the first whole vector, and
+// its slots have `rows` vectors or one less.
+template <class In> struct Slot {
     static constexpr unsigned width = column_width<In>;
     uint64_t batch, at; // its batch, and its place there
     uint64_t start;     // address of the batch
     uint64_t first;     // address of its first vector
     uint64_t rows;      // whole vectors in it
     uint64_t vectors;   // in the batch; and elements before them
-    uint64_t result;    // number of that of its first column
-    unsigned head, apart, live;
+    unsigned head;
 
-    __device__ Slot(const gr_general_params &p, uint64_t number) : head(0), apart(1), live(width) {
+    __device__ Slot(const gr_general_params &p, uint64_t number) {
         const gr_columns &c = p.columns;
-        rows = walk_length(p.along);
+        head = 0;
+        rows = p.count;
+        if (!(p.flags & GR_RAGGED)) {
+            first = p.in + offsets(p.keep, number * width).in;
+            return;
+        }
         batch = number / c.period;
         at = number % c.period;
-        uint64_t column = at * width;
-        if (Spread) { // c.across threads share a piece of a row
-            apart = c.across;
-            column = at / apart * (apart * width) + at % apart;
-            const uint64_t behind = column < c.width ? (c.width - column - 1) / apart + 1 : 0;
-            live = behind < width ? unsigned(behind) : width;
-        }
-        result = batch * c.width + column;
         start = p.in + offsets(p.keep, batch * c.width).in;
-        first = start + column * sizeof(In);
-        if (Spread || !(p.flags & GR_FOLD))
-            return;
         const uint64_t all = p.count * c.width, bytes = sizeof(In) * width;
         const unsigned skew = unsigned((bytes - start % bytes) % bytes / sizeof(In));
         head = skew < all ? skew : unsigned(all);
@@ -79,93 +64,41 @@ template <class In, bool Spread> struct Slot {
     }
 };
 
-// Elements of neighbouring columns: loaded at once, or one by one.
-template <class In, bool Spread> struct Columns { using type = Chunk<In, column_width<In> * sizeof(In)>; };
-template <class In> struct Columns<In, true> {
-    struct type {
-        In element[column_width<In>];
-        __device__ In at(unsigned e) const {
-            return element[e];
-        }
-    };
-};
-
-// Rows that a thread has in flight: 64 bytes where it loads vectors, of which those of one-byte elements are
-// half as long.
-template <class In, bool Spread>
-constexpr unsigned rows_in_flight = Spread ? 4 : 64 / (column_width<In> * sizeof(In));
-
-// Takes the rows that are there into the States of a slot. The position of loaded[j].at(e) is
-// row[e] + first + j * apart.
-template <class F, class In, class Loaded, unsigned N, unsigned Width>
-__device__ void add_turn(typename F::State (&s)[Width], const Loaded (&loaded)[N], const bool (&there)[N],
-                         const uint64_t (&row)[Width], uint64_t first, uint64_t apart) {
-    using Of = Brief<F, In>;
-    if constexpr (!Of::there) {
-#pragma unroll
-        for (unsigned j = 0; j < N; ++j)
-            if (there[j]) {
-#pragma unroll
-                for (unsigned e = 0; e < Width; ++e)
-                    s[e] = Append<F, In>::to(s[e], loaded[j].at(e), first + j * apart + row[e]);
-            }
-    } else {
-        typename Of::T t[Width];
-#pragma unroll
-        for (unsigned e = 0; e < Width; ++e)
-            t[e] = Of::of(loaded[0].at(e));
-#pragma unroll
-        for (unsigned j = 1; j < N; ++j)
-            if (there[j]) {
-#pragma unroll
-                for (unsigned e = 0; e < Width; ++e)
-                    t[e] = Of::both(t[e], Of::of(loaded[j].at(e)));
-            }
-#pragma unroll
-        for (unsigned e = 0; e < Width; ++e)
-            s[e] = F::combine(s[e], Of::to(t[e]));
-    }
-}
-
-// A thread's rows from number k on along the first two dimensions from address `first` on, where row 0 has
-// position `position`.
-template <class F, class In, bool Spread>
-__device__ void add_rows(const gr_general_params &p, const Slot<In, Spread> &slot, uint64_t first,
-                         uint64_t position, uint64_t k, typename F::State (&s)[column_width<In>]) {
-    constexpr unsigned width = column_width<In>, in_flight = rows_in_flight<In, Spread>;
-    using Loaded = typename Columns<In, Spread>::type;
-    const uint64_t step = p.walkers;
+// Rows number k, k + step, ... of a slot, four in flight.
+template <class F, class In>
+__device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint64_t k, uint64_t step,
+                         typename F::State (&s)[column_width<In>]) {
+    constexpr unsigned width = column_width<In>;
+    using Loaded = Vector<In, width>;
+    constexpr unsigned in_flight = 4;
     Walk walk(p.along, k, step);
-    // Positions count rows, of which a batch that is folded has several in a period.
-    const unsigned replicas = Spread ? 1 : p.columns.replicas;
+    // Positions count rows, of which a ragged batch has several in a period.
+    const unsigned replicas = p.columns.replicas;
     uint64_t row[width] = {};
-    if (!Spread && (p.flags & GR_FOLD))
+    if (p.flags & GR_RAGGED)
         slot.rows_of(p, slot.head + slot.at * width, row);
     for (; k < slot.rows; k += in_flight * step) {
         Loaded loaded[in_flight];
-        bool there[in_flight];
 #pragma unroll
         for (unsigned j = 0; j < in_flight; ++j) {
-            const uint64_t from = first + walk.at.in;
-            there[j] = k + j * step < slot.rows;
-            if constexpr (Spread) {
-#pragma unroll
-                for (unsigned e = 0; e < width; ++e)
-                    if (there[j] && e < slot.live)
-                        loaded[j].element[e] = reinterpret_cast<const In *>(from)[e * slot.apart];
-            } else if (there[j]) {
-                loaded[j] = *reinterpret_cast<const Loaded *>(from);
-            }
+            if (k + j * step < slot.rows)
+                loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
             walk.next();
         }
-        add_turn<F, In>(s, loaded, there, row, position + k * replicas, step * replicas);
+#pragma unroll
+        for (unsigned j = 0; j < in_flight; ++j)
+            if (k + j * step < slot.rows) {
+#pragma unroll
+                for (unsigned e = 0; e < width; ++e)
+                    s[e] = Append<F, In>::to(s[e], loaded[j].at[e], (k + j * step) * replicas + row[e]);
+            }
     }
 }
 
-// The elements before and behind the whole vectors of a batch that is folded, by the thread in whose columns
-// they are.
+// The elements before and behind the whole vectors of a ragged batch, by the thread in whose columns they
+// are.
 template <class F, class In>
-__device__ void add_edges(const gr_general_params &p, const Slot<In, false> &slot,
+__device__ void add_edges(const gr_general_params &p, const Slot<In> &slot,
                           typename F::State (&s)[column_width<In>]) {
     constexpr unsigned width = column_width<In>;
     const uint64_t all = p.count * p.columns.width, period = p.columns.period;
@@ -188,14 +121,15 @@ __device__ void add_edges(const gr_general_params &p, const Slot<In, false> &slo
 
 // Writes the States of neighbouring results, or the results.
 template <class F, unsigned N>
-__device__ void put_vector(const gr_general_params &p, uint64_t index, typename F::State (&s)[N]) {
+__device__ void put_vector(const gr_general_params &p, uint64_t index, const typename F::State (&s)[N]) {
     using Out = typename F::Out;
     using Results = Vector<Out, N>;
-    if (!puts_results(p) || !in_a_row(p.place) || p.out % alignof(Results) != 0) {
-        put_all<F>(p, index, 1, N, s, puts_results(p));
+    if (!(p.flags & GR_FINAL) || p.out % alignof(Results) != 0) {
+#pragma unroll
+        for (unsigned e = 0; e < N; ++e)
+            put<F>(p, index + e, s[e]);
         return;
     }
-    repeat<F>(p, s);
     Results results;
 #pragma unroll
     for (unsigned e = 0; e < N; ++e)
@@ -205,36 +139,11 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, typename 
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In, class State = typename F::State>
-constexpr unsigned columns_blocks = sizeof(In) == 1 || sizeof(State) * column_width<In> > 64 ? 2 : 3;
+constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
+                                    : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
+                                                                                                 : 4;
 
-// Combines the replicas of each column of the batches of a block, results number `begin` on, `count` of them.
-template <class F, class In>
-__device__ void fold(const gr_general_params &p, const Slot<In, false> &slot, unsigned group, bool writes,
-                     uint64_t begin, unsigned count, const typename F::State (&s)[column_width<In>],
-                     typename F::State *shared) {
-    using State = typename F::State;
-    constexpr unsigned width = column_width<In>;
-    const unsigned turn = unsigned(p.columns.period) * width; // elements of a period
-    const unsigned columns = unsigned(p.columns.width);
-    __syncthreads();
-#pragma unroll
-    for (unsigned e = 0; e < width; ++e) {
-        const unsigned place = slot.head + unsigned(slot.at) * width + e;
-        if (writes)
-            shared[group * turn + (place < turn ? place : place - turn)] = s[e];
-    }
-    __syncthreads();
-    for (unsigned result = threadIdx.x; result < count; result += GR_GENERAL_THREADS) {
-        const unsigned batch = result / columns;
-        const State *from = shared + batch * turn + (result - batch * columns);
-        State x = from[0];
-        for (unsigned replica = 1; replica < p.columns.replicas; ++replica)
-            x = F::combine(x, from[replica * columns]);
-        put<F>(p, begin + result, x, puts_results(p));
-    }
-}
-
-template <class F, class In, bool Spread> __device__ void reduce_columns(const gr_general_params &p) {
+template <class F, class In> __device__ void reduce_columns(const gr_general_params &p) {
     using State = typename F::State;
     constexpr unsigned width = column_width<In>;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * width * sizeof(State)];
@@ -248,22 +157,16 @@ template <class F, class In, bool Spread> __device__ void reduce_columns(const g
     }
     const uint64_t number = (uint64_t(blockIdx.x) * c.batches + group) * c.across + across;
     const bool active = group < c.batches && number < c.slots;
-    const Slot<In, Spread> slot(p, active ? number : 0);
+    const Slot<In> slot(p, active ? number : 0);
 
     State s[width];
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
         s[e] = F::identity();
     if (active) {
-        const uint64_t length = walk_length(p.along);
-        const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
-        for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
-            const uint64_t first = slot.first + offsets<2>(p.along, outer).in;
-            add_rows<F, In, Spread>(p, slot, first, outer * length, turns.first, s);
-        }
-        if constexpr (!Spread)
-            if ((p.flags & GR_FOLD) && row == 0 && blockIdx.y == 0)
-                add_edges<F, In>(p, slot, s);
+        add_rows<F, In>(p, slot, row + uint64_t(c.down) * blockIdx.y, uint64_t(c.down) * gridDim.y, s);
+        if ((p.flags & GR_RAGGED) && row == 0 && blockIdx.y == 0)
+            add_edges<F, In>(p, slot, s);
     }
     for (unsigned rows = c.down; rows > 1; rows = (rows + 1) / 2) {
         const unsigned half = (rows + 1) / 2;
@@ -278,21 +181,43 @@ template <class F, class In, bool Spread> __device__ void reduce_columns(const g
                 s[e] = F::combine(s[e], shared[e * GR_GENERAL_THREADS + threadIdx.x + half * c.across]);
     }
     const bool writes = active && row == 0;
-    const uint64_t before = uint64_t(blockIdx.x) * c.batches * c.across; // slots of earlier blocks
-    uint64_t begin = before * width, end = begin + c.batches * c.across * width;
-    if constexpr (Spread) {
+    if (!(p.flags & GR_RAGGED)) {
         if (writes)
-            put_all<F>(p, slot.result, slot.apart, slot.live, s, puts_results(p));
-        const uint64_t column = before % c.period * width, row_end = column + c.across * width;
-        begin = before / c.period * c.width;
-        end = begin + (c.batches - 1) * c.width + (row_end < c.width ? row_end : c.width);
-        begin += column;
-    } else if (p.flags & GR_FOLD) {
-        begin = uint64_t(blockIdx.x) * c.batches * c.width;
-        end = begin + c.batches * c.width < p.results ? begin + c.batches * c.width : p.results;
-        fold<F, In>(p, slot, group, writes, begin, unsigned(end - begin), s, shared);
-    } else if (writes) {
-        put_vector<F>(p, slot.result, s);
+            put_vector<F>(p, uint64_t(blockIdx.y) * p.results + number * width, s);
+        return;
     }
-    gather<F>(p, begin, end);
+    const uint64_t turn = c.period * width; // elements of a period
+    if (p.flags & GR_FOLD) {
+        __syncthreads();
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e) {
+            const unsigned place = slot.head + unsigned(slot.at) * width + e;
+            if (writes)
+                shared[group * unsigned(turn) + (place < turn ? place : place - unsigned(turn))] = s[e];
+        }
+        __syncthreads();
+        const unsigned columns = unsigned(c.width);
+        const uint64_t before = uint64_t(blockIdx.x) * c.batches * columns; // results of earlier blocks
+        const uint64_t left = p.results - before;
+        const unsigned here = left < c.batches * columns ? unsigned(left) : c.batches * columns;
+        for (unsigned result = threadIdx.x; result < here; result += GR_GENERAL_THREADS) {
+            const unsigned batch = result / columns;
+            const State *from = shared + batch * unsigned(turn) + (result - batch * columns);
+            State x = from[0];
+            for (unsigned replica = 1; replica < c.replicas; ++replica)
+                x = F::combine(x, from[replica * columns]);
+            put<F>(p, uint64_t(blockIdx.y) * p.results + before + result, x);
+        }
+        return;
+    }
+    if (writes)
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e) {
+            uint64_t place = slot.head + slot.at * width + e;
+            place = place < turn ? place : place - turn;
+            const uint64_t replica = place / c.width, column = place % c.width;
+            put<F>(p,
+                   (uint64_t(blockIdx.y) * c.replicas + replica) * p.results + slot.batch * c.width + column,
+                   s[e]);
+        }
 }

@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "absorb.cuh"
-#include "brief.cuh"
 #include "general_axis.cuh"
 #include "general_columns.cuh"
 #include "general_last.cuh"
@@ -30,26 +29,19 @@ template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
     GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype,                                    \
                    reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
-    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype,                              \
-                   reduce_columns<F<In>, In, false>)                                                         \
-    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_spread_##op##_, dtype,                               \
-                   reduce_columns<F<In>, In, true>)                                                          \
+    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
-    GR_BOUND_ENTRY(axis_blocks<F<In>>, general_axis_##op##_, dtype,                                          \
-                   reduce_axis<F<In>, FromElement<F<In>, In>>)                                               \
-    GR_ENTRY(general_whole_##op##_, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)                      \
+    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
     GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                 \
-    GR_ENTRY(general_masked_whole_##op##_, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)               \
     GR_ENTRY(general_masked_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
-    GR_ENTRY(general_whole_##op##_, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                         \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)

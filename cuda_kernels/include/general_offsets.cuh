@@ -3,70 +3,30 @@
 
 #include "reduce/general/params.h"
 
-// Calls add(d, digit) for each dimension from First on that is there: where element number `index` lies along
-// it.
-template <unsigned First, class Dims, class Add>
-__device__ void each_digit(const Dims &dims, uint64_t index, const Add &add) {
-#pragma unroll
-    for (unsigned d = First; d < GR_MAX_DIMS; ++d) {
-        if (d + 1 == GR_MAX_DIMS || dims.extent[d + 1] == 1) { // the rest is 1 too, as the host sorts them
-            add(d, index);
-            return;
-        }
-        const uint64_t rest = index / dims.extent[d];
-        add(d, index - rest * dims.extent[d]);
-        index = rest;
-    }
-}
-
 // Byte offsets of element number `index` of some dimensions, in the input and in `second`.
 struct Offsets {
     int64_t in, second;
 };
 
-template <unsigned First = 0> __device__ Offsets offsets(const gr_dims &dims, uint64_t index) {
+inline __device__ Offsets offsets(const gr_dims &dims, uint64_t index) {
     Offsets sum = {0, 0};
-    each_digit<First>(dims, index, [&](unsigned d, uint64_t at) {
+#pragma unroll
+    for (int d = 0; d < GR_MAX_DIMS; ++d) {
+        uint64_t at = index;
+        if (d + 1 < GR_MAX_DIMS && dims.extent[d + 1] > 1) { // the rest is 1 too, as the host sorts them
+            at = index % dims.extent[d];
+            index /= dims.extent[d];
+        } else {
+            index = 0;
+        }
         sum.in += int64_t(at) * dims.stride[d];
         sum.second += int64_t(at) * dims.second_stride[d];
-    });
-    return sum;
-}
-
-// The place of a result, in elements.
-inline __device__ int64_t place_of(const gr_places &place, uint64_t index) {
-    int64_t sum = 0;
-    each_digit<0>(place, index, [&](unsigned d, uint64_t at) { sum += int64_t(at) * place.stride[d]; });
-    return sum;
-}
-
-// Whether results lie one after the other.
-inline __device__ bool in_a_row(const gr_places &place) {
-    return place.extent[1] == 1 && place.stride[0] == 1;
-}
-
-// Elements along the first two dimensions, which a Walk goes through; the others are gone through outside it.
-inline __device__ uint64_t walk_length(const gr_dims &along) {
-    return along.extent[0] * along.extent[1];
-}
-
-// What thread number `thread` of those that share a result takes of the elements along the first two
-// dimensions, and of the others.
-struct Turns {
-    uint64_t first, outer;
-
-    __device__ Turns(const gr_general_params &p, uint64_t thread) : first(thread), outer(0) {
-        if (p.groups > 1) {
-            outer = thread / p.walkers;
-            first = thread - outer * p.walkers;
-            if (outer >= p.groups)
-                outer = p.count; // there are no such
-        }
     }
-};
+    return sum;
+}
 
-// Steps through elements that lie evenly, or so in each of extent[1] pieces. It adds where `offsets` would
-// divide.
+// Steps through elements that lie evenly, or so in each of extent[1] pieces; no further dimensions. It adds
+// where `offsets` would divide.
 struct Walk {
     Offsets at; // of the present element
 

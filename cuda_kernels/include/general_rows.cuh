@@ -2,7 +2,8 @@
 // of threads takes a run, 16 bytes a load; several groups share a result that has many runs or long ones.
 #pragma once
 
-#include "general_last.cuh"
+#include "general.cuh"
+#include "general_offsets.cuh"
 
 // A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
 // boundary and behind the last one are taken one by one.
@@ -32,20 +33,9 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
     for (unsigned k = 0; k < in_flight - 1; ++k)
         if (i + k * lanes < chunks)
             A::template absorb<1>(acc, loaded + k, first + uint64_t(i + k * lanes) * width, 0);
-    for (i = lane; i < single; i += in_flight * lanes) {
-        In element[in_flight];
-#pragma unroll
-        for (unsigned k = 0; k < in_flight; ++k) {
-            const unsigned at = i + k * lanes < head ? i + k * lanes : i + k * lanes + chunks * width;
-            if (i + k * lanes < single)
-                element[k] = in[at];
-        }
-#pragma unroll
-        for (unsigned k = 0; k < in_flight; ++k) {
-            const unsigned at = i + k * lanes < head ? i + k * lanes : i + k * lanes + chunks * width;
-            if (i + k * lanes < single)
-                s = F::combine(s, F::load(element[k], position + at));
-        }
+    for (i = lane; i < single; i += lanes) {
+        const unsigned at = i < head ? i : i + chunks * width;
+        s = F::combine(s, F::load(in[at], position + at));
     }
 }
 
@@ -90,13 +80,11 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
                 begin = piece % r.segments * r.segment;
                 length = r.run - begin < r.segment ? r.run - begin : r.segment;
             }
-            const In *in = reinterpret_cast<const In *>(base + offsets<1>(p.along, run).in) + begin;
+            const In *in = reinterpret_cast<const In *>(base + int64_t(run) * p.along.stride[1]) + begin;
             add_segment<F, A>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, acc, s);
         }
     }
     const State whole = combine_neighbours<F>(F::combine(A::close(acc), s), p.threads_along);
     if (at == 0 && result < p.results)
-        put<F>(p, result, whole, puts_results(p));
-    const uint64_t each = GR_GENERAL_THREADS / p.threads_along, begin = blockIdx.x * each;
-    gather<F>(p, begin, begin + each);
+        put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);
 }

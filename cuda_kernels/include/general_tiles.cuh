@@ -56,6 +56,6 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
         for (unsigned offset = t.lanes / 2; offset > 0; offset /= 2)
             x = F::combine(x, shuffle_down(x, offset, t.lanes));
         if (lane == 0 && result < results)
-            put<F>(p, first * t.width + result, x, puts_results(p));
+            put<F>(p, first * t.width + result, x);
     }
 }

@@ -59,20 +59,20 @@ static bool run_flat(const context *in_context, const gr_flat_params *p) {
     return true;
 }
 
-static int64_t offset_of(const uint64_t *extent, const int64_t *stride, uint64_t index) {
+static int64_t offset_of(const gr_dims *dims, const int64_t *stride, uint64_t index) {
     int64_t sum = 0;
-    for (int d = 0; d < GR_MAX_DIMS; index /= extent[d++])
-        sum += (int64_t)(index % extent[d]) * stride[d];
+    for (int d = 0; d < GR_MAX_DIMS; index /= dims->extent[d++])
+        sum += (int64_t)(index % dims->extent[d]) * stride[d];
     return sum;
 }
 
 /* Adds what one result is made from; false where the memory ends. */
 static bool add_elements(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
-    const int64_t start = offset_of(p->keep.extent, p->keep.stride, result);
-    const int64_t second = offset_of(p->keep.extent, p->keep.second_stride, result);
+    const int64_t start = offset_of(&p->keep, p->keep.stride, result);
+    const int64_t second = offset_of(&p->keep, p->keep.second_stride, result);
     for (uint64_t k = 0; k < p->count; k++) {
-        const int64_t at = start + offset_of(p->along.extent, p->along.stride, k);
-        const int64_t mask_at = second + offset_of(p->along.extent, p->along.second_stride, k);
+        const int64_t at = start + offset_of(&p->along, p->along.stride, k);
+        const int64_t mask_at = second + offset_of(&p->along, p->along.second_stride, k);
         const unsigned char *mask =
             p->flags & GR_HAS_WHERE ? reach(in, p->second + (uint64_t)mask_at, 1) : NULL;
         const int32_t *element = reach(in, p->in + (uint64_t)at, sizeof *element);
@@ -86,33 +86,29 @@ static bool add_elements(const context *in, const gr_general_params *p, uint64_t
 
 /* The same from States, which are sums so far, a row of them for each part. */
 static bool add_states(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
-    const uint64_t *states = reach(in, p->in, p->count * p->states * sizeof *states);
-    const uint64_t at = (uint64_t)offset_of(p->keep.extent, p->keep.stride, result);
+    const uint64_t *states = reach(in, p->in, p->count * p->results * sizeof *states);
     for (uint64_t k = 0; states && k < p->count; k++)
-        *sum += states[k * p->states + at];
+        *sum += states[k * p->results + result];
     return states != NULL;
 }
 
 /* general_*_sum_i32, for any layout. Of the parts of a result the first one has all. */
 static bool run_general(const context *in, const char *name, const gr_general_params *given) {
     gr_general_params row_by_row = *given, *p = &row_by_row;
-    if (p->flags & GR_FOLD) /* whose kernel takes several rows at a time */
+    if (p->flags & GR_RAGGED) /* whose kernel takes several rows at a time */
         p->along.stride[0] = (int64_t)(p->columns.width * sizeof(int32_t));
     const bool final = p->flags & GR_FINAL, last = strncmp(name, "general_last", 12) == 0;
     const uint64_t parts = final ? 1 : p->parts;
-    uint64_t *out = reach(in, final ? p->out : p->partial, parts * p->results * sizeof *out), initial = 0;
+    uint64_t *out = reach(in, p->out, parts * p->results * sizeof *out), initial = 0;
     if (p->flags & GR_HAS_INITIAL)
         memcpy(&initial, p->initial, sizeof initial);
     if (!out)
         return false;
     for (uint64_t r = 0; r < p->results; r++) {
-        uint64_t sum = 0;
+        uint64_t sum = initial;
         if (!(last ? add_states : add_elements)(in, p, r, &sum))
             return false;
-        if (final)
-            out[offset_of(p->place.extent, p->place.stride, r)] = sum * p->repeat + initial;
-        else
-            out[r] = sum;
+        out[r] = sum;
         for (uint64_t part = 1; part < parts; part++)
             out[part * p->results + r] = 0;
     }

@@ -18,7 +18,6 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
@@ -166,7 +165,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS)
+        for m in (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

@@ -76,10 +76,7 @@ static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *r
         .second = arrays[1],
         .has_second = count > 1,
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)plan->results * request->result_bytes),
-        .states =
-            plan->states_bytes > 0 ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, plan->states_bytes) : 0,
-        .tickets =
-            plan->tickets_bytes > 0 ? gr_program_buffer(program, GR_BUFFER_CLEAN, plan->tickets_bytes) : 0,
+        .states = plan->count > 1 ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, plan->states_bytes) : 0,
     };
     gr_status status = GR_OK;
     for (size_t pass = 0; status == GR_OK && pass < plan->count; ++pass) {

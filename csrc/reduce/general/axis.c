@@ -2,23 +2,17 @@
 
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
-    BLOCKS_EACH = 4,         /* of a multiprocessor: as many are resident at 64 registers a thread */
-    BLOCKS_OF_AXIS = 3,      /* at 80 */
-    MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own */
-    MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
-    LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time */
-    LEAST_RUN_BYTES = 64,    /* of `rows`: shorter runs keep few loads on the way */
-    PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
-    LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
-    LEAST_SECTOR = 2,        /* a sector */
-    THREAD_ROWS = 16,        /* of a slot, for each thread that shares it; or, as above, */
-    LEAST_THREAD_ROWS = 4,
-    PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
+    BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
+    MOST_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own */
+    MOST_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,     /* of a run, for each thread that takes it: sixteen loads */
+    PART_BYTES = 256,       /* a part with fewer for each thread is not worth a second launch */
+    LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
+    RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
+    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
+    PART_ROWS = 16,     /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
-    WALK_EACH = 8,     /* elements along the first two dimensions, for each thread */
-    FOLD_ACROSS = 64,  /* slots of a period that a block has at once, so that it can fold replicas */
-    WHOLE_BYTES = 128, /* of a result's elements, up to which a thread takes whole results */
+    RAGGED_ROWS = 16, /* periods that outweigh the States of one */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -58,11 +52,6 @@ static uint64_t resident_blocks(const gr_layout *layout, const gr_limits *limits
     return (uint64_t)limits->multiprocessors * (layout->item_bytes == 1 ? BLOCKS_EACH - 1 : BLOCKS_EACH);
 }
 
-/* The same of kernels that hold more in registers. */
-static uint64_t resident_roomy(const gr_layout *layout, const gr_limits *limits) {
-    return resident_blocks(layout, limits) - limits->multiprocessors;
-}
-
 /* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
 static uint64_t parts_for(uint64_t blocks, uint64_t most_parts, uint64_t resident) {
     return most(1, least(resident / blocks, most_parts));
@@ -79,15 +68,6 @@ static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t bl
     launch->grid_y = (uint32_t)parts;
     launch->params.parts = parts;
     return true;
-}
-
-/* Shares the dimensions behind the first two between `threads` of a result, as far as each has elements
-   enough along those. */
-static void share_walk(gr_general_params *p, uint64_t threads) {
-    const uint64_t length = p->along.extent[0] * p->along.extent[1];
-    const uint64_t outer = length > 0 ? p->count / length : 1;
-    p->groups = most(1, least(outer, threads / most(1, gr_ceil_div(length, WALK_EACH))));
-    p->walkers = threads / p->groups;
 }
 
 /* ---- vectors ---- */
@@ -108,19 +88,11 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
     return true;
 }
 
-/* From `most_each` down to `least_each` units for a thread of `all`, so that all threads have some. */
-static uint64_t for_each(uint64_t all, uint64_t threads, uint64_t least_each, uint64_t most_each) {
-    return most(least_each, least(most_each, all / threads));
-}
-
 /* ---- map ---- */
 
 static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const bool in_a_row = p->keep.extent[0] == p->results &&
-                          p->keep.stride[0] == (int64_t)layout->item_bytes &&
-                          p->place.extent[0] == p->results && p->place.stride[0] == 1;
-    if (p->count != 1 || p->repeat != 1 || launch->shares || !in_a_row)
+    if (p->count != 1 || p->keep.extent[0] != p->results || p->keep.stride[0] != (int64_t)layout->item_bytes)
         return false;
     const size_t larger = most(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
@@ -190,17 +162,17 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
 
 static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
-    if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < LEAST_RUN_BYTES)
+    if (p->along.extent[2] > 1 || p->along.extent[0] == 1 ||
+        p->along.stride[0] != (int64_t)layout->item_bytes)
         return false;
+    const uint64_t run = p->along.extent[0], runs = p->along.extent[1], item = layout->item_bytes;
     /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
        there are elements enough. */
     const uint64_t resident = resident_blocks(layout, limits);
-    const uint64_t threads = resident * GR_GENERAL_THREADS;
-    const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
-    const uint64_t each = for_each(p->results * p->count * item, threads, LEAST_THREAD_BYTES, THREAD_BYTES);
-    const uint32_t along = power_of_two_up_to(p->count * item / each, share > WARP ? share : (uint32_t)WARP);
-    const uint32_t lanes = power_of_two_up_to(run * item / each, along);
+    const uint32_t share = power_of_two_up_to(resident * GR_GENERAL_THREADS / p->results, GR_GENERAL_THREADS);
+    const uint32_t along =
+        power_of_two_up_to(p->count * item / THREAD_BYTES, share > WARP ? share : (uint32_t)WARP);
+    const uint32_t lanes = power_of_two_up_to(run * item / THREAD_BYTES, along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
@@ -221,10 +193,8 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
    slots side by side at the least. */
 static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t resident) {
     /* As many threads down a slot as are resident at once, as long as each has rows enough. */
-    const uint64_t threads = resident * GR_GENERAL_THREADS;
-    const uint64_t each = for_each(c->slots * rows, threads, LEAST_THREAD_ROWS, THREAD_ROWS);
-    const uint64_t deepest = most(1, rows / each);
-    uint64_t down = least(threads / c->slots, GR_GENERAL_THREADS / narrowest);
+    const uint64_t deepest = most(1, rows / THREAD_ROWS);
+    uint64_t down = least(resident * GR_GENERAL_THREADS / c->slots, GR_GENERAL_THREADS / narrowest);
     down = most(1, least(down, deepest));
     const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
     if (across == c->period)
@@ -234,48 +204,40 @@ static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint
     c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
 }
 
-/* Rows one after the other that are no whole number of vectors, but whose period a block can hold. */
-static bool folds(const gr_general_params *p, const gr_layout *layout, gr_columns *c, uint64_t vector) {
-    const uint64_t common = common_divisor(c->width, vector);
-    if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(c->width * layout->item_bytes) ||
-        p->count < vector / common || c->width / common > FOLD_ACROSS)
-        return false;
-    c->period = c->width / common;
-    c->replicas = (uint32_t)(vector / common);
-    return true;
-}
-
 static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
-    const uint64_t vector = column_vector(layout), resident = resident_roomy(layout, limits);
-    if (p->keep.stride[0] != (int64_t)item || width == 1)
+    const uint64_t vector = column_vector(layout);
+    if (p->along.extent[2] > 1 || p->keep.stride[0] != (int64_t)item)
         return false;
-    gr_columns c = {.width = width, .replicas = 1, .period = gr_ceil_div(width, vector)};
+    const bool ragged = !is_vectors(layout, p, vector);
+    gr_columns c = {.width = width, .replicas = 1, .period = width / vector};
     uint64_t rows = p->count;
-    const bool vectors = is_vectors(layout, p, vector), fold = !vectors && folds(p, layout, &c, vector);
-    const bool spread = !vectors && !fold;
-    rows /= c.replicas;
-    const uint64_t batches = p->results / width;
-    c.slots = batches * c.period;
-    const bool few = c.slots / LEAST_ACROSS < limits->multiprocessors;
-    const uint64_t narrowest = fold ? c.period : few ? LEAST_SECTOR : LEAST_ACROSS;
-    share_columns(&c, rows, least(c.period, narrowest), resident);
-    if (spread) { /* blocks take pieces of rows as wide as that */
-        c.period = gr_ceil_div(c.period, c.across) * c.across;
-        c.slots = batches * c.period;
+    if (ragged) {
+        if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(width * item) || p->count == 1)
+            return false;
+        c.period = width / common_divisor(width, vector);
+        c.replicas = (uint32_t)(vector / common_divisor(width, vector));
+        rows = p->count / c.replicas;
+        if (c.period > GR_GENERAL_THREADS && rows < RAGGED_ROWS)
+            return false;
     }
+    c.slots = p->results / width * c.period;
+    const uint64_t resident = resident_blocks(layout, limits);
+    share_columns(&c, rows, least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS), resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
-    if (fold) {
+    launch_as(launch, "columns", blocks, parts);
+    if (ragged) {
+        const bool fold = c.period == c.across;
         p->along.stride[0] = (int64_t)(c.period * vector * item);
-        p->flags = GR_FOLD;
+        p->flags |= GR_RAGGED | (fold ? GR_FOLD : 0);
+        p->parts = fold ? parts : parts * c.replicas;
     }
     p->columns = c;
-    share_walk(p, c.down * parts);
-    return launch_as(launch, spread ? "spread" : "columns", blocks, parts);
+    return true;
 }
 
 /* ---- any layout ---- */
@@ -302,16 +264,14 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16),
-                                     BLOCKS_OF_AXIS * limits->multiprocessors);
+    const uint64_t parts =
+        parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
     p->threads_along = along;
     p->flags = along_first ? GR_ALONG_FIRST : 0;
-    const bool short_one = p->count * layout->item_bytes <= WHOLE_BYTES;
-    share_walk(p, along * parts);
-    if ((along_first && !short_one) || p->results < resident / 2)
+    if (along_first || p->along.extent[2] != 1 || p->results < resident / 2)
         return launch_as(launch, "axis", blocks, parts);
-    p->flags = 0;
-    return launch_as(launch, "whole", gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER), 1);
+    p->flags = GR_WHOLE;
+    return launch_as(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER), 1);
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
@@ -321,20 +281,13 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
            plan_any(layout, limits, launch);
 }
 
-/* Threads along enough to load all States of a result at once, but four results or more side by side. */
-static uint32_t gather_along(uint64_t results, uint64_t states) {
-    const uint32_t side_by_side = power_of_two_from(results, 4);
-    return power_of_two_from(gr_ceil_div(states, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
-}
-
-void gr_gather_plan(gr_general_launch *launch) {
-    launch->params.gather_along = gather_along(launch->params.results, launch->params.parts);
-}
-
 bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const uint32_t along = gather_along(p->results, p->count);
+    /* Threads along enough to load all States of a result at once, but four results or more side by side. */
+    const uint32_t side_by_side = power_of_two_from(p->results, 4);
+    const uint32_t along =
+        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
-    p->gather_along = along;
+    p->threads_along = along;
     return fits_grid(blocks) && launch_as(launch, "last", blocks, 1);
 }

@@ -10,9 +10,6 @@
    when the results are too many for one grid. */
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch);
 
-/* How a launch of several parts makes results of its States by itself. */
-void gr_gather_plan(gr_general_launch *launch);
-
 /* The same for the launch that makes results from `params.count` rows of States. */
 bool gr_last_plan(gr_general_launch *launch);
 

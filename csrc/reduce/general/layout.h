@@ -26,8 +26,6 @@ typedef struct gr_layout {
     bool packed;      /* there are kernels for elements that lie side by side: see axis.c */
     bool single_pass; /* one result from contiguous elements is for the flat kernels */
     bool pair;        /* `second` is another vector rather than a mask */
-    bool once;        /* what an axis of stride 0 repeats may be read once */
-    bool idempotent;  /* and counts no more than once */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {
@@ -35,9 +33,8 @@ static inline uint64_t gr_magnitude(int64_t stride) {
 }
 
 typedef struct gr_general_launch {
-    const char *kernel; /* the middle of the name: "rows", "columns", ...; see axis.c */
+    const char *kernel; /* the middle of the name: "rows", "columns", "tiles", "map", "axis" or "last" */
     uint32_t grid_x, grid_y;
-    bool shares;              /* its results, once each, are for a launch that hands them out */
     gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
 } gr_general_launch;
 

@@ -6,8 +6,8 @@
 
 enum {
     GR_GENERAL_THREADS = 256,  /* of a block */
-    GR_TOGETHER = 4,           /* results that a thread of `whole` takes at once */
-    GR_MAX_DIMS = 5,           /* of each kind, after neighbours that lie evenly are merged */
+    GR_TOGETHER = 4,           /* results that a thread takes at once under GR_WHOLE */
+    GR_MAX_DIMS = 4,           /* of each kind, after neighbours that lie evenly are merged */
     GR_STATE_BYTES = 32,       /* room for a State of any operator */
     GR_INITIAL_BYTES = 16,     /* room for an element of any dtype */
     GR_MOST_SEGMENT = 1 << 30, /* elements, so that a thread counts them in 32 bits */
@@ -23,21 +23,17 @@ enum {
     GR_HAS_INITIAL = 2, /* `initial` takes part, once */
     GR_HAS_WHERE = 4,   /* only elements whose byte at `second` is not 0 take part */
     GR_ALONG_FIRST = 8, /* neighbouring threads take neighbouring elements of one result */
-    GR_FOLD = 16,       /* columns: rows are no whole number of vectors; a block folds replicas of columns */
+    GR_WHOLE = 16,      /* a thread takes GR_TOGETHER whole results, of few elements each */
+    GR_RAGGED = 32,     /* columns: a row is no whole number of vectors */
+    GR_FOLD = 64,       /* columns: a block holds all replicas of its columns, and folds them */
 };
 
-/* Merged dimensions, those first whose elements lie closest; strides in bytes. Unused ones have extent 1. */
+/* Merged dimensions, the fastest first; strides in bytes. Unused ones have extent 1. */
 typedef struct gr_dims {
     uint64_t extent[GR_MAX_DIMS];
     int64_t stride[GR_MAX_DIMS];
     int64_t second_stride[GR_MAX_DIMS]; /* of `second` */
 } gr_dims;
-
-/* From the number of a result to its place among the results, in elements. */
-typedef struct gr_places {
-    uint64_t extent[GR_MAX_DIMS];
-    int64_t stride[GR_MAX_DIMS];
-} gr_places;
 
 /* For `rows`: a result is made from runs of neighbouring elements, along.extent[1] of them, and each run is
    cut into segments. `lanes` threads side by side take a segment at a time. */
@@ -49,12 +45,10 @@ typedef struct gr_rows {
     uint32_t lanes;    /* a power of two that divides threads_along */
 } gr_rows;
 
-/* For `columns` and `spread`: a slot is a vector of neighbouring columns, and a thread takes every so-manieth
-   row of a slot. Where not every row of every slot is a vector that one load takes, there are two ways.
-   GR_FOLD, for short rows one after the other: the elements of a batch are read as vectors from the first
-   aligned one on, and `period` of them on lie the same columns again: each column then has `replicas` places
-   in a period. The kernel `spread`, for all others: neighbouring threads load neighbouring columns one by
-   one. */
+/* For `columns`: a slot is a vector of neighbouring columns, and a thread takes every so-manieth row of a
+   slot. Where rows are no whole number of vectors, the elements of a batch are read as vectors one after the
+   other, from the first aligned one on, and `period` of them on lie the same columns again: each column then
+   has `replicas` places in a period. */
 typedef struct gr_columns {
     uint64_t width;   /* columns of a batch */
     uint64_t slots;   /* of all batches */
@@ -79,25 +73,15 @@ typedef struct gr_general_params {
     uint64_t in;
     uint64_t second; /* the other vector of a dot product, or the `where` mask; else 0 */
     uint64_t out;
-    uint64_t partial; /* where States go that are no results yet: parts of them, of all results each */
-    uint64_t tickets; /* for each block along x how many blocks along y have put theirs, zero before and
-                         after; or 0, where another launch goes on */
     uint64_t results; /* how many results there are */
     uint64_t count;   /* elements, or States, reduced into each */
     uint64_t divisor; /* what a mean divides by */
     uint64_t parts;   /* States that each result is made from */
-    uint64_t repeat;  /* how often each element counts: axes that repeat what is there are not gone along */
-    uint64_t repeat_bit; /* the largest power of two up to that */
-    uint64_t states;     /* last: in a row; several results may be made from one */
-    uint64_t walkers;    /* threads of a result that go along the first two dimensions side by side, ... */
-    uint64_t groups;     /* ... and groups of them, between which the other dimensions are shared */
-    gr_dims keep;        /* where the elements of a result begin; of `last`, its State in a row */
-    gr_dims along;       /* from there to each of them */
-    gr_places place;     /* where a result goes */
-    uint8_t initial[GR_INITIAL_BYTES]; /* an element of the result's dtype, aligned as that wants */
+    gr_dims keep;     /* where the elements of a result begin */
+    gr_dims along;    /* from there to each of them */
     uint32_t flags;
-    uint32_t threads_along; /* threads of a block that share a result, a power of two */
-    uint32_t gather_along;  /* the same, of the block that makes results from States */
+    uint32_t threads_along;            /* threads of a block that share a result, a power of two */
+    uint8_t initial[GR_INITIAL_BYTES]; /* an element of the result's dtype */
     union {
         gr_rows rows;
         gr_columns columns;

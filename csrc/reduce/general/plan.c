@@ -4,222 +4,107 @@
 
 #include "reduce/general/axis.h"
 
-/* Bytes of elements, each counted for every result that it is read for: as many are read again faster than
-   results are handed out by another launch. */
-enum { LEAST_SHARED = 1 << 21 };
-
-_Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
-
-/* A dimension on the way; `out` is its stride in the results, in elements. */
-typedef struct dim {
-    uint64_t extent;
-    int64_t stride, second, out;
-} dim;
-
-/* Dimensions of one kind, the fastest first. */
+/* Dimensions of one kind while they are merged, the fastest first. */
 typedef struct dims_list {
     size_t count;
-    dim dims[GR_MAX_NDIM];
+    uint64_t extent[GR_MAX_NDIM];
+    int64_t stride[GR_MAX_NDIM];
+    int64_t second[GR_MAX_NDIM];
 } dims_list;
 
-static bool repeats(const dim *d) {
-    return d->stride == 0 && d->second == 0;
-}
-
-/* Collects the dimensions of one kind, last axis first. */
-static void collect(const gr_layout *layout, bool reduced, dims_list *list) {
-    int64_t out = 1;
-    list->count = 0;
-    for (size_t d = layout->ndim; d-- > 0;) {
-        if (layout->reduced[d] != reduced || layout->extent[d] == 1)
-            continue;
-        list->dims[list->count++] = (dim){.extent = layout->extent[d],
-                                          .stride = layout->stride[d],
-                                          .second = layout->has_second ? layout->second_stride[d] : 0,
-                                          .out = reduced ? 0 : out};
-        out *= (int64_t)layout->extent[d];
+static void append(dims_list *list, uint64_t extent, int64_t stride, int64_t second) {
+    if (extent == 1)
+        return;
+    if (list->count > 0) {
+        const size_t last = list->count - 1;
+        const int64_t span = (int64_t)list->extent[last];
+        if (stride == list->stride[last] * span && second == list->second[last] * span) {
+            list->extent[last] *= extent;
+            return;
+        }
     }
+    list->extent[list->count] = extent;
+    list->stride[list->count] = stride;
+    list->second[list->count] = second;
+    ++list->count;
 }
 
-static uint64_t apart(const dim *d) {
-    return d->stride == 0 ? UINT64_MAX : gr_magnitude(d->stride);
-}
-
-/* Those that lie closest first, those that repeat what is there last: an insertion sort, stable, as the lists
-   are short. */
-static void sort(dims_list *list) {
-    for (size_t i = 1; i < list->count; ++i) {
-        const dim moved = list->dims[i];
+/* Collects the dimensions of one kind, last axis first; `by_stride` takes those that lie closest first. */
+static void collect(const gr_layout *layout, bool reduced, bool by_stride, dims_list *list) {
+    size_t order[GR_MAX_NDIM], count = 0;
+    for (size_t d = layout->ndim; d-- > 0;)
+        if (layout->reduced[d] == reduced)
+            order[count++] = d;
+    for (size_t i = 1; by_stride && i < count; ++i) { /* insertion sort: stable, and the lists are short */
+        const size_t moved = order[i];
         size_t at = i;
-        for (; at > 0 && apart(&moved) < apart(&list->dims[at - 1]); --at)
-            list->dims[at] = list->dims[at - 1];
-        list->dims[at] = moved;
+        for (; at > 0 && gr_magnitude(layout->stride[moved]) < gr_magnitude(layout->stride[order[at - 1]]);
+             --at)
+            order[at] = order[at - 1];
+        order[at] = moved;
     }
+    list->count = 0;
+    for (size_t i = 0; i < count; ++i)
+        append(list, layout->extent[order[i]], layout->stride[order[i]],
+               layout->has_second ? layout->second_stride[order[i]] : 0);
 }
 
-/* Takes the dimensions that repeat what is there out of the list; of one whose order counts only the last
-   ones, as every element then has its number in the first turn. Returns how often each element is there. */
-static uint64_t take_repeats(dims_list *list, bool in_order, dims_list *taken) {
-    uint64_t times = 1;
-    size_t to = 0, end = 0;
-    for (size_t i = 0; in_order && i < list->count; ++i)
-        end = repeats(&list->dims[i]) ? end : i + 1;
-    taken->count = 0;
-    for (size_t i = 0; i < list->count; ++i) {
-        if (i < end || !repeats(&list->dims[i])) {
-            list->dims[to++] = list->dims[i];
-        } else {
-            taken->dims[taken->count++] = list->dims[i];
-            times *= list->dims[i].extent;
-        }
-    }
-    list->count = to;
-    return times;
-}
-
-/* Merges neighbours that lie evenly. False where too many are left. */
-static bool store(const dims_list *list, gr_dims *dims) {
-    size_t count = 0;
+static void store(const dims_list *list, gr_dims *dims) {
     for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
-        dims->extent[d] = 1;
-        dims->stride[d] = dims->second_stride[d] = 0;
+        const bool used = d < list->count;
+        dims->extent[d] = used ? list->extent[d] : 1;
+        dims->stride[d] = used ? list->stride[d] : 0;
+        dims->second_stride[d] = used ? list->second[d] : 0;
     }
-    for (size_t i = 0; i < list->count; ++i) {
-        const dim *d = &list->dims[i];
-        const int64_t span = count > 0 ? (int64_t)dims->extent[count - 1] : 0;
-        if (count > 0 && d->stride == dims->stride[count - 1] * span &&
-            d->second == dims->second_stride[count - 1] * span) {
-            dims->extent[count - 1] *= d->extent;
-        } else if (count == GR_MAX_DIMS) {
-            return false;
-        } else {
-            dims->extent[count] = d->extent;
-            dims->stride[count] = d->stride;
-            dims->second_stride[count++] = d->second;
-        }
-    }
-    return true;
-}
-
-/* The same for where results go. */
-static bool store_place(const dims_list *list, gr_places *place) {
-    dims_list outs = {.count = list->count};
-    gr_dims dims;
-    for (size_t i = 0; i < list->count; ++i)
-        outs.dims[i] = (dim){.extent = list->dims[i].extent, .stride = list->dims[i].out};
-    const bool fits = store(&outs, &dims);
-    memcpy(place->extent, dims.extent, sizeof place->extent);
-    memcpy(place->stride, dims.stride, sizeof place->stride);
-    if (list->count == 0)
-        place->stride[0] = 1;
-    return fits;
-}
-
-/* Puts the longest dimension but the first, whose elements lie closest, second: kernels go along these two
-   without a division. */
-static void widen_walk(gr_dims *along) {
-    size_t longest = 1;
-    for (size_t d = 2; d < GR_MAX_DIMS; ++d)
-        longest = along->extent[d] > along->extent[longest] ? d : longest;
-    const uint64_t extent = along->extent[longest];
-    const int64_t stride = along->stride[longest], second = along->second_stride[longest];
-    along->extent[longest] = along->extent[1];
-    along->stride[longest] = along->stride[1];
-    along->second_stride[longest] = along->second_stride[1];
-    along->extent[1] = extent;
-    along->stride[1] = stride;
-    along->second_stride[1] = second;
 }
 
 static uint64_t product(const dims_list *list) {
     uint64_t n = 1;
-    for (size_t i = 0; i < list->count; ++i)
-        n *= list->dims[i].extent;
+    for (size_t d = 0; d < list->count; ++d)
+        n *= list->extent[d];
     return n;
 }
 
-static void set_repeat(gr_general_params *p, uint64_t repeat) {
-    p->repeat = repeat;
-    for (p->repeat_bit = 1; repeat / 2 >= p->repeat_bit;)
-        p->repeat_bit *= 2;
-}
-
-/* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
-   from a result to others that are the same. */
-static bool plan_last(gr_general_plan *plan, const gr_general_params *first, const dims_list *own,
-                      const dims_list *shared) {
+static bool plan_last(gr_general_plan *plan, uint64_t parts) {
     gr_general_launch *last = &plan->launches[plan->count++];
-    gr_general_params *p = &last->params;
-    dims_list all = *own;
-    int64_t next = 1;
-    for (size_t i = 0; i < all.count; next *= (int64_t)all.dims[i++].extent) {
-        all.dims[i].stride = next;
-        all.dims[i].second = 0;
-    }
-    /* Results side by side are for threads side by side. */
-    for (size_t i = 0; i < shared->count; ++i) {
-        size_t at = all.count++;
-        for (; at > 0 && shared->dims[i].out < all.dims[at - 1].out; --at)
-            all.dims[at] = all.dims[at - 1];
-        all.dims[at] = shared->dims[i];
-    }
-    p->results = plan->results;
-    p->count = first->parts;
-    p->states = first->results;
-    p->divisor = plan->reduced_count;
-    set_repeat(p, first->repeat);
-    return store(&all, &p->keep) && store_place(&all, &p->place) && gr_last_plan(last);
+    plan->states_bytes = (size_t)(parts * plan->results) * GR_STATE_BYTES;
+    last->params.results = plan->results;
+    last->params.count = parts;
+    last->params.divisor = plan->reduced_count;
+    return gr_last_plan(last);
 }
 
 gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
                                gr_error *error) {
-    dims_list keep, along, shared = {.count = 0}, ignored;
-    collect(layout, false, &keep);
-    collect(layout, true, &along);
+    dims_list keep, along;
+    collect(layout, false, false, &keep);
+    collect(layout, true, !layout->in_order, &along);
+    if (keep.count > GR_MAX_DIMS || along.count > GR_MAX_DIMS)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "a: strides of %zu kept and %zu reduced dimensions do not merge into %d", keep.count,
+                       along.count, GR_MAX_DIMS);
     memset(plan, 0, sizeof *plan);
     plan->results = product(&keep);
     plan->reduced_count = product(&along);
     if (plan->results == 0)
         return GR_OK;
     const int64_t item = (int64_t)layout->item_bytes;
-    const bool once = layout->once && plan->reduced_count > 0;
-    const uint64_t repeat = once ? take_repeats(&along, layout->in_order, &ignored) : 1;
-    if (!layout->in_order)
-        sort(&along);
-    sort(&keep);
-    gr_general_launch *first = &plan->launches[0];
-    gr_general_params *p = &first->params;
-    p->count = product(&along);
-    if (once && p->count * plan->results * layout->item_bytes >= LEAST_SHARED)
-        take_repeats(&keep, false, &shared);
-    if (!store(&keep, &p->keep) || !store(&along, &p->along) || !store_place(&keep, &p->place))
-        return gr_fail(error, GR_ERR_VALUE,
-                       "a: strides of %zu kept and %zu reduced dimensions do not merge into %d", keep.count,
-                       along.count, GR_MAX_DIMS);
-    if (!layout->in_order)
-        widen_walk(&p->along);
-    const bool contiguous = plan->results == 1 && p->along.extent[1] == 1 && repeat == 1 &&
-                            (!layout->has_second || layout->pair) &&
-                            (p->count == 1 || (p->along.stride[0] == item &&
-                                               (!layout->pair || p->along.second_stride[0] == item)));
+    const bool contiguous =
+        plan->results == 1 && along.count <= 1 && (!layout->has_second || layout->pair) &&
+        (along.count == 0 || (along.stride[0] == item && (!layout->pair || along.second[0] == item)));
     plan->single_pass = layout->single_pass && contiguous;
     if (plan->single_pass)
         return GR_OK;
-    plan->count = 1;
-    p->results = product(&keep);
-    p->divisor = plan->reduced_count;
-    set_repeat(p, layout->idempotent ? 1 : repeat);
-    first->shares = shared.count > 0;
+    gr_general_launch *first = &plan->launches[plan->count++];
+    gr_general_params *p = &first->params;
+    p->results = plan->results;
+    p->count = p->divisor = plan->reduced_count;
+    store(&keep, &p->keep);
+    store(&along, &p->along);
 
     bool fits = gr_axis_plan(layout, limits, first);
-    if (fits && (p->parts > 1 || first->shares))
-        plan->states_bytes = (size_t)(p->parts * p->results) * GR_STATE_BYTES;
-    if (fits && first->shares) {
-        fits = plan_last(plan, p, &keep, &shared);
-    } else if (p->parts > 1) {
-        plan->tickets_bytes = first->grid_x * sizeof(uint32_t);
-        gr_gather_plan(first);
-    }
+    if (fits && p->parts > 1)
+        fits = plan_last(plan, p->parts);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 
@@ -238,11 +123,7 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     step->grid[1] = planned->grid_y;
     step->block[0] = GR_GENERAL_THREADS;
     gr_program_place(program, offsetof(gr_general_params, in), first ? ends->in : ends->states);
-    gr_program_place(program, offsetof(gr_general_params, out), ends->out);
-    if (first && plan->states_bytes > 0)
-        gr_program_place(program, offsetof(gr_general_params, partial), ends->states);
-    if (first && plan->tickets_bytes > 0)
-        gr_program_place(program, offsetof(gr_general_params, tickets), ends->tickets);
+    gr_program_place(program, offsetof(gr_general_params, out), last ? ends->out : ends->states);
     if (first && ends->has_second)
         gr_program_place(program, offsetof(gr_general_params, second), ends->second);
     return step;

@@ -12,8 +12,7 @@ typedef struct gr_general_plan {
     size_t count;     /* 0 when there is no result at all, else 1 to GR_GENERAL_PASSES */
     uint64_t results;
     uint64_t reduced_count; /* elements reduced into each result */
-    size_t states_bytes;    /* between blocks, or launches */
-    size_t tickets_bytes;   /* of the blocks that put them; 0 where another launch takes them */
+    size_t states_bytes;    /* between the two launches */
     gr_general_launch launches[GR_GENERAL_PASSES];
 } gr_general_plan;
 
@@ -24,7 +23,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
 
 /* The buffers of a program, and what the plan leaves open. */
 typedef struct gr_general_ends {
-    uint32_t in, second, out, states, tickets; /* buffers that are not used may be any */
+    uint32_t in, second, out, states; /* `second` and `states` may be what they are not used for */
     bool has_second, has_where;
     const void *initial; /* an element of the result's dtype, or NULL */
     size_t result_bytes;
