@@ -1,7 +1,6 @@
 """GPUs that are full, broken by somebody's kernel, or not the one meant, and streams of other libraries."""
 
 import contextlib
-import ctypes
 import gc
 import subprocess
 import sys
@@ -152,37 +151,6 @@ def test_a_full_device(cupy, device, room, cached):
     gc.collect()
     gpureduce.free_memory()
     assert free_bytes(cupy) >= before - 4 * MIB  # the driver's own, perhaps
-
-
-def graph_bytes(index):
-    """Bytes that the driver holds for graphs."""
-    count = ctypes.c_uint64()
-    reserved = 2  # CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
-    driver = ctypes.CDLL("libcuda.so.1")
-    assert driver.cuDeviceGetGraphMemAttribute(index, reserved, ctypes.byref(count)) == 0
-    return count.value
-
-
-def test_memory_of_captured_calls_is_freed_with_their_graphs(index, device):
-    """What taps see, some 37 MiB, is written down between the two launches of c1."""
-    torch = Torch(index).torch
-    x = torch.randn(8, 128, 128, 8, device=device)
-    w = torch.randn(16, 3, 3, 8, device=device)
-    out = torch.empty(8, 126, 126, 16, device=device)
-    gpureduce.conv2d(x, w, variant="c1", out=out)
-    gpureduce.free_memory()
-    before = graph_bytes(index)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        gpureduce.conv2d(x, w, variant="c1", out=out)
-    graph.replay()
-    torch.cuda.synchronize()
-    assert graph_bytes(index) > before
-    graph.reset()
-    del graph
-    gc.collect()
-    gpureduce.free_memory()
-    assert graph_bytes(index) <= before
 
 
 def script(text, *arguments, seconds=60):

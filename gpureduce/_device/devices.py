@@ -23,8 +23,8 @@ LEGACY_STREAM = 1
 def free_memory() -> None:
     """Release the memory, streams and threads that devices keep from call to call.
 
-    They come back with the next call that needs them. Calls that run meanwhile keep theirs. What captured
-    calls took goes back when their graphs are gone. The same is done when the interpreter ends.
+    They come back with the next call that needs them. Calls that run meanwhile keep theirs. The same is done
+    when the interpreter ends.
     """
     _core.free_memory()
 

@@ -12,6 +12,7 @@ float64: the error is that of the whole result, by its Frobenius norm.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 import statistics
 from collections.abc import Callable, Iterator
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 
 from gpureduce._conv.convolution import conv2d
 from gpureduce._conv.geometry import LAYOUTS, geometry
-from gpureduce._device.devices import free_memory
 from gpureduce._device.variants import AUTO, variants
 from gpureduce._matmul.product import PRECISIONS
 from gpureduce.bench import environment
@@ -208,7 +208,12 @@ def rows(
                     yield row
                 del sets
                 torch.cuda.empty_cache()
-                free_memory()
+                trim_graphs()
+
+
+def trim_graphs() -> None:
+    """Let the driver give back the memory of graphs that are gone, which it keeps for the next ones."""
+    ctypes.CDLL("libcuda.so.1").cuDeviceGraphMemTrim(0)
 
 
 def show(row: dict) -> str:

@@ -181,14 +181,6 @@ gr_cu_result cuMemPoolTrimTo(gr_cu_pool handle, size_t keep) {
     return end(result);
 }
 
-/* The memory of a graph went with it. */
-gr_cu_result cuDeviceGraphMemTrim(gr_cu_device device) {
-    gr_cu_result result = begin(S_cuDeviceGraphMemTrim, INITIALISED);
-    if (result == GR_CU_SUCCESS && (device < 0 || device >= state.device_count))
-        result = INVALID_DEVICE;
-    return end(result);
-}
-
 /* Freed memory comes back at once in the stream that freed it, and anywhere when the freeing is done. */
 static object *again(const object *pool, size_t bytes, uint64_t lane) {
     object *o = state.objects;

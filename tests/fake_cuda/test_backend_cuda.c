@@ -873,10 +873,10 @@ static bool only_after_failure(const char *symbol) {
 
 /* Calls that a session does not make. */
 static bool is_left_out(const char *symbol) {
-    return is_any_of(symbol, "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuDeviceGraphMemTrim "
-                             "cuMemAllocFromPoolAsync cuMemFreeAsync "
-                             "cuStreamGetId cuStreamGetCaptureInfo_v2 "
-                             "cuUserObjectCreate cuGraphRetainUserObject ");
+    return is_any_of(symbol,
+                     "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync "
+                     "cuStreamGetId cuStreamGetCaptureInfo_v2 "
+                     "cuUserObjectCreate cuGraphRetainUserObject ");
 }
 
 static void fail_one(const char *symbol, long nth, int code) {

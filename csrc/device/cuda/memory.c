@@ -132,6 +132,4 @@ void gr_cuda_trim(gr_backend *base) {
     cuda_backend *self = as_cuda(base);
     if (self->pool)
         GR_CUDA_RELEASE(self, self->driver->pool_trim(self->pool, 0));
-    /* What calls took in captures stays with the driver when their graphs are gone. */
-    GR_CUDA_RELEASE(self, self->driver->graph_trim(self->device));
 }
