@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gpureduce
+from gpureduce.bench import conv
 
 RESULTS = Path(gpureduce.__file__).parent / "bench" / "results"
 
@@ -35,15 +36,32 @@ def test_errors(name):
 @pytest.mark.parametrize(
     "dtype, precision, layout, bound",
     [
-        ("float32", "ieee", "NHWC", 0.45),
-        ("float32", "ieee", "NCHW", 0.52),
-        ("float32", "tf32x3", "NHWC", 0.36),
-        ("float32", "tf32x3", "NCHW", 0.52),
-        ("float32", "tf32", "NHWC", 0.5),
-        ("float32", "tf32", "NCHW", 0.4),
-        ("float16", "ieee", "NHWC", 0.9),
-        ("float16", "ieee", "NCHW", 0.36),
+        ("float32", "ieee", "NHWC", 0.32),
+        ("float32", "ieee", "NCHW", 0.46),
+        ("float32", "tf32x3", "NHWC", 0.24),
+        ("float32", "tf32x3", "NCHW", 0.38),
+        ("float32", "tf32", "NHWC", 0.35),
+        ("float32", "tf32", "NCHW", 0.33),
+        ("float16", "ieee", "NHWC", 0.79),
+        ("float16", "ieee", "NCHW", 0.38),
     ],
 )
 def test_beside_cudnn(dtype, precision, layout, bound):
     assert published("auto", dtype, precision, layout)["of_cudnn"] <= bound
+
+
+@pytest.mark.parametrize(
+    "name, layout, bound, most",
+    [
+        ("conv", "NHWC", 0.70, 1.75),
+        ("conv", "NCHW", 0.83, 2.0),
+        ("conv_tf32", "NHWC", 0.95, 1.5),
+        ("conv_tf32", "NCHW", 0.82, 2.25),
+        ("conv_halves", "NHWC", 1.15, 1.8),
+        ("conv_halves", "NCHW", 0.93, 1.5),
+    ],
+)
+def test_all_layers_beside_cudnn(name, layout, bound, most):
+    mine = [row for row in rows(name) if (row["variant"], row["layout"]) == ("auto", layout)]
+    assert conv.geometric_mean(mine) <= bound
+    assert max(row["of_cudnn"] for row in mine) <= most
