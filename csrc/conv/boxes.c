@@ -170,9 +170,9 @@ static void consider(const gr_conv *self, const shape *of, gr_conv_boxes *it, gr
     for (it->slices = 1; it->slices <= MOST_SLICES && it->slices <= chunks_of(self); it->slices *= 2) {
         if (it->slices > 1 && it->blocks * it->slices > gr_reference_limits.multiprocessors)
             return;
-        const bool several = it->blocks > (uint64_t)gr_reference_limits.multiprocessors * it->room;
-        for (int resident = 0; resident <= several; ++resident) {
-            it->resident = resident;
+        const int ways = it->blocks > (uint64_t)gr_reference_limits.multiprocessors * it->room ? 2 : 1;
+        for (int resident = 0; resident < ways; ++resident) {
+            it->resident = resident == 1;
             if (!divide(self, it))
                 continue;
             it->time = time_of(self, it);
