@@ -40,7 +40,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: a quick subset that reaches every C path, for sanitizers")
-    config.addinivalue_line("markers", "many: run with many parameters, of which slow builds take a quarter")
+    config.addinivalue_line("markers", "many: run with many parameters, of which slow builds take a sixth")
     config.addinivalue_line("markers", "gpu: needs a CUDA device (--device=cuda)")
     config.addinivalue_line("markers", "large: sums 2^25 elements (--large, or --device=cuda)")
     config.addinivalue_line("markers", "huge: sums 2^31 + 3 elements (--device=cuda --large)")
@@ -67,9 +67,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def few(items):
-    """Return what is left for slow builds: a quarter of each test of many things, by variants if it has any.
+    """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Quarters begin at different places, so that every dtype and operator stays with some of the variants.
+    Sixths begin at different places, so that every dtype and operator stays with some of the variants.
     """
     groups = collections.defaultdict(list)
     kept = set()
@@ -81,7 +81,7 @@ def few(items):
         elif block is None or block in selection.few_block_sizes(variant):
             groups[item.module, item.originalname, str(variant)].append(item)
     for i, group in enumerate(groups.values()):
-        kept.update(group[i % min(4, len(group)) :: 4])
+        kept.update(group[i % min(6, len(group)) :: 6])
     return [item for item in items if item in kept]
 
 

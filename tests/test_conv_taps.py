@@ -48,6 +48,7 @@ def test_boxes(case, dtype, layout, device):
     check(case, dtype, layout, device, ["rounded" if layout == "NHWC" else "exact"])
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("dtype", RUNGS)
 @pytest.mark.parametrize(
     "case",
@@ -84,6 +85,7 @@ def test_turned(pixels, dtype, how, device):
     assert wrong(x, w, dtype, "NCHW", "exact", device, **case.options) is None
 
 
+@pytest.mark.usefixtures("full")
 def test_what_is_read_ahead_is_no_race(device):
     """A block's results lie where its rings were, and blocks of a cluster read one another's."""
     if device.startswith("cuda"):
@@ -95,6 +97,7 @@ def test_what_is_read_ahead_is_no_race(device):
         assert not found.races
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize("dtype", RUNGS)
 def test_blocks_that_make_box_after_box(dtype, layout, device):
