@@ -298,7 +298,7 @@ INTERRUPTED = """
 
 def test_ctrl_c(chunk, device, on_gpu):
     """A stream of tiny chunks, which takes some seconds, ends soon after Ctrl-C; the next one is right."""
-    n = 2**30 if on_gpu else 2**20
+    n = 2**30 if on_gpu else 2**24
     bytes_each = "4096" if on_gpu else "256"
     options = {"after": 0.3, "within": 2.0, "GPUREDUCE_CHUNK_BYTES": bytes_each}
     assert interrupted(INTERRUPTED, device, str(n), **options) == "True"
