@@ -3,6 +3,7 @@
 pytest tests                             on the simulator
 pytest tests --device=cuda               on a GPU; also sums 2^25 elements
 pytest tests --device=cuda --large       and 2^31 + 3
+pytest tests --exhaustive                all block sizes and shapes, as on a GPU
 pytest tests --thin                      every test, of fewer things; tests/sanitized.sh
 """
 
@@ -28,14 +29,16 @@ from gpureduce.bench import environment  # noqa: E402
 def pytest_addoption(parser):
     parser.addoption("--device", default="sim", help='where sums run: "sim" (default), "cuda" or "cuda:N"')
     parser.addoption("--large", action="store_true", help="2^25 elements; with --device=cuda also 2^31 + 3")
-    parser.addoption("--property-cases", type=int, default=20000, help="calls that test_property.py draws")
+    parser.addoption(
+        "--exhaustive", action="store_true", help="all block sizes of a rung and all shapes, as on a GPU"
+    )
+    parser.addoption("--property-cases", type=int, default=8000, help="calls that test_property.py draws")
     parser.addoption("--boundary-cases", type=int, default=1000, help="of each test in test_boundary.py")
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=300, help="of each entry point, in test_leaks.py")
     parser.addoption(
         "--thin", action="store_true", help="fewer things in the tests that try many, for slow builds"
     )
-    parser.addoption("--property-seconds", type=float, default=90, help="after which it runs no more")
 
 
 def pytest_configure(config):
@@ -49,10 +52,10 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     on_gpu = config.getoption("device").startswith("cuda")
     large = config.getoption("large")
+    if not (on_gpu or config.getoption("exhaustive")):
+        leave_out(config, items, {item for item in items if not has_usual_block_size(item)})
     if config.getoption("thin"):
-        kept = few(items)
-        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
-        items[:] = kept
+        leave_out(config, items, set(items) - few(items))
     skipped = {
         "gpu": (on_gpu, "needs --device=cuda"),
         "large": (on_gpu or large, "needs --large or --device=cuda"),
@@ -64,6 +67,19 @@ def pytest_collection_modifyitems(config, items):
         for marker, (wanted, reason) in skipped.items():
             if not wanted and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def leave_out(config, items, unwanted):
+    config.hook.pytest_deselected(items=list(unwanted))
+    items[:] = [item for item in items if item not in unwanted]
+
+
+def has_usual_block_size(item):
+    """Whether the test has no parameter `block`, or one that the suite runs without options."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return "block" not in parameters or parameters["block"] in selection.usual_block_sizes(
+        parameters["variant"]
+    )
 
 
 def few(items):
@@ -82,7 +98,7 @@ def few(items):
             groups[item.module, item.originalname, str(variant)].append(item)
     for i, group in enumerate(groups.values()):
         kept.update(group[i % min(6, len(group)) :: 6])
-    return [item for item in items if item in kept]
+    return kept
 
 
 def can_run(item, device):
@@ -109,6 +125,12 @@ def full(thin):
     """For tests of Python that take long on slow builds: those of C that it calls have tests of their own."""
     if thin:
         pytest.skip("what it draws or counts takes no way through C of its own")
+
+
+@pytest.fixture(scope="session")
+def exhaustive(pytestconfig, on_gpu):
+    """Whether tests run all block sizes and shapes with each rung; else some, or in slow builds few."""
+    return on_gpu or pytestconfig.getoption("exhaustive")
 
 
 @pytest.fixture(scope="session")

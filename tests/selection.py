@@ -18,3 +18,9 @@ def few_block_sizes(variant):
     """Those that a slow build runs: the C code takes the same ways for the others."""
     sizes = block_sizes(variant)
     return sorted({*sizes[:2], sizes[-1]})
+
+
+def usual_block_sizes(variant):
+    """Those that the simulator runs without --exhaustive: of many the ends, their neighbours, the default."""
+    sizes = block_sizes(variant)
+    return sizes if len(sizes) < 9 else (*sizes[:2], variant.default_block_size, *sizes[-2:])

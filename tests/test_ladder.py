@@ -34,19 +34,21 @@ def failures(variant, cases, device, block, grid=None):
     return found
 
 
-def is_power_of_two(value):
-    return value is None or value & (value - 1) == 0
+def draws_large(variant, block, exhaustive):
+    """Whether rounded data of the two large sizes, which cost nearly all the time, is summed as well."""
+    if exhaustive:
+        return block is None or block & (block - 1) == 0
+    return block in (None, variant.default_block_size)
 
 
 @pytest.mark.parametrize("variant, dtype, block", list(combinations()))
-def test_every_size(variant, dtype, block, device, study_may_fail, thin):
+def test_every_size(variant, dtype, block, device, study_may_fail, thin, exhaustive):
     study_may_fail(variant)
     sizes = THIN_SIZES if thin else SMALL_SIZES
     cases = [reference.case(name, dtype, n) for name in reference.datasets(dtype) for n in sizes]
-    # The two large sizes cost nearly all the time, so the rounded data is summed there only with powers of
-    # two as block sizes; the exact data, which shows every lost element, always.
+    # The exact data shows every lost element.
     for name in reference.datasets(dtype) if not thin else ():
-        if is_power_of_two(block) or reference.case(name, dtype, 1).must_equal:
+        if reference.case(name, dtype, 1).must_equal or draws_large(variant, block, exhaustive):
             cases += [reference.case(name, dtype, n) for n in LARGE_SIZES]
     found = failures(variant, cases, device, block)
     assert not found, f"{len(found)} of {len(cases)} sums are wrong:\n" + "\n".join(found)

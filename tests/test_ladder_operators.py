@@ -6,7 +6,7 @@ import numpy as np
 import operator_cases
 import pytest
 import reference
-from selection import block_sizes, few_block_sizes, runs_on
+from selection import block_sizes, few_block_sizes, runs_on, usual_block_sizes
 
 import gpureduce
 
@@ -47,10 +47,11 @@ def sizes_for(block, on_gpu, thin):
 
 
 @pytest.mark.parametrize("variant, op, dtype", named(CELLS))
-def test_every_size(variant, op, dtype, device, on_gpu, thin):
+def test_every_size(variant, op, dtype, device, on_gpu, thin, exhaustive):
+    wanted = few_block_sizes if thin else block_sizes if exhaustive else usual_block_sizes
     found = [
         reason
-        for block in (few_block_sizes if thin else block_sizes)(variant)
+        for block in wanted(variant)
         for n in sizes_for(block, on_gpu, thin)
         for reason in failures(variant, op, dtype, n, device, block)
     ]

@@ -1,11 +1,9 @@
 """Any operator, dtype, shape, layout and arguments: the answer is NumPy's, or the exception is.
 
 Hypothesis draws the calls; each draws its numbers from a generator with a drawn seed. The cases are the same
-in every run, unless --hypothesis-seed says otherwise. --property-cases sets their number and
---property-seconds the time after which no more are run.
+in every run, unless --hypothesis-seed says otherwise. --property-cases sets their number.
 """
 
-import time
 from collections import Counter
 
 import numpy as np
@@ -469,10 +467,8 @@ def _judge_rounded(case, got, wanted):
 @pytest.mark.parametrize("op", oracle.OPS)
 def test_like_numpy(op, device, pytestconfig, capsys):
     wanted = -(-pytestconfig.getoption("property_cases") // len(oracle.OPS))
-    seconds = pytestconfig.getoption("property_seconds") / len(oracle.OPS)
     seed = pytestconfig.getoption("hypothesis_seed", None)
     classes = Counter()
-    start = time.monotonic()
 
     @hypothesis.settings(
         max_examples=wanted,
@@ -484,8 +480,6 @@ def test_like_numpy(op, device, pytestconfig, capsys):
     )
     @hypothesis.given(cases(op))
     def check(case):
-        if time.monotonic() - start > seconds and not classes["wrong"]:
-            return
         wrong, kind = judge(case, device)
         classes["wrong" if wrong else kind] += 1
         assert wrong is None, wrong
@@ -494,7 +488,7 @@ def test_like_numpy(op, device, pytestconfig, capsys):
     total = sum(classes.values())
     with capsys.disabled():
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(classes.items()))
-        print(f"\n{op}: {total} of {wanted} cases in {time.monotonic() - start:.1f} s: {counts}", end=" ")
-    assert total > 0
+        print(f"\n{op}: {total} cases: {counts}", end=" ")
+    assert total >= min(wanted, 100)  # Hypothesis ends sooner only where it has seen all there is
     if total >= 100:  # a test of errors alone would show little
         assert classes["compared"] > total / 2, classes
