@@ -21,16 +21,11 @@ from typing import TYPE_CHECKING
 
 from gpureduce import _former, numpy_like  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray, to_device
-from gpureduce._conv.convolution import conv2d
 from gpureduce._custom.kernel import ReductionKernel
 from gpureduce._custom.nvrtc import CompileError
 from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
 from gpureduce._device.variants import Variant, ptx, source, variants
-from gpureduce._matmul.product import matmul
-from gpureduce._profiles.profile import Profile
-from gpureduce._profiles.simulate import simulate
-from gpureduce._profiles.variant import profile
-from gpureduce._reduce.functions import (
+from gpureduce._functions import (
     all,
     any,
     argmax,
@@ -38,8 +33,10 @@ from gpureduce._reduce.functions import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,
+    conv2d,
     count_nonzero,
     dot,
+    matmul,
     max,
     mean,
     min,
@@ -47,6 +44,9 @@ from gpureduce._reduce.functions import (
     reduce,
     sum,
 )
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.simulate import simulate
+from gpureduce._profiles.variant import profile
 from gpureduce._version import __version__
 
 # These use the names above.

@@ -9,7 +9,7 @@ from gpureduce._arrays import device_array
 from gpureduce._custom import kernel, nvrtc
 from gpureduce._device import devices, variants
 from gpureduce._profiles import counts, profile, records, simulate, timeline, variant
-from gpureduce._reduce import functions
+from gpureduce._reduce import bits, functions
 
 _MOVED = {
     "_counts": [counts],
@@ -18,6 +18,7 @@ _MOVED = {
     "_general": [functions],
     "_nvrtc": [nvrtc],
     "_profile": [records, profile, variant],
+    "_reduce.arithmetic": [bits],
     "_reduction_kernel": [kernel],
     "_simulate": [simulate],
     "_timeline": [timeline],
@@ -25,7 +26,7 @@ _MOVED = {
 }
 
 for _name, _modules in _MOVED.items():
-    _module = ModuleType(f"gpureduce.{_name}", "Names of old, for pickles.")
+    _name = f"gpureduce.{_name}"
+    _module = sys.modules.setdefault(_name, ModuleType(_name, "Names of old, for pickles."))
     for _each in _modules:
         vars(_module).update({key: value for key, value in vars(_each).items() if not key.startswith("_")})
-    sys.modules[_module.__name__] = _module

@@ -23,15 +23,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from gpureduce import _functions as functions
 from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
-from gpureduce._reduce import functions
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike
+    from types import EllipsisType
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+    from typing_extensions import Unpack
+
+    from gpureduce._reduce.types import AnyArray, Out, OwnOptions, Scalar
 
 __all__ = [
     "add",
@@ -124,14 +130,14 @@ class _Reducer:
     @_counted
     def reduce(
         self,
-        array: ArrayLike,
-        axis: int | tuple[int, ...] | None = 0,
-        dtype: DTypeLike = None,
-        out: Any = None,
+        array: AnyArray,
+        axis: SupportsIndex | tuple[SupportsIndex, ...] | None = 0,
+        dtype: DTypeLike | None = None,
+        out: Out | tuple[Out] | EllipsisType | None = None,
         keepdims: bool = False,
-        initial: Any = NO_VALUE,
-        where: ArrayLike = True,
-        **options: Any,
+        initial: Scalar | None = NO_VALUE,
+        where: AnyArray = True,
+        **options: Unpack[OwnOptions],
     ) -> Any:
         """Reduce an array, as `numpy.ufunc.reduce` does; note that the axis defaults to 0.
 

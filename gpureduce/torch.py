@@ -19,9 +19,7 @@ tensor([[1., 0.],
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from gpureduce._reduce.parameters import documented
 from gpureduce._torch import operators
 from gpureduce._torch.kernels import is_whole
 from gpureduce._torch.required import torch
@@ -47,32 +45,6 @@ __all__ = [
 
 Axis = int | tuple[int, ...] | None
 
-_described = partial(
-    documented,
-    parameters={
-        "a": """
-a : torch.Tensor
-    Of any strides, on a GPU or of the host.
-""",
-        "axis": """
-axis : int or tuple of int, optional
-    The axes to reduce; None reduces all.
-""",
-        "one_axis": """
-axis : int, optional
-    The axis to search; None searches the tensor in C order.
-""",
-        "dtype": """
-dtype : torch.dtype, optional
-    Elements are cast to it, and it is the result's.
-""",
-        "keepdims": """
-keepdims : bool
-    Whether reduced axes stay, with length one.
-""",
-    },
-)
-
 
 def _in_dtype(
     operator: Callable[..., torch.Tensor], a: torch.Tensor, axis: Axis, dtype: torch.dtype, keepdims: bool
@@ -84,7 +56,6 @@ def _in_dtype(
     return operator(a, axis, keepdims).to(dtype)
 
 
-@_described
 def sum(
     a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
@@ -92,10 +63,14 @@ def sum(
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {dtype}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    dtype : torch.dtype, optional
+        Elements are cast to it, and it is the result's.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -110,7 +85,6 @@ def sum(
     return operators.sum(a, axis, keepdims)
 
 
-@_described
 def prod(
     a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
@@ -118,10 +92,14 @@ def prod(
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {dtype}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    dtype : torch.dtype, optional
+        Elements are cast to it, and it is the result's.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -136,7 +114,6 @@ def prod(
     return operators.prod(a, axis, keepdims)
 
 
-@_described
 def mean(
     a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
@@ -144,10 +121,14 @@ def mean(
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {dtype}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    dtype : torch.dtype, optional
+        Elements are cast to it, and it is the result's.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -164,15 +145,17 @@ def mean(
     return operators.mean(a, axis, keepdims)
 
 
-@_described
 def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return the largest element.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -185,15 +168,17 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     return operators.max(a, axis, keepdims)
 
 
-@_described
 def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return the smallest element.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -206,15 +191,17 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     return operators.min(a, axis, keepdims)
 
 
-@_described
 def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
     """Return where the largest element is.
 
     Parameters
     ----------
-    {a}
-    {one_axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int, optional
+        The axis to search; None searches the tensor in C order.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -227,15 +214,17 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     return operators.argmax(a, axis, keepdims)
 
 
-@_described
 def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
     """Return where the smallest element is.
 
     Parameters
     ----------
-    {a}
-    {one_axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int, optional
+        The axis to search; None searches the tensor in C order.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -248,15 +237,17 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     return operators.argmin(a, axis, keepdims)
 
 
-@_described
 def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return whether all elements are true.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -265,15 +256,17 @@ def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     return operators.all(a, axis, keepdims)
 
 
-@_described
 def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return whether any element is true.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -282,15 +275,17 @@ def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     return operators.any(a, axis, keepdims)
 
 
-@_described
 def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return how many elements are not zero.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -299,15 +294,17 @@ def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) ->
     return operators.count_nonzero(a, axis, keepdims)
 
 
-@_described
 def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return the bitwise and of integers or bools.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -320,15 +317,17 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     return operators.bitwise_and(a, axis, keepdims)
 
 
-@_described
 def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return the bitwise or of integers or bools.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -337,15 +336,17 @@ def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> to
     return operators.bitwise_or(a, axis, keepdims)
 
 
-@_described
 def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
     """Return the bitwise exclusive or of integers or bools.
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
+    a : torch.Tensor
+        Of any strides, on a GPU or of the host.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
 
     Returns
     -------
@@ -354,7 +355,6 @@ def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     return operators.bitwise_xor(a, axis, keepdims)
 
 
-@_described
 def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the dot product of two vectors of one length and dtype.
 
@@ -370,7 +370,6 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return operators.dot(a, b)
 
 
-@_described
 def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
     """Return the product of two matrices, or of stacks of them.
 

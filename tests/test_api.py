@@ -276,6 +276,7 @@ FORMER = {
         *("Access", "Comparison", "Instruction", "KernelProfile", "Line", "Profile", "Race", "Round"),
         "profile",
     ],
+    "_reduce.arithmetic": ["bitwise_and", "bitwise_or", "bitwise_xor"],
     "_reduction_kernel": ["CacheInfo", "ReductionKernel"],
     "_simulate": ["simulate"],
     "_timeline": ["Timeline"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,27 +18,29 @@ from gpureduce._reduce.target import Target
 from gpureduce._rules import dtypes
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray, Out, Stream
 
 DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in record.dtypes))
 
 
-@partial(through, _core.convolver)
+@through(_core.convolver)
 def conv2d(
-    x: ArrayLike,
-    w: ArrayLike,
+    x: AnyArray,
+    w: AnyArray,
     stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0,
     dilation: int | tuple[int, int] = 1,
     groups: int = 1,
     layout: str = "NHWC",
     *,
-    out: Any = None,
-    dtype: DTypeLike = None,
+    out: Out | None = None,
+    dtype: DTypeLike | None = None,
     variant: str = "auto",
     precision: str | None = None,
     device: str | Device | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
     """Return the convolution of pictures with filters, as PyTorch has it: the filters are not turned.

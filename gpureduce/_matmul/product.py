@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,23 +20,25 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray, Out, Stream
 
 PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul")))
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
-@partial(through, _core.multiplier)
+@through(_core.multiplier)
 def matmul(
-    a: ArrayLike,
-    b: ArrayLike,
-    out: Any = None,
+    a: AnyArray,
+    b: AnyArray,
+    out: Out | None = None,
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     variant: str = "auto",
     precision: str | None = None,
     device: str | Device | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
     """Return the product of two matrices, or of stacks of them.

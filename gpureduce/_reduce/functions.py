@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._reduce.arithmetic import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    dot,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-)
+from gpureduce._reduce.arithmetic import dot, max, mean, min, prod, sum
+from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from typing import SupportsIndex
+
+    from typing_extensions import Unpack
+
+    from gpureduce._reduce.types import AnyArray, Arguments
 
 __all__ = [
     "all",
@@ -48,7 +43,12 @@ _BY_NAME = {
 }  # fmt: skip
 
 
-def reduce(arr: ArrayLike, op: str, axis: int | tuple[int, ...] | None = None, **arguments: Any) -> Any:
+def reduce(
+    arr: AnyArray,
+    op: str,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    **arguments: Unpack[Arguments],
+) -> Any:
     """Reduce an array by the operator of the given name.
 
     Parameters

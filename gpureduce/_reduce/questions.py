@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any
 from gpureduce._device.devices import Device
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.parameters import documented
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import quick
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from typing import SupportsIndex
+
+    from gpureduce._reduce.types import AnyArray, Out, Stream
 
 
 @quick
-@documented
 def any(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: Any = None,
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
     keepdims: bool = False,
     *,
-    where: ArrayLike = True,
+    where: AnyArray = True,
     variant: str = "auto",
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -36,12 +36,39 @@ def any(
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {out}
-    {keepdims}
-    {where}
-    {tail}
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    where : array_like of bool
+        Which elements take part; broadcast to the shape of `a`.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
+        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
 
     Returns
     -------
@@ -52,19 +79,18 @@ def any(
 
 
 @quick
-@documented
 def all(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: Any = None,
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
     keepdims: bool = False,
     *,
-    where: ArrayLike = True,
+    where: AnyArray = True,
     variant: str = "auto",
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -72,12 +98,39 @@ def all(
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {out}
-    {keepdims}
-    {where}
-    {tail}
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    where : array_like of bool
+        Which elements take part; broadcast to the shape of `a`.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
+        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
 
     Returns
     -------
@@ -88,18 +141,17 @@ def all(
 
 
 @quick
-@documented
 def argmin(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: Any = None,
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    out: Out | None = None,
     *,
     keepdims: bool = False,
     variant: str = "auto",
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -107,11 +159,37 @@ def argmin(
 
     Parameters
     ----------
-    {a}
-    {one_axis}
-    {out}
-    {keepdims}
-    {tail}
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int, optional
+        The axis to search; None searches the array in C order.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
+        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
 
     Returns
     -------
@@ -126,18 +204,17 @@ def argmin(
 
 
 @quick
-@documented
 def argmax(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: Any = None,
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    out: Out | None = None,
     *,
     keepdims: bool = False,
     variant: str = "auto",
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -145,11 +222,37 @@ def argmax(
 
     Parameters
     ----------
-    {a}
-    {one_axis}
-    {out}
-    {keepdims}
-    {tail}
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int, optional
+        The axis to search; None searches the array in C order.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
+        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
 
     Returns
     -------
@@ -164,17 +267,16 @@ def argmax(
 
 
 @quick
-@documented
 def count_nonzero(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     *,
     keepdims: bool = False,
     variant: str = "auto",
     device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
-    stream: Any = None,
+    stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
@@ -182,10 +284,34 @@ def count_nonzero(
 
     Parameters
     ----------
-    {a}
-    {axis}
-    {keepdims}
-    {tail}
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
+        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from gpureduce import _core
 
@@ -15,23 +15,27 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def quick(function: _F) -> _F:
     """Let a reduction go to the core at once."""
-    return through(partial(_core.reducer, function.__name__), function)
+    return through(partial(_core.reducer, function.__name__))(function)
 
 
-def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]], function: _F) -> _F:
+def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]]) -> Callable[[_F], _F]:
     """Let a function go at once to what the core has for its parameters, the positional and the others.
 
     What the core does not take as it is comes back as NotImplemented, before anything was done, and then the
     function itself is called.
     """
-    named = inspect.Parameter.KEYWORD_ONLY
-    parameters = inspect.signature(function).parameters.values()
-    positional = tuple(each.name for each in parameters if each.kind is not named)
-    core = core_of(positional, tuple(each.name for each in parameters if each.kind is named))
 
-    @functools.wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
-        result = core(*args, **options)
-        return function(*args, **options) if result is NotImplemented else result
+    def decorated(function: _F) -> _F:
+        named = inspect.Parameter.KEYWORD_ONLY
+        parameters = inspect.signature(function).parameters.values()
+        positional = tuple(each.name for each in parameters if each.kind is not named)
+        core = core_of(positional, tuple(each.name for each in parameters if each.kind is named))
 
-    return call
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            result = core(*args, **options)
+            return function(*args, **options) if result is NotImplemented else result
+
+        return cast(_F, call)
+
+    return decorated

@@ -1,0 +1,532 @@
+"""Made by tests/make_stub.py."""
+
+# fmt: off
+from typing import Any, Literal, SupportsIndex, TypeVar, overload
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from typing_extensions import Unpack
+
+from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._device.devices import Device
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.types import AnyArray, Arguments, Out, Scalar, Stream
+
+_AnyT = TypeVar("_AnyT", bound=np.generic)
+_InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
+
+@overload
+def conv2d(
+    x: NDArray[_InexactT], w: NDArray[_InexactT], stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
+    layout: str = "NHWC", *, out: None = None, dtype: None = None, variant: str = "auto",
+    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def conv2d(
+    x: DeviceArray, w: DeviceArray, stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
+    layout: str = "NHWC", *, out: None = None, dtype: DTypeLike | None = None, variant: str = "auto",
+    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def conv2d(
+    x: AnyArray, w: AnyArray, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *, out: None = None,
+    dtype: DTypeLike | None = None, variant: str = "auto", precision: str | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def conv2d(
+    x: AnyArray, w: AnyArray, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *, out: Out | None = None,
+    dtype: DTypeLike | None = None, variant: str = "auto", precision: str | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def matmul(
+    a: DeviceArray, b: DeviceArray, out: None = None, *, dtype: DTypeLike | None = None,
+    variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def matmul(
+    a: AnyArray, b: AnyArray, out: None = None, *, dtype: DTypeLike | None = None, variant: str = "auto",
+    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def matmul(
+    a: AnyArray, b: AnyArray, out: Out | None = None, *, dtype: DTypeLike | None = None,
+    variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def dot(
+    a: NDArray[_InexactT], b: NDArray[_InexactT], out: None = None, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def dot(
+    a: AnyArray, b: AnyArray, out: None = None, *, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def dot(
+    a: AnyArray, b: AnyArray, out: Out | None = None, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def max(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def max(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def max(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def max(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def mean(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def mean(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def mean(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *, where: AnyArray = True,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def mean(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def min(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def min(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def min(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def min(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def prod(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def prod(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def prod(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def prod(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def sum(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def sum(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def sum(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def sum(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def bitwise_and(
+    a: NDArray[_AnyT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def bitwise_and(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def bitwise_and(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def bitwise_and(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def bitwise_or(
+    a: NDArray[_AnyT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def bitwise_or(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def bitwise_or(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def bitwise_or(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def bitwise_xor(
+    a: NDArray[_AnyT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def bitwise_xor(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def bitwise_xor(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def bitwise_xor(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+def reduce(
+    arr: AnyArray, op: str, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    **arguments: Unpack[Arguments],
+) -> Any: ...
+
+@overload
+def all(
+    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
+) -> np.bool_: ...
+
+@overload
+def all(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    *, where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def all(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def all(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def any(
+    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
+) -> np.bool_: ...
+
+@overload
+def any(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    *, where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def any(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def any(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def argmax(
+    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def argmax(
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def argmin(
+    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def argmin(
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def count_nonzero(
+    a: AnyArray, axis: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def count_nonzero(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def count_nonzero(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def count_nonzero(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...

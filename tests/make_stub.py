@@ -1,0 +1,121 @@
+"""Writes gpureduce/_functions.pyi: the public functions as type checkers and editors see them.
+
+Their parameters are those in the source, where each function has one signature. What the result is for which
+arguments is said here, as overloads; the last one is the signature itself, with Any.
+"""
+
+import ast
+import sys
+import textwrap
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "gpureduce"
+FUNCTIONS, STUB = PACKAGE / "_functions.py", PACKAGE / "_functions.pyi"
+
+HEAD = '''\
+"""Made by tests/make_stub.py."""
+
+# fmt: off
+from typing import Any, Literal, SupportsIndex, TypeVar, overload
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from typing_extensions import Unpack
+
+from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._device.devices import Device
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.types import AnyArray, Arguments, Out, Scalar, Stream
+
+_AnyT = TypeVar("_AnyT", bound=np.generic)
+_InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
+'''
+AXES = "SupportsIndex | tuple[SupportsIndex, ...]"
+# Parameters as they are when a number of the host is returned, and an array on a device.
+NUMBER = {
+    "axis": "None = None", "dtype": "None = None", "out": "None = None", "keepdims": "Literal[False] = False",
+    "as_device": "Literal[False] | None = None",
+}  # fmt: skip
+KEPT = {"out": "None = None", "as_device": "Literal[True] | None = None"}
+ON_DEVICE = {"out": "None = None", "as_device": "Literal[True]"}
+# Whose result has the dtype of the elements: any, or one of floats.
+SAME = ("min", "max", "bitwise_and", "bitwise_or", "bitwise_xor")
+SAME_FLOATS = ("sum", "prod", "mean", "dot")
+FIXED = {
+    "any": "np.bool_", "all": "np.bool_",
+    "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",
+}  # fmt: skip
+
+
+def rules(name, parameters):
+    """Yield what parameters are, and the result."""
+    arrays = [each for each in ("a", "b", "x", "w") if each in parameters]
+    if name in FIXED:
+        yield NUMBER, FIXED[name]
+    elif name in SAME + SAME_FLOATS:
+        kind = "_AnyT" if name in SAME else "_InexactT"
+        yield NUMBER | dict.fromkeys(arrays, f"NDArray[{kind}]"), kind
+    elif name == "conv2d":
+        floats = {"out": "None = None", "dtype": "None = None", "as_device": NUMBER["as_device"]}
+        yield floats | dict.fromkeys(arrays, "NDArray[_InexactT]"), "NDArray[_InexactT]"
+    if "axis" in parameters:
+        axis = parameters["axis"].split(" | None")[0]
+        yield KEPT | {"a": "DeviceArray", "axis": axis}, "DeviceArray"
+    elif name != "dot":
+        yield KEPT | dict.fromkeys(arrays, "DeviceArray"), "DeviceArray"
+    yield ON_DEVICE, "DeviceArray"
+    yield {}, "Any"
+
+
+def parameters_of(function):
+    """Return the parameters of a function in the source, with annotations and defaults; "*" between."""
+    given = function.args
+    positional = given.args
+    defaults = [None] * (len(positional) - len(given.defaults)) + given.defaults
+    found = dict(map(_parameter, positional, defaults))
+    if given.kwonlyargs:
+        found["*"] = ""
+        found |= dict(map(_parameter, given.kwonlyargs, given.kw_defaults))
+    if given.kwarg:
+        found[f"**{given.kwarg.arg}"] = ast.unparse(given.kwarg.annotation)
+    return found
+
+
+def _parameter(argument, default):
+    text = ast.unparse(argument.annotation)
+    if default is not None:
+        value = ast.unparse(default)
+        text += f" = {'...' if value == 'NO_VALUE' else value}"
+    return argument.arg, text.replace("'", '"')
+
+
+def definition(name, parameters, result):
+    """Return a function of the stub, in lines that break after a parameter only."""
+    words = [f"{each}: {text}" if text else each for each, text in parameters.items()]
+    unbroken = ", ".join(word.replace(" ", "~") for word in words) + ","
+    body = textwrap.fill(unbroken, 106, break_long_words=False, break_on_hyphens=False).replace("~", " ")
+    return f"def {name}(\n{textwrap.indent(body, '    ')}\n) -> {result}: ...\n"
+
+
+def stub():
+    """Return the text of the stub."""
+    parts = [HEAD]
+    for imported in ast.parse(FUNCTIONS.read_text()).body:
+        if not isinstance(imported, ast.ImportFrom):
+            continue
+        source = PACKAGE.parent.joinpath(*imported.module.split(".")).with_suffix(".py").read_text()
+        there = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+        for name in (alias.name for alias in imported.names):
+            function = there[name]
+            parameters = parameters_of(function)
+            if function.args.kwarg:
+                parts.append(definition(name, parameters, "Any"))
+                continue
+            for changed, result in rules(name, parameters):
+                known = {each: changed.get(each, text) for each, text in parameters.items()}
+                parts.append("@overload\n" + definition(name, known, result))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(STUB.write_text(stub()) == 0)

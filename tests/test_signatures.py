@@ -1,0 +1,110 @@
+"""What the public functions say of themselves: signatures and docstrings, as they stand in the source."""
+
+import ast
+import inspect
+import re
+
+import make_stub
+import pytest
+
+import gpureduce
+from gpureduce import _core
+
+OPTIONS = {
+    "variant": "auto", "device": None, "block_size": None, "grid_size": None, "stream": None,
+    "as_device": None, "progress": None,
+}  # fmt: skip
+REDUCTIONS = tuple(dict.fromkeys(op for op, _ in _core.general_coverage()))
+# In the order in which they stand, of which a function may leave some out.
+ARGUMENTS = ("a", "b", "axis", "dtype", "out", "keepdims", "initial", "where", *OPTIONS)
+SECTIONS = ["Parameters", "Returns", "Raises", "Warns", "Notes", "Examples"]
+FUNCTIONS = [
+    name for name in gpureduce.__all__ if inspect.isfunction(getattr(gpureduce, name)) or name == "bench"
+]
+
+
+def sections(text):
+    """Return the sections of a docstring in numpydoc's form, by name; what comes before them is ''."""
+    parts = re.split(r"^([A-Z]\w+)\n-{4,}\n", inspect.cleandoc(text), flags=re.M)
+    return dict(zip(["", *parts[1::2]], parts[::2], strict=True))
+
+
+def described(text):
+    """Return what a docstring says of each parameter, by name, in order."""
+    parts = re.split(r"^(\*{0,2}\w+(?:, \w+)*)(?= :|$)", sections(text).get("Parameters", ""), flags=re.M)
+    names = [(name.lstrip("*"), body) for group, body in zip(parts[1::2], parts[2::2], strict=True)
+             for name in group.split(", ")]  # fmt: skip
+    return {name: body.strip() for name, body in names}
+
+
+def parameters(function):
+    return inspect.signature(function).parameters
+
+
+def test_there_is_a_function_for_each_operator():
+    assert set(REDUCTIONS) <= set(FUNCTIONS) and len(REDUCTIONS) == 14
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_have_the_same_arguments(name):
+    """In one order, with the same defaults, and the options by name only."""
+    found = parameters(getattr(gpureduce, name))
+    assert list(found) == [argument for argument in ARGUMENTS if argument in found]
+    for option, default in OPTIONS.items():
+        assert found[option].kind is inspect.Parameter.KEYWORD_ONLY and found[option].default == default
+    theirs = parameters(gpureduce.sum)
+    for argument in found.keys() & theirs.keys() - {"axis"}:
+        assert found[argument].default is theirs[argument].default
+        assert found[argument].annotation == theirs[argument].annotation
+
+
+@pytest.mark.parametrize("argument", ["a", *ARGUMENTS[2:]])
+def test_reductions_say_the_same_of_an_argument(argument):
+    said = {}
+    for name in REDUCTIONS:
+        found = described(getattr(gpureduce, name).__doc__)
+        if argument in found and not (argument == "axis" and name.startswith("arg")):  # they search one
+            said.setdefault(found[argument], []).append(name)
+    assert len(said) == 1, said
+    assert len(next(iter(said))) > 20
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstrings_have_what_signatures_have(name):
+    function = getattr(gpureduce, name)
+    text = sections(function.__doc__)
+    assert sorted(described(function.__doc__)) == sorted(parameters(function))
+    assert all(described(function.__doc__).values())
+    assert [section for section in SECTIONS if section in text] == list(text)[1:]
+    assert "{" not in text.get("Parameters", "") and re.fullmatch(r"[A-Z].*[.]", text[""].splitlines()[0])
+    annotation = inspect.signature(function).return_annotation
+    assert annotation is not inspect.Signature.empty
+    assert ("Returns" in text) == (annotation != "None")
+
+
+TENSOR_FUNCTIONS = [
+    node
+    for node in ast.parse((make_stub.PACKAGE / "torch.py").read_text()).body
+    if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+]
+
+
+@pytest.mark.parametrize("function", TENSOR_FUNCTIONS, ids=lambda node: node.name)
+def test_docstrings_of_functions_of_tensors(function):
+    """PyTorch is not needed for it."""
+    text = ast.get_docstring(function)
+    names = [each.arg for each in (*function.args.args, *function.args.kwonlyargs)]
+    assert sorted(described(text)) == sorted(names) and "{" not in text
+    own = {node.name for node in TENSOR_FUNCTIONS}
+    assert own == {*REDUCTIONS, "matmul", "conv2d"}
+    if function.name not in ("dot", "matmul", "conv2d"):
+        like = next(
+            node for node in TENSOR_FUNCTIONS if node.name == ("argmax" if "arg" in function.name else "sum")
+        )
+        said = described(ast.get_docstring(like))
+        assert all(said.get(name) == what for name, what in described(text).items())
+
+
+def test_the_stub_is_made_of_the_source():
+    """To renew it: python tests/make_stub.py."""
+    assert make_stub.stub() == make_stub.STUB.read_text()
