@@ -869,7 +869,7 @@ def program():
     return (custom.source("total", kernel._inputs, kernel._out, kernel._expressions, types),)
 
 
-# Beside CuPy, and in the README
+# Beside CuPy, and in docs/
 
 
 @pytest.mark.gpu
@@ -894,13 +894,13 @@ def test_like_cupy(axis):
         assert np.array_equal(mine(*host, axis=axis, device="cuda"), wanted.get())
 
 
-def test_the_example_of_the_readme(device, monkeypatch):
+def test_the_example_of_the_guide(device, monkeypatch):
     monkeypatch.setattr(devices, "default", devices.resolve(device))
-    readme = ROOT / "README.md"
-    if not readme.exists():
-        pytest.skip("no README beside the tests")
+    guide = ROOT / "docs" / "reduction_kernel.md"
+    if not guide.exists():
+        pytest.skip("no docs beside the tests")
     (example,) = re.findall(
-        r"<!-- reduction-kernel -->\n```python\n(.*?)```\n<!-- end -->", readme.read_text("utf-8"), re.DOTALL
+        r"<!-- reduction-kernel -->\n```python\n(.*?)```\n<!-- end -->", guide.read_text("utf-8"), re.DOTALL
     )
     names = {"np": np, "gpureduce": gpureduce, "a": np.array([[3, 4], [5, 12]], np.float32)}
     exec(example, names)

@@ -153,7 +153,7 @@ def test_tables_wait_for_the_results_of_products(tmp_path, monkeypatch):
     for found in (None, {**head, "rows": rows}):
         monkeypatch.setattr(tables, "products", lambda found=found: found)
         there = found is not None
-        assert ("<!-- matmul-table -->" in tables.tables()["README.md"]) == there
+        assert ("<!-- matmul-table -->" in tables.tables()["docs/matmul.md"]) == there
         assert ("<!-- matmul-sizes -->" in tables.tables()["docs/matmul.md"]) == there
         assert ("docs/matmul-dark.svg" in tables.charts()) == there
     assert given["rows"][0] == {"variant": "m1", "ms": 5.2} and without

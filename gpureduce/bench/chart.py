@@ -1,4 +1,4 @@
-"""The chart of the README: speed-up over v0 by rung, as SVG text that is the same on every machine."""
+"""The charts of the ladders: speed-up over the first rung, as SVG text that is the same on every machine."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ DARK = Palette(
 WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 880, 300, 70, 78, 40, 15
 
 
-def _text(x: float, y: float, text: str, fill: str, *, size: int = 13, anchor: str = "start") -> str:
+def text(x: float, y: float, words: str, fill: str, *, size: int = 13, anchor: str = "start") -> str:
+    """Return words, which begin, end or have their middle at a place."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" font-size="{size}" text-anchor="{anchor}">'
-        f"{escape(text)}</text>"
+        f"{escape(words)}</text>"
     )
 
 
-def _rect(x: float, y: float, width: float, height: float, fill: str) -> str:
+def rect(x: float, y: float, width: float, height: float, fill: str) -> str:
+    """Return a filled rectangle."""
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"/>'
 
 
@@ -57,26 +59,24 @@ def speedup_svg(
         f'viewBox="0 0 {WIDTH} {bottom + 44}" role="img" '
         'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">',
         f"<title>{escape(title)}</title>",
-        _text(0, 20, title, palette.text, size=16),
+        text(0, 20, title, palette.text, size=16),
     ]
     for i, (name, colour) in enumerate(zip(series, palette.series, strict=False)):
-        parts += [_rect(0, 34 + 18 * i, 12, 12, colour), _text(18, 44 + 18 * i, name, palette.text)]
+        parts += [rect(0, 34 + 18 * i, 12, 12, colour), text(18, 44 + 18 * i, name, palette.text)]
     for tick in ticks:
         x = LEFT + tick * scale
         parts.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{palette.grid}"/>')
-        parts.append(_text(x, bottom + 18, f"{tick}x", palette.faint, size=12, anchor="middle"))
+        parts.append(text(x, bottom + 18, f"{tick}x", palette.faint, size=12, anchor="middle"))
     middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(
-        _text(middle, bottom + 38, f"speed-up over {first}", palette.faint, size=12, anchor="middle")
-    )
+    parts.append(text(middle, bottom + 38, f"speed-up over {first}", palette.faint, size=12, anchor="middle"))
     for i, (name, what, values) in enumerate(rows):
         bars = [(value, colour) for value, colour in zip(values, palette.series, strict=False) if value]
         top = TOP + ROW * i + (ROW - BAR * len(bars)) / 2
-        parts.append(_text(0, TOP + ROW * i + ROW / 2 + 5, name, palette.text))
-        parts.append(_text(36, TOP + ROW * i + ROW / 2 + 5, what, palette.text))
+        parts.append(text(0, TOP + ROW * i + ROW / 2 + 5, name, palette.text))
+        parts.append(text(36, TOP + ROW * i + ROW / 2 + 5, what, palette.text))
         for j, (value, colour) in enumerate(bars):
             y = top + BAR * j
-            parts.append(_rect(LEFT, y, value * scale, BAR - 1, colour))
+            parts.append(rect(LEFT, y, value * scale, BAR - 1, colour))
             label = f"{value:.2f}x"
-            parts.append(_text(LEFT + value * scale + 5, y + BAR - 3, label, palette.text, size=12))
+            parts.append(text(LEFT + value * scale + 5, y + BAR - 3, label, palette.text, size=12))
     return "\n".join([*parts, "</svg>", ""])

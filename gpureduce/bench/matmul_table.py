@@ -11,8 +11,8 @@ FIRST = "m1"  # the first rung that was published
 VENDORS = (None, "ieee", "tf32")  # the precisions that cuBLAS is asked for
 
 CHART = """<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="{folder}{name}-dark.svg">
-  <img alt="{alt}" src="{folder}{name}-light.svg">
+  <source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">
+  <img alt="{alt}" src="{name}-light.svg">
 </picture>"""
 
 
@@ -86,7 +86,7 @@ def ladder(record: dict, published: dict) -> str:
     rows = ladder_rows(record)
     ours = {row["variant"]: row["us"]["median"] for row in rows if _is_plain(row)}
     lines = [
-        CHART.format(folder="docs/", name="matmul", alt="Speed-up of each rung over m1, and as published"),
+        CHART.format(name="matmul", alt="Speed-up of each rung over m1, and as published"),
         "",
         f"{_where(record)}: {m} x {k} times {k} x {n} float32 on the device. *published*: the same steps on"
         f" a {published['device']}. *cuBLAS's speed*: of the same dtype, in the same run, TF32 beside tf32.",
@@ -167,7 +167,7 @@ def shapes(record: dict) -> str:
     """Return the default at all sizes beside cuBLAS."""
     refuse_wrong(record)
     lines = [
-        CHART.format(folder="", name="matmul-roofline", alt="All rungs below the roofs of an H200"),
+        CHART.format(name="matmul-roofline", alt="All rungs below the roofs of an H200"),
         "",
         f"{_where(record)}. {record['method']}",
     ]

@@ -1,4 +1,4 @@
-"""Writes the measured tables and charts of the README and of docs/ from the committed results.
+"""Writes the measured tables of docs/, and the charts of the README and of docs/, from the committed results.
 
 ``python -m gpureduce.bench.tables`` rewrites what stands between the markers, and the charts; with
 ``--check`` it only compares, and exits with 1 when one is not current.
@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import calls, chart, conv_table, matmul_table, operators
+from gpureduce.bench import calls, chart, conv_table, front, matmul_table, operators
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.result import BenchResult
@@ -76,6 +76,16 @@ def ladder_table(found: BenchResult, published: dict) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def ladder_line(found: BenchResult) -> str:
+    """Return what the README says of the ladder: the first rung, the last that is published, the default."""
+    records = {row["variant"]: row for row in ladder_records(found)}
+    first = next(iter(records.values()))
+    times = ", ".join(
+        f"`{name}` {records[name]['all_passes_us']:.1f} us" for name in ("v0", "v4", "v8", AUTO)
+    )
+    return f"Sums of {first['n']:,} float32 on an {found.head['device']}, {found.head['date']}: {times}."
 
 
 def technique_table(found: BenchResult) -> str:
@@ -270,11 +280,12 @@ def convolutions() -> dict | None:
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker that it stands behind."""
     found = {
-        "README.md": {
+        "README.md": {"<!-- ladder-line -->": ladder_line(result("ladder_h200.json"))},
+        "docs/ladder.md": {
             "<!-- ladder-table -->": ladder_table(result("ladder_h200.json"), load("published_a100.json")),
             "<!-- technique-table -->": technique_table(result("techniques_h200.json")),
-            "<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json")),
         },
+        "docs/accuracy.md": {"<!-- accuracy-table -->": accuracy_table(load("accuracy_h200.json"))},
         "docs/axis.md": {"<!-- axis-table -->": axis_table(load("axis_h200.json"))},
         "docs/peers.md": {"<!-- peers-table -->": peers.tables(load("peers_h200.json"))},
         "docs/streams.md": {"<!-- calls-table -->": calls.table(load("calls_h200.json"))},
@@ -290,12 +301,14 @@ def tables() -> dict[str, dict[str, str]]:
     record = products()
     if record is not None:
         published = load("published_matmul.json")
-        found["README.md"]["<!-- matmul-table -->"] = matmul_table.ladder(record, published)
+        found["docs/matmul.md"]["<!-- matmul-table -->"] = matmul_table.ladder(record, published)
         found["docs/matmul.md"]["<!-- matmul-sizes -->"] = matmul_table.shapes(record)
     record = convolutions()
     if record is not None:
-        found["README.md"]["<!-- conv-table -->"] = conv_table.ladder(record, load("published_conv.json"))
-        found["docs/conv.md"] = {"<!-- conv-layers -->": conv_table.layers([load(name) for name in LAYERS])}
+        found["docs/conv.md"] = {
+            "<!-- conv-table -->": conv_table.ladder(record, load("published_conv.json")),
+            "<!-- conv-layers -->": conv_table.layers([load(name) for name in LAYERS]),
+        }
     return found
 
 
@@ -303,7 +316,12 @@ def charts() -> dict[str, str]:
     """Return the charts, by the name of the file."""
     found, published = result("ladder_h200.json"), load("published_a100.json")
     palettes = (("light", chart.LIGHT), ("dark", chart.DARK))
-    drawn = {f"docs/ladder-{name}.svg": ladder_chart(found, published, palette) for name, palette in palettes}
+    drawn = {}
+    contest = load("peers_h200.json")
+    for name, palette in palettes:
+        drawn[f"docs/ladder-{name}.svg"] = ladder_chart(found, published, palette)
+        drawn[f"docs/lanes-{name}.svg"] = front.lanes(palette)
+        drawn[f"docs/peers-{name}.svg"] = front.peers_svg(contest, palette)
     record = products()
     if record is not None:
         beside = load("published_matmul.json")
