@@ -1,0 +1,85 @@
+"""The ladders as a book: a page a ladder, a chapter a rung, made of the rungs' records and sources."""
+
+from __future__ import annotations
+
+import re
+
+import gpureduce
+
+# What the simulator counts for a chapter: what is asked of `gpureduce.profile`, and the words for it.
+COUNTED = {
+    "reduction": (4096, "a sum of 4,096 float32"),
+    "matmul": ((64, 64, 64), "a product of 64 x 64 by 64 x 64 float32"),
+    "conv": (
+        ((1, 18, 18, 12), (24, 3, 3, 12)),
+        "a convolution of 18 x 18 x 12 float32 by 24 filters of 3 x 3",
+    ),
+}
+NAMES = {
+    "reduction": ("reductions", "docs/ladder.md"),
+    "matmul": ("products of matrices", "docs/matmul.md"),
+    "conv": ("convolutions", "docs/conv.md"),
+}
+ROLES = {"rung": "", "side": "Beside the ladder. ", "study": "For study: wrong on purpose. "}
+LEAD = re.compile(r"(?:What|Where|The|Who|Why|How)\b[^.:]{2,60}:|v\d+:|[A-Z][^.:]{2,40}:")
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which Markdown sees nothing but code between backquotes."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([\\*_{}\[\]<>#|$~])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _head(source: str) -> tuple[str, str]:
+    """Return the comment at the head of a source as Markdown, and the rest of it."""
+    lines = source.splitlines()
+    count = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    paragraphs: list[str] = []
+    for line in (each.removeprefix("//").strip() for each in lines[1:count]):
+        lead = LEAD.match(line)
+        if lead and (not paragraphs or paragraphs[-1][-1:] in ("", ".", ")")):
+            paragraphs.append(f"**{_escaped(lead[0])}**{_escaped(line[lead.end() :])}")
+        elif line and paragraphs and paragraphs[-1]:
+            paragraphs[-1] += f" {_escaped(line)}"
+        else:
+            paragraphs.append(_escaped(line))
+    return "\n\n".join(each for each in paragraphs if each), "\n".join(lines[count:]).strip("\n")
+
+
+def _counts(variant: gpureduce.Variant) -> str:
+    """Return what the simulator saw of a variant; nothing of one that it does not run."""
+    asked, words = COUNTED[variant.ladder]
+    if "sim" not in variant.backends:
+        return ""
+    dtype = "float32" if "float32" in variant.dtypes else variant.dtypes[0]
+    found = gpureduce.profile(asked, variant.name, dtype=dtype)
+    return f"What the simulator counts of {words}:\n\n```text\n{found}\n```\n"
+
+
+def _chapter(variant: gpureduce.Variant) -> str:
+    parts = [
+        f"## {variant.name}: {variant.title}",
+        f"{variant.technique[0].upper()}{_escaped(variant.technique[1:])}.",
+    ]
+    facts = ROLES[variant.role]
+    facts += f"After `{variant.after}`. " if variant.after else ""
+    facts += f"Dtypes: {', '.join(variant.dtypes)}."
+    parts.append(facts)
+    if variant.file:
+        head, body = _head(gpureduce.source(variant.name))
+        parts += [head, f"```cuda\n{body}\n```", _counts(variant)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def ladder_pages() -> dict[str, str]:
+    """Return the pages by the name of the file."""
+    pages = {}
+    for ladder in dict.fromkeys(variant.ladder for variant in gpureduce.variants()):
+        what, figures = NAMES[ladder]
+        head = f"# The book of {what}"
+        about = "A chapter a rung: what the one before still cost, the one change, the source, and counts."
+        times = f"How fast they are is in [{figures}](../{figures})."
+        chapters = [_chapter(variant) for variant in gpureduce.variants(ladder)]
+        pages[f"ladders/{ladder}.md"] = "\n\n".join([head, f"{about} {times}", *chapters]) + "\n"
+    return pages

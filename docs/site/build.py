@@ -1,0 +1,89 @@
+"""Builds the documentation site: ``python docs/site/build.py build/site``; pages are in build/site/html.
+
+Guides, notebooks and results are those of the repository, laid out as there, so that links work in both
+places. The reference and the ladders' book are made of the installed package. Every warning is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from book import ladder_pages
+from reference import reference_pages
+from sphinx.cmd.build import main as sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("docs/*.svg", "docs/*.png", "notebooks/*.ipynb", "gpureduce/bench/results/*.json", "LICENSE")
+PAGES = ("README.md", "docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
+# The order of pages; Sphinx says which one is missing.
+SECTIONS = {
+    "Guides": [
+        f"docs/{name}"
+        for name in ("use", "install", "arrays", "errors", "reduction_kernel", "devices", "streams", "torch")
+    ],
+    "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", "ladders/*", "docs/coverage"],
+    "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
+    "Inside": ["docs/instrument", "docs/simulator"],
+    "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
+    "Reference": ["reference/*"],
+    "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],
+}
+
+PICTURE = re.compile(
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?P<dark>[^"]+)">\s*'
+    r'<img alt="(?P<alt>[^"]+)" src="(?P<light>[^"]+)">\s*</picture>'
+)
+
+
+def page(text: str) -> str:
+    """Return a page of the repository as one of the site, whose pictures follow the theme."""
+    text = PICTURE.sub(r"![\g<alt>](\g<light>){.only-light}\n![\g<alt>](\g<dark>){.only-dark}", text)
+    return text.replace("README.md)", "index.md)")
+
+
+def contents() -> str:
+    """Return the hidden tables of contents, which the theme shows at the side."""
+    trees = [
+        "```{toctree}\n:hidden:\n:glob:\n:caption: " + caption + "\n\n" + "\n".join(names) + "\n```"
+        for caption, names in SECTIONS.items()
+    ]
+    return "\n\n".join(trees)
+
+
+def assemble(source: Path) -> None:
+    """Write all that Sphinx reads into an empty folder."""
+    shutil.rmtree(source, ignore_errors=True)
+    for pattern in COPIED:
+        for path in ROOT.glob(pattern):
+            copy = source / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    pages = {
+        str(path.relative_to(ROOT)): page(path.read_text(encoding="utf-8"))
+        for pattern in PAGES
+        for path in ROOT.glob(pattern)
+    }
+    pages["index.md"] = f"{pages.pop('README.md')}\n{contents()}\n"
+    for name, text in {**pages, **ladder_pages(), **reference_pages()}.items():
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("out", type=Path)
+    out = parser.parse_args(argv).out
+    assemble(out / "source")
+    options = ["-W", "--keep-going", "-q", "-E", "-j", "2", "-d", f"{out}/doctrees"]
+    return sphinx([*options, "-c", str(Path(__file__).parent), f"{out}/source", f"{out}/html"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

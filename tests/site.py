@@ -1,0 +1,117 @@
+"""Checks the documentation site as it was built: ``python tests/site.py build/site/html``.
+
+Every public name is in its inventory, and a real browser (tests/browser.py) finds text, pictures and a
+search box, light and dark, with nothing said at the console.
+"""
+
+import argparse
+import inspect
+import re
+import sys
+import zlib
+from pathlib import Path
+
+from browser import Browser, served
+
+import gpureduce
+from gpureduce import numpy_like
+
+ROOT = Path(__file__).resolve().parents[1]
+# Pages, and what is to be read on them.
+PAGES = {
+    "index": "git clone",
+    "docs/ladder": "Interleaved addressing",
+    "docs/peers": "What to read from it",
+    "docs/matmul": "Who makes what",
+    "ladders/reduction": "What the simulator counts",
+    "ladders/matmul": "t1: wgmma",
+    "ladders/conv": "c9:",
+    "notebooks/ladder": "The ladder, rung by rung",
+    "notebooks/bandwidth": "falls at v4",
+    "notebooks/matmul": "Products of matrices",
+    "notebooks/conv": "Convolutions, rung by rung",
+    "reference/gpureduce": "ReductionKernel",
+    "reference/gpureduce.sum": "keepdims",
+    "CHANGELOG": "Unreleased",
+}
+
+
+def torch_names() -> list[str]:
+    """Return the public names of gpureduce.torch, which cannot be imported without PyTorch."""
+    source = Path(gpureduce.__file__).with_name("torch.py").read_text(encoding="utf-8")
+    names: dict = {}
+    exec(source[source.index("__all__ = [") : source.index("]\n", source.index("__all__ = ["))] + "]", names)
+    return names["__all__"]
+
+
+def public_names() -> set[str]:
+    """Return every public name, and those of members of classes which their docstrings do not speak of."""
+    names = {f"gpureduce.{name}" for name in gpureduce.__all__} - {"gpureduce.__version__"}
+    names |= {f"gpureduce.numpy_like.{name}" for name in numpy_like.__all__}
+    names |= {f"gpureduce.torch.{name}" for name in torch_names()}
+    for name in gpureduce.__all__:
+        value = getattr(gpureduce, name)
+        if inspect.isclass(value) and not issubclass(value, BaseException):
+            members = vars(value).items()
+            own = {each for each, what in members if not (each.startswith("_") or what in (None, False))}
+            names |= {f"gpureduce.{name}.{each}" for each in own - set(re.findall(r"\w+", value.__doc__))}
+    return names
+
+
+def inventory(path: Path) -> set[str]:
+    """Return the names of objects in an inventory of Sphinx's."""
+    data = path.read_bytes().split(b"\n", 4)[4]
+    return {line.split(" py:")[0] for line in zlib.decompress(data).decode().splitlines() if " py:" in line}
+
+
+def look(browser: Browser, address: str, name: str, text: str, dark: bool) -> list[str]:
+    """Return what is wrong with a page."""
+    browser.open(f"{address}/{name}.html")
+    wrong = [*browser.errors(), *(f"no picture: {each}" for each in browser.broken_pictures())]
+    if text not in browser.run("return document.querySelector('article').innerText"):
+        wrong.append(f"does not say {text!r}")
+    if not browser.run("return document.querySelector('input[name=q]')?.offsetParent"):
+        wrong.append("no search box")
+    red = int(browser.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
+    if (red < 128) != dark:
+        wrong.append("the background is not that of the theme")
+    return wrong
+
+
+def pictures(browser: Browser) -> list[str]:
+    """Return the names of the pictures that are to be seen in the page."""
+    return browser.run(
+        "return Array.from(document.querySelectorAll('article img')).filter(each => each.offsetParent)"
+        ".map(each => each.src.split('/').pop())"
+    )
+
+
+def main() -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("site", type=Path)
+    site = parser.parse_args().site
+    known = inventory(site / "objects.inv")
+    wrong = [f"not in the reference: {name}" for name in sorted(public_names() - known)]
+    with served(site) as address:
+        for dark in (False, True):
+            mode = "dark" if dark else "light"
+            with Browser(dark=dark) as browser:
+                for name, text in PAGES.items():
+                    found = look(browser, address, name, text, dark)
+                    wrong += [f"{name}, {mode}: {each}" for each in found]
+                browser.open(f"{address}/index.html")
+                if pictures(browser) != [f"lanes-{mode}.svg", f"peers-{mode}.svg"]:
+                    wrong.append(f"index, {mode}: shows {pictures(browser)}")
+        with Browser() as browser:
+            browser.open(f"{address}/search.html?q=count_nonzero")
+            browser.wait_for("return document.querySelectorAll('#search-results li').length > 0")
+    print(
+        "\n".join(wrong)
+        or f"{len(known)} names and {len(PAGES)} pages, light and dark, are as they should be"
+    )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
