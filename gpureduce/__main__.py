@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 
 from gpureduce import DeviceError, __version__
 from gpureduce import _commands as commands
@@ -32,26 +33,26 @@ exit codes: 0 all is well; 1 it failed (no such GPU, out of memory, a wrong sum,
 
 
 def _count(text: str) -> int:
-    """Return a number of elements: 1000000, 1_000_000, 2^20 or 2**20."""
+    """Return a number of elements: 1000000, 1_000_000, 1e6, 2^20 or 2**20."""
     base, power, exponent = text.replace("**", "^").partition("^")
-    value = int(base) ** int(exponent) if power and 0 <= int(exponent) < 64 else int(text)
-    if value < 0:
-        raise ValueError(text)
-    return value
-
-
-_count.__name__ = "number of elements"  # argparse puts it into its message
+    try:
+        value = Decimal(int(base)) ** int(exponent) if power else Decimal(text)
+        if 0 <= value < 2**63 and value == int(value):
+            return int(value)
+    except (ValueError, ArithmeticError):
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of elements: write 1000000, 1e6 or 2^20")
 
 
 def _size(text: str) -> int | tuple[int, ...]:
     """Return a number of elements, or sizes: of a product ``MxNxK``, of a convolution ``NxHxWxCxFxKHxKW``."""
     parts = [_count(part) for part in text.lower().split("x")]
     if len(parts) not in (1, 3, 7):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has {len(parts)} numbers: write one, MxNxK for a product, or NxHxWxCxFxKHxKW for a"
+            " convolution"
+        )
     return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-_size.__name__ = "size"
 
 
 def _device(text: str) -> str:
@@ -149,7 +150,7 @@ def _add_demo(add: Callable) -> None:
     _add_device(parser)
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument(
-        "--size", type=_count, help=f"elements ({GPU_SIZE}, on the simulator {SIMULATOR_SIZE})"
+        "-n", "--size", type=_count, help=f"elements ({GPU_SIZE}, on the simulator {SIMULATOR_SIZE})"
     )
 
 
@@ -161,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"gpureduce {__version__}")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def add(name: str, run: Callable, help: str) -> argparse.ArgumentParser:
         command = subparsers.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.")
@@ -175,8 +176,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _say(message: object) -> None:
-    print(f"gpureduce: {' '.join(str(message).split())}", file=sys.stderr)
+def _say(message: object, args: argparse.Namespace) -> None:
+    """Print a message of the package with the arguments called as they are on the command line."""
+    text = " ".join(str(message).split()).replace("device='sim'", "--device sim")
+    argument, colon, rest = text.partition(": ")
+    if colon and argument in vars(args) and (args.command, argument) != ("profile", "variant"):
+        text = f"{'-n' if argument == 'n' else '--' + argument.replace('_', '-')}: {rest}"
+    print(commands.fitted(f"gpureduce: {text}", sys.stderr, 11), file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -192,10 +198,14 @@ def main(arguments: list[str] | None = None) -> int:
     int
         The exit code: 0 all is well, 1 it failed, 2 wrong usage, 130 interrupted.
     """
-    args = _parser().parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: _say(message)
+            warnings.showwarning = lambda message, *_: _say(message, args)
             code = int(args.run(args))
             sys.stdout.flush()
             return code
@@ -204,13 +214,16 @@ def main(arguments: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        _say("interrupted")
+        _say("interrupted", args)
         return 130
     except (DeviceError, MemoryError, ImportError) as error:
-        _say(error)
+        _say(error, args)
         return 1
-    except (ValueError, TypeError, OSError) as error:
-        _say(error)
+    except OSError as error:
+        _say(f"{error.filename}: {error.strerror}" if error.filename else error, args)
+        return 2
+    except (ValueError, TypeError) as error:
+        _say(error, args)
         return 2
 
 

@@ -6,10 +6,12 @@ import argparse
 import csv
 import json
 import platform
+import shutil
 import sys
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -17,6 +19,7 @@ import gpureduce
 from gpureduce._device.devices import record as find_device
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
+from gpureduce.bench import pictures
 from gpureduce.bench.environment import RESULTS
 
 
@@ -30,6 +33,46 @@ def _print_csv(records: list[dict[str, Any]]) -> None:
         }
         for row in records
     )
+
+
+def _columns(stream: TextIO | None = None) -> int | None:
+    """Return the width of the terminal that standard output goes to, or another stream; None elsewhere."""
+    return max(40, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else None
+
+
+def fitted(text: str, stream: TextIO | None = None, indent: int = 4) -> str:
+    """Return a text whose lines fit a terminal, those that go on with an indent; elsewhere as it is."""
+    columns = _columns(stream)
+    if columns is None:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        further = " " * (len(line) - len(line.lstrip()) + indent)
+        wrap = textwrap.TextWrapper(
+            columns, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+        )
+        lines += wrap.wrap(line) if len(line) > columns else [line]
+    return "\n".join(lines)
+
+
+def _print(text: object, indent: int = 4) -> None:
+    print(fitted(str(text), indent=indent))
+
+
+def _narrowed(table: list[str]) -> list[str]:
+    """Return a table of Markdown, or several with the first column in each, to fit a terminal."""
+    columns = _columns()
+    if columns is None or len(table[0]) <= columns:
+        return table
+    rows = [line[2:-2].split(" | ") for line in table]
+    widths = [len(cell) + 3 for cell in rows[0]]
+    parts = [[0]]
+    for i in range(1, len(widths)):
+        if len(parts[-1]) > 1 and 1 + sum(widths[each] for each in parts[-1]) + widths[i] > columns:
+            parts.append([0])
+        parts[-1].append(i)
+    texts = ["\n".join(f"| {' | '.join(row[i] for i in part)} |" for row in rows) for part in parts]
+    return "\n\n".join(texts).split("\n")
 
 
 def _print_json(record: Any) -> None:
@@ -54,7 +97,7 @@ def run_info(args: argparse.Namespace) -> int:
             f"{len(gpureduce.variants())} variants"
         )
         for device in gpureduce.devices():
-            print(f"{device!s:<8} {device.name}{_details(device)}")
+            _print(f"{device!s:<8} {device.name}{_details(device)}", 9)
     return 0
 
 
@@ -95,26 +138,43 @@ def run_variants(args: argparse.Namespace) -> int:
         width = max(len(record["title"]) for record in records)
         for record in records:
             missing = "" if record["installed"] else " (not installed)"
-            print(f"{record['variant']:<13} {record['title']:<{width}}  {record['technique']}{missing}")
+            _print(f"{record['variant']:<13} {record['title']:<{width}}  {record['technique']}{missing}", 14)
     return 0
 
 
 def _load(file: str) -> np.ndarray:
-    """Return the array in a .npy file without reading it; an empty one cannot be mapped."""
+    """Return the array in a .npy file without reading it."""
+    with open(file, "rb") as opened:
+        begin = opened.read(6)
+    if begin[:4] == b"PK\3\4":
+        raise ValueError(f"{file}: holds several arrays; numpy.save writes one, into a .npy file")
+    if begin != b"\x93NUMPY":
+        raise ValueError(
+            f"{file}: not a .npy file, and no others are read; of numbers in a text file one is made by"
+            " numpy.save('FILE.npy', numpy.loadtxt('FILE.txt'))"
+        )
     try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        return np.load(file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise ValueError(f"{file}: not an array as numpy.save writes it ({error})") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise ValueError(f"{file}: holds several arrays; numpy.save writes one")
-    return array
+        problem = "it holds Python objects" if "Object arrays" in str(error) else error
+        raise ValueError(f"{file}: a .npy file without an array of numbers ({problem})") from None
+
+
+def _check_place(path: str) -> None:
+    """Raise what writing a file would raise, before anything is measured."""
+    place = Path(path)
+    is_new = not place.exists()
+    if is_new or place.is_file() or place.is_dir():  # to a pipe the end of this writer would be the end
+        with open(place, "ab"):
+            pass
+        if is_new:
+            place.unlink()
 
 
 def run_sum(args: argparse.Namespace) -> int:
     """Sum the numbers in a file."""
-    device = find_device(args.device)
     array = _load(args.file)
+    device = find_device(args.device)
     options = {"variant": args.variant, "block_size": args.block_size, "grid_size": args.grid_size}
     result = gpureduce.sum(array, device=device, **options)
     if not (args.json or args.csv):
@@ -137,8 +197,19 @@ def run_sum(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check_picture(path: str) -> None:
+    """Do so for a picture, which needs matplotlib, too."""
+    pictures.check_name(path)
+    with pictures.style():
+        _check_place(path)
+
+
 def run_bench(args: argparse.Namespace) -> int:
     """Measure variants."""
+    if args.out and args.out.endswith(pictures.FORMATS):
+        raise ValueError(f"out: bench writes JSON; of that `gpureduce plot FILE.json -o {args.out}` draws")
+    if args.out:
+        _check_place(args.out)
     result = gpureduce.bench(
         args.n,
         args.variants,
@@ -156,7 +227,9 @@ def run_bench(args: argparse.Namespace) -> int:
     elif args.csv:
         print(result.to_csv(), end="")
     else:
-        print(result)
+        head, _, table = str(result).partition("\n\n")
+        _print(head)
+        print("", *_narrowed(table.split("\n")), sep="\n")
     return 0
 
 
@@ -177,6 +250,10 @@ def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
 def run_profile(args: argparse.Namespace) -> int:
     """Count what a variant does, on the simulator."""
     n = _sizes(args.n, args.variant)
+    if args.compare and find(args.compare).ladder != find(args.variant).ladder:
+        raise ValueError(f"compare: {args.variant} and {args.compare} are of different ladders")
+    if args.out:
+        _check_picture(args.out)
 
     def profile(variant: str) -> gpureduce.Profile:
         return gpureduce.profile(
@@ -190,8 +267,6 @@ def run_profile(args: argparse.Namespace) -> int:
 
     found = profile(args.variant)
     if args.out:
-        from gpureduce.bench import pictures
-
         pictures.save(pictures.plot_timeline(found.timeline(), dark=args.dark), args.out)
     if args.json or args.csv:
         names = [args.variant, *([args.compare] if args.compare else [])]
@@ -202,11 +277,14 @@ def run_profile(args: argparse.Namespace) -> int:
         else:
             _print_csv(records)
     elif args.compare:
-        print(found.compare(profile(args.compare)))
+        _print(found.compare(profile(args.compare)))
     elif args.timeline:
-        print(found.timeline())
+        wide = 96 if _columns() is None else min(96, _columns() - 13)
+        _print(found.timeline().text(wide))
+    elif args.source or args.ptx:
+        print(found.annotate(ptx=args.ptx))
     else:
-        print(found.annotate(ptx=args.ptx) if args.source or args.ptx else found)
+        _print(found)
     return 0
 
 
@@ -217,11 +295,10 @@ def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
 
 def run_plot(args: argparse.Namespace) -> int:
     """Draw results of bench into a file."""
-    from gpureduce.bench import pictures
-
     result = gpureduce.BenchResult.from_json(
         Path(args.results) if args.results else RESULTS / "ladder_h200.json"
     )
+    _check_picture(args.out)
     pictures.save(result.plot(args.kind, dark=args.dark), args.out)
     print(args.out)
     return 0

@@ -3,8 +3,12 @@
 import csv
 import io
 import json
+import math
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,9 @@ import pytest
 
 import gpureduce
 from gpureduce import __main__ as command
+from gpureduce import _demo
+from gpureduce._device import devices
+from gpureduce.bench.exact import float_sum
 
 NAMES = [variant.name for variant in gpureduce.variants()]
 
@@ -104,7 +111,17 @@ def test_files_that_hold_no_array(run, tmp_path, device):
     for name in broken_files(tmp_path):
         code, out, err = run("sum", tmp_path / name, f"--device={device}")
         assert (code, out) == (2, ""), name
-        assert err.startswith("gpureduce: ") and err.count("\n") == 1, name
+        assert err.startswith("gpureduce: ") and err.count("\n") == 1 and "pickle" not in err, name
+
+
+def test_of_other_files_it_is_said_which_are_read(run, tmp_path):
+    (tmp_path / "t.txt").write_text("1\n2\n")
+    _, _, err = run("sum", tmp_path / "t.txt", "--device=sim")
+    assert "t.txt: not a .npy file, and no others are read" in err and "numpy.loadtxt" in err
+    _, _, err = run("sum", tmp_path / "absent.npy")
+    assert (
+        err == f"gpureduce: {tmp_path / 'absent.npy'}: No such file or directory\n"
+    )  # and no warning before
 
 
 @pytest.mark.parametrize(
@@ -152,6 +169,92 @@ def test_errors_are_one_line(arguments, code, run, numbers, device):
 def test_wrong_usage_shows_the_usage(arguments, run):
     code, _, err = run(*arguments)
     assert code == 2 and err.startswith("usage: gpureduce")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1e6", 10**6), ("2.5e3", 2500), ("1_000", 1000), ("2^20", 2**20), ("2**3", 8), ("2^62", 2**62)],
+)
+def test_numbers_of_elements(text, number):
+    assert command._count(text) == number
+    assert command._size(f"{text}x1E1x3") == (number, 10, 3)
+
+
+@pytest.mark.parametrize("text", ["2.5", "1e-3", "-1", "nan", "1e999999999", "2^63", "2^-1", "2^1e9", "k"])
+def test_what_is_no_number_of_elements(text, run):
+    code, _, err = run("bench", f"-n={text}")
+    assert code == 2 and f"{text!r} is no number of elements: write 1000000, 1e6 or 2^20" in err
+
+
+def test_arguments_are_called_as_on_the_command_line(run, numbers, monkeypatch, on_gpu):
+    _, _, err = run("profile", "v0", "--block-size=77")
+    assert err.startswith("gpureduce: --block-size: ")
+    _, _, err = run("bench", "-n", "0", "--device=sim")
+    assert err.startswith("gpureduce: -n: ")
+    _, _, err = run("profile", "v77")
+    assert err.startswith("gpureduce: variant: ")
+    if not on_gpu and len(gpureduce.devices()) == 1:
+        monkeypatch.setattr(devices, "default", None)
+        code, _, err = run("sum", numbers[0])
+        assert code == 0 and "Pass --device sim to say so." in err
+
+
+def measured(*_, **__):
+    raise AssertionError("it was measured")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bench", "--device=sim", "-o", "absent/out.json"],
+        ["bench", "--device=sim", "-o", "."],
+        ["bench", "--device=sim", "-o", "chart.svg"],
+        ["profile", "v0", "-o", "absent/out.svg"],
+        ["profile", "v0", "-o", "chart.docx"],
+        ["profile", "v0", "--compare=v77"],
+        ["profile", "v0", "--compare=m0"],
+    ],
+)
+def test_places_are_looked_at_before_anything_is_measured(arguments, run, monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gpureduce, "bench", measured)
+    monkeypatch.setattr(gpureduce, "profile", measured)
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "") and err.startswith("gpureduce: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failure_leaves_files_as_they_were(run, tmp_path):
+    kept = tmp_path / "kept.json"
+    kept.write_text("mine")
+    for path in (kept, tmp_path / "new.json"):
+        assert run("bench", "--variants=v77", "--device=sim", "-o", path)[0] == 2
+    assert kept.read_text() == "mine" and list(tmp_path.iterdir()) == [kept]
+
+
+@pytest.mark.parametrize("columns", [100, 80])
+def test_output_fits_a_terminal(columns, run, monkeypatch, device):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for arguments in (
+        ["info"],
+        ["variants"],
+        ["profile", "v4_published"],
+        ["profile", "v1", "--timeline", "--block-size=512"],
+        ["profile", "m0", "--compare=m3"],
+        ["bench", "-n=1e4", "--variants", "v0", "v7", f"--device={device}", "--repeats=1"],
+        ["sum", "no such file " * 10],
+        *([name, "--help"] for name in ("info", "variants", "sum", "bench", "profile", "plot", "demo")),
+    ):
+        _, out, err = run(*arguments)
+        for line in re.split("[\r\n]", out + err):
+            assert len(line) <= columns, line
+    for dtype in _demo.DTYPES:
+        _, out, _ = run("demo", "-n=1e4", f"--dtype={dtype}", f"--device={device}")
+        assert max(map(len, out.splitlines())) <= 100
+    assert run("bench", "-n=1e4", "--variants", "v0", "--device=sim")[1].count("| variant |") >= 2
 
 
 def test_info_and_variants(run):
@@ -244,6 +347,62 @@ def test_ctrl_c(run, monkeypatch):
 
     monkeypatch.setattr(gpureduce, "profile", interrupted)
     assert run("profile", "v0") == (130, "", "gpureduce: interrupted\n")
+
+
+def test_ctrl_c_while_the_demo_draws_its_numbers():
+    program = [sys.executable, "-m", "gpureduce", "demo", "--device=sim", "-n=2^28"]
+    folder = Path(gpureduce.__file__).parent.parent
+    process = subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)  # it takes several times as long
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "gpureduce: interrupted\n")
+    assert time.monotonic() - start < 2
+
+
+def test_ctrl_c_while_a_sum_is_made_exactly():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            float_sum(np.broadcast_to(np.float32(0.1), (2**34,)))
+        assert time.monotonic() - start < 2
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exact_sums_of_any_floats(dtype):
+    rng = np.random.default_rng(5)
+    size = 2**20 + 1001  # more than one part
+    kind = np.uint32 if dtype == "float32" else np.uint64
+    bits = rng.integers(0, np.iinfo(kind).max, size, dtype=kind, endpoint=True).view(dtype)
+    many = bits[np.isfinite(bits) & (np.abs(bits) < np.finfo(dtype).max / size)]
+    for array in (many, rng.standard_normal(size).astype(dtype), many[:1], many[:0], -np.abs(many[:999])):
+        assert float_sum(array) == math.fsum(array.tolist())
+    tiny = np.full(1000, np.finfo(dtype).smallest_subnormal)
+    assert float_sum(tiny) == math.fsum(tiny.tolist()) > 0
+
+
+@pytest.mark.parametrize("dtype", _demo.DTYPES)
+def test_the_demo_draws_the_same_numbers_in_parts(dtype):
+    rng = np.random.default_rng(2026)
+    size = 2**20 + 77
+    if dtype.startswith("float"):
+        whole = rng.lognormal(0.0, 1.0, size).astype(dtype)
+    else:
+        whole = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, size, dtype, endpoint=True)
+    array = _demo.demo_array(dtype, size)
+    assert array.dtype == whole.dtype and np.array_equal(array, whole)
+    exact = math.fsum(whole.tolist()) if dtype.startswith("float") else sum(whole.tolist())
+    assert _demo._exact_sum(array) == exact or np.int64(exact % 2**64 - 2**64 * (exact % 2**64 >= 2**63)) == (
+        _demo._exact_sum(array)
+    )
 
 
 def test_help_names_every_command(run):

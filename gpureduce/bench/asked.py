@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +61,8 @@ class Progress:
         if self.output is not None:
             self.output.update({"text/plain": text}, raw=True)
         elif self.shown:
-            print(f"\r{text:<90}\r", end="", file=sys.stderr, flush=True)
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r{text[:width]:<{width}}\r", end="", file=sys.stderr, flush=True)
 
     def step(self, done: int, name: str) -> None:
         """Say what comes now, after so many steps."""

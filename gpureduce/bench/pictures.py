@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,10 +57,15 @@ def axes_of(ax: Any, width: float, height: float) -> Any:
     return ax
 
 
-def save(ax: Any, path: str | os.PathLike) -> None:
-    """Write the figure that an axes is in to a file; its name ends in .svg, .png or .pdf."""
+def check_name(path: str | os.PathLike) -> None:
+    """Raise ValueError unless a picture can be written to a file of that name."""
     if not os.fspath(path).endswith(FORMATS):
         raise ValueError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
+
+
+def save(ax: Any, path: str | os.PathLike) -> None:
+    """Write the figure that an axes is in to a file; its name ends in .svg, .png or .pdf."""
+    check_name(path)
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file for the same data
     metadata = undated.get(os.path.splitext(path)[1])
     ax.figure.savefig(path, dpi=150, metadata=metadata, facecolor=ax.figure.get_facecolor())
@@ -254,16 +260,14 @@ def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool = False) -> 
 def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:
     """Draw a tree of additions: elements below, each sum above the first of its elements."""
     with style(dark) as palette:
-        from matplotlib.collections import LineCollection
-
         ax = axes_of(ax, 9, 3.2)
         lines, dots = [], []
         for addition in tree.additions():
             for side in (addition.left, addition.right):
                 x, y = (side, 0) if isinstance(side, int) else (side.first, side.height)
-                lines.append([(x, y), (addition.first, addition.height)])
+                lines += [(x, y), (addition.first, addition.height), (math.nan, math.nan)]
             dots.append((addition.first, addition.height))
-        ax.add_collection(LineCollection(lines, colors=palette.series[0], linewidths=0.8))
+        ax.plot(*zip(*lines, strict=True), color=palette.series[0], linewidth=0.8)
         ax.scatter(range(tree.leaves), [0] * tree.leaves, s=5, color=palette.faint)
         ax.scatter(*zip(*dots, strict=True), s=9, color=palette.series[1], zorder=3)
         ax.set_xlabel("element")

@@ -19,12 +19,12 @@ from gpureduce._rules.dtypes import core_dtype
 from gpureduce.bench import environment, products
 from gpureduce.bench.asked import Progress, dtype_name, positive, sequence
 from gpureduce.bench.environment import ROTATION_BYTES
+from gpureduce.bench.exact import CHUNK, float_sum
 from gpureduce.bench.result import BenchResult
 
 MOST_BUFFERS = 1024
 LAUNCHES = 8  # a graph holds at least as many reductions
 READ_BYTES = 1 << 30  # of the array whose sum measures the read bandwidth
-CHUNK = 1 << 20
 
 CUDA_METHOD = (
     "first and all passes: graph replays over copies of the input that take turns (512 MiB, at most 1024), "
@@ -48,8 +48,7 @@ def draw(op: str, dtype: str, n: int) -> np.ndarray:
 def exact_result(op: str, data: np.ndarray) -> Any:
     """Return the reduction without rounding errors (of a product of floats, with those of a long double)."""
     if data.dtype.kind == "f" and op == "sum":
-        chunks = (data[i : i + CHUNK].tolist() for i in range(0, data.size, CHUNK))
-        return math.fsum(value for chunk in chunks for value in chunk)
+        return float_sum(data)
     if data.dtype.kind == "f" and op == "prod":
         return float(np.prod(data, dtype=np.longdouble))
     functions = {"bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce}
