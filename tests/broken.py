@@ -1,8 +1,9 @@
 """The deliberately broken kernels of tests/broken_kernels, and what they are to be flagged for."""
 
+import functools
+import hashlib
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +43,30 @@ def arguments() -> list:
     return [values, np.zeros(BLOCKS * THREADS, dtype=np.float32), N]
 
 
-def compile_ptx(nvcc: str, name: str, folder: Path) -> str:
-    """Compile one kernel as the rungs are compiled; return its PTX."""
-    target = folder / f"{name}.ptx"
-    arch = "90a" if source(name).parent == HOPPER else "75"
-    flags = ["-ptx", f"-arch=compute_{arch}", "-lineinfo", "-fmad=false", "-std=c++17"]
-    # The compiler does not run under a sanitizer that is there for the extension.
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    command = [nvcc, *flags, str(source(name)), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=120, env=environment)
-    return target.read_text()
+@functools.cache
+def ptx(name: str) -> str:
+    """Compile one kernel with the rungs' options, by NVRTC, so that no CUDA toolkit is needed.
+
+    Kept where `GPUREDUCE_TEST_KERNELS` says, since NVRTC is slow where a sanitizer keeps its memory.
+    """
+    from gpureduce._custom import nvrtc  # what measures these kernels on a GPU needs no package
+
+    text, folder = source(name).read_text(), source(name).parent
+    arch = "90a" if folder == HOPPER else "75"
+    options = (f"-arch=compute_{arch}", "-lineinfo", "-fmad=false", "-std=c++17")
+    files = [*folder.glob("*.cuh"), *FOLDER.glob("nvrtc/*.h")]
+    headers = {"cstdint": "using uint32_t = unsigned; using uint64_t = unsigned long long;"}
+    headers |= {path.name: path.read_text() for path in files}
+    library = nvrtc.library()
+    digest = hashlib.sha256(repr((library.version, text, options, sorted(headers.items()))).encode())
+    kept = os.environ.get("GPUREDUCE_TEST_KERNELS")
+    path = kept and Path(kept) / f"{name}-{digest.hexdigest()}.ptx"
+    if path and path.exists():
+        return path.read_text()
+    made = library.compile(f"{name}.cu", text, options, headers)
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_text(made)
+        part.replace(path)  # at once, as other processes look for it
+    return made

@@ -3,8 +3,6 @@
 import json
 import re
 import struct
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import broken
@@ -15,30 +13,22 @@ import gpureduce
 from gpureduce._profiles import observed
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "build_support"))
-import find_nvcc  # noqa: E402
 
 HOPPER = broken.names(broken.HOPPER)
 ALL = broken.names() + HOPPER
 
 
-@pytest.fixture(scope="session")
-def broken_ptx(tmp_path_factory):
-    """The PTX of every broken kernel, compiled side by side."""
+def ptx_of(name):
     try:
-        nvcc = find_nvcc.find_nvcc()
-    except Exception as error:
-        pytest.skip(f"the broken kernels need nvcc: {error}")
-    folder = tmp_path_factory.mktemp("broken")
-    with ThreadPoolExecutor(4) as pool:
-        texts = pool.map(lambda name: broken.compile_ptx(nvcc, name, folder), ALL)
-        return dict(zip(ALL, texts, strict=True))
+        return broken.ptx(name)
+    except ImportError as error:
+        pytest.skip(f"the broken kernels need NVRTC: {error}")
 
 
-def run(ptx, name):
+def run(name):
     """The profile of a broken kernel, whether it runs to its end or not."""
     try:
-        return gpureduce.simulate(ptx, name, broken.BLOCKS, broken.THREADS, broken.arguments())
+        return gpureduce.simulate(ptx_of(name), name, broken.BLOCKS, broken.THREADS, broken.arguments())
     except gpureduce.SimulationError as error:
         return error.profile
 
@@ -52,8 +42,8 @@ def test_there_are_enough_of_them():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_broken_kernel_is_flagged_for_what_it_is(name, broken_ptx):
-    races = run(broken_ptx[name], name).races
+def test_a_broken_kernel_is_flagged_for_what_it_is(name):
+    races = run(name).races
     assert broken.flagged(races) == broken.expected(name)
     text = broken.source(name).read_text().splitlines()
     for race in races:
@@ -66,26 +56,26 @@ def test_a_broken_kernel_is_flagged_for_what_it_is(name, broken_ptx):
         assert 0 <= race.block < broken.BLOCKS and race.count > 0
 
 
-def test_reports_name_the_lines(broken_ptx):
+def test_reports_name_the_lines():
     """The two statements of the missing barrier, by the words in them."""
     text = (broken.FOLDER / "missing_syncwarp_after_write.cu").read_text().splitlines()
-    (race,) = run(broken_ptx["missing_syncwarp_after_write"], "missing_syncwarp_after_write").races[:1]
+    (race,) = run("missing_syncwarp_after_write").races[:1]
     assert race.kind == "write-read" and race.same_warp and race.missing == "__syncwarp"
     assert "slots[t] = x" in text[race.first.line - 1]
     assert "x += slots[t + stride]" in text[race.second.line - 1]
     text = (broken.FOLDER / "missing_barrier_before_reuse.cu").read_text().splitlines()
-    races = run(broken_ptx["missing_barrier_before_reuse"], "missing_barrier_before_reuse").races
+    races = run("missing_barrier_before_reuse").races
     lines = {text[side.line - 1].strip() for race in races for side in (race.first, race.second)}
     assert any(line.startswith("slots[t] = i < n") for line in lines)
     assert any(line.startswith("total += slots[0]") for line in lines)
     assert any(race.missing == "__syncthreads" for race in races)
 
 
-def test_a_barrier_that_lanes_miss_stops_the_kernel(broken_ptx):
+def test_a_barrier_that_lanes_miss_stops_the_kernel():
     name = "barrier_in_branch"
     arguments = broken.arguments()
     with pytest.raises(gpureduce.SimulationError, match="divergent barrier") as raised:
-        gpureduce.simulate(broken_ptx[name], name, broken.BLOCKS, broken.THREADS, arguments)
+        gpureduce.simulate(ptx_of(name), name, broken.BLOCKS, broken.THREADS, arguments)
     (race,) = raised.value.profile.races
     assert race.kind == "barrier" and race.first.line != race.second.line
     assert not arguments[1].any()  # nothing came back
@@ -269,21 +259,21 @@ def test_there_are_broken_kernels_for_hopper():
     assert {"missing_mbarrier_wait", "missing_cluster_barrier", "missing_fence"} <= set(flawed)
 
 
-def test_a_missing_fence_is_named(broken_ptx):
-    race, *_ = run(broken_ptx["missing_fence"], "missing_fence").races
+def test_a_missing_fence_is_named():
+    race, *_ = run("missing_fence").races
     assert race.missing == "fence.proxy.async" and race.first.ptx.startswith("st.shared")
     assert "copies what a thread has written by ordinary stores" in str(race)
 
 
-def test_reports_name_copies_and_blocks(broken_ptx):
-    race, *_ = run(broken_ptx["missing_mbarrier_wait"], "missing_mbarrier_wait").races
+def test_reports_name_copies_and_blocks():
+    race, *_ = run("missing_mbarrier_wait").races
     assert (
         race.kind == "write-read"
         and race.by_copy
         and race.missing == "a wait at the mbarrier of the copy, or a barrier before it"
     )
     assert race.first.thread == 0 and race.first.ptx.startswith("cp.async.bulk")
-    races = run(broken_ptx["missing_cluster_barrier"], "missing_cluster_barrier").races
+    races = run("missing_cluster_barrier").races
     race = next(race for race in races if race.kind == "write-read")
     assert not race.same_block and race.missing == "a barrier of the cluster"
     assert race.first.block == race.block == (race.second.block + 1) % broken.BLOCKS
