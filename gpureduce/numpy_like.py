@@ -81,6 +81,14 @@ def fallbacks() -> int:
     -------
     int
         Of all threads, since the module was imported.
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.sum([1, 2, 3], device="sim")
+    np.int64(6)
+    >>> xp.fallbacks()
+    0
     """
     return _fallbacks
 
@@ -116,8 +124,13 @@ dot = _counted(functions.dot)
 class _Reducer:
     """A NumPy ufunc as far as it reduces."""
 
-    def __init__(self, name: str, op: str) -> None:
+    def __init__(self, name: str, op: str, example: str) -> None:
         self.__name__ = name
+        self.__doc__ = (
+            f"`numpy.{name}` as far as it reduces: ``{name}.reduce(array, axis=0)``.\n\n"
+            "Examples\n--------\n>>> import gpureduce.numpy_like as xp\n"
+            f'>>> xp.{name}.reduce([3, 6, 2], device="sim")\n{example}\n'
+        )
         self._op = op
         self._core = _reducer(op, (), (*_ARGUMENTS, *_OPTIONS))
 
@@ -191,12 +204,12 @@ class _Reducer:
         return np.asarray(result) if as_array and isinstance(result, np.generic) else result
 
 
-add = _Reducer("add", "sum")
-multiply = _Reducer("multiply", "prod")
-minimum = _Reducer("minimum", "min")
-maximum = _Reducer("maximum", "max")
-logical_and = _Reducer("logical_and", "all")
-logical_or = _Reducer("logical_or", "any")
-bitwise_and = _Reducer("bitwise_and", "bitwise_and")
-bitwise_or = _Reducer("bitwise_or", "bitwise_or")
-bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor")
+add = _Reducer("add", "sum", "np.int64(11)")
+multiply = _Reducer("multiply", "prod", "np.int64(36)")
+minimum = _Reducer("minimum", "min", "np.int64(2)")
+maximum = _Reducer("maximum", "max", "np.int64(6)")
+logical_and = _Reducer("logical_and", "all", "np.True_")
+logical_or = _Reducer("logical_or", "any", "np.True_")
+bitwise_and = _Reducer("bitwise_and", "bitwise_and", "np.int64(2)")
+bitwise_or = _Reducer("bitwise_or", "bitwise_or", "np.int64(7)")
+bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor", "np.int64(7)")

@@ -1,15 +1,37 @@
 #include "python/errors.h"
 
+static const char DEVICE_ERROR[] =
+    "A device is not there, or its driver reported an error.\n"
+    "\n"
+    "Examples\n"
+    "--------\n"
+    ">>> import gpureduce\n"
+    ">>> gpureduce.sum([1, 2, 3], device=\"cuda:99\")\n"
+    "Traceback (most recent call last):\n"
+    "    ...\n"
+    "gpureduce.DeviceError: cuda:99: no such device; indices go from 0 to 63\n";
+
+static const char SIMULATION_ERROR[] =
+    "The PTX simulator refused or stopped a kernel; the message names kernel, PTX line and its text.\n"
+    "\n"
+    "Examples\n"
+    "--------\n"
+    ">>> import gpureduce\n"
+    ">>> ptx = \".version 7.0\\n.target sm_75\\n.address_size 64\\n.entry k() { strange; }\"\n"
+    ">>> gpureduce.simulate(ptx, \"k\", grid=1, block=32)\n"
+    "Traceback (most recent call last):\n"
+    "    ...\n"
+    "gpureduce.SimulationError: PTX line 4, column 14: the instruction 'strange' is not supported\n"
+    "    .entry k() { strange; }\n"
+    "                 ^\n";
+
 int py_errors_init(PyObject *module, py_state *state) {
-    state->device_error = PyErr_NewExceptionWithDoc("gpureduce.DeviceError",
-                                                    "A device is not there, or its driver reported an error.",
-                                                    PyExc_RuntimeError, NULL);
+    state->device_error =
+        PyErr_NewExceptionWithDoc("gpureduce.DeviceError", DEVICE_ERROR, PyExc_RuntimeError, NULL);
     if (state->device_error == NULL || PyModule_AddObjectRef(module, "DeviceError", state->device_error) < 0)
         return -1;
-    state->simulation_error = PyErr_NewExceptionWithDoc(
-        "gpureduce.SimulationError",
-        "The PTX simulator refused or stopped a kernel; the message names kernel, PTX line and its text.",
-        state->device_error, NULL);
+    state->simulation_error =
+        PyErr_NewExceptionWithDoc("gpureduce.SimulationError", SIMULATION_ERROR, state->device_error, NULL);
     if (state->simulation_error == NULL)
         return -1;
     return PyModule_AddObjectRef(module, "SimulationError", state->simulation_error);

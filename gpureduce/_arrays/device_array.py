@@ -126,6 +126,17 @@ class DeviceArray(_core.Array, Elements):
     It belongs to a CUDA stream: that of the call which made it, or the legacy default stream for those of
     `to_device`. Its elements are there for whatever follows in that stream, and reductions of it work there
     unless ``stream=`` names another one. Both protocols tell other libraries of the stream.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> a = gpureduce.to_device(np.arange(6.0).reshape(2, 3), device="sim")
+    >>> a.shape, a.dtype, a.nbytes, a.device
+    ((2, 3), dtype('float64'), 48, 'sim')
+    >>> gpureduce.sum(a, axis=0)
+    DeviceArray(shape=(3,), dtype=float64, device='sim')
+    >>> gpureduce.sum(a, axis=0).numpy()
+    array([3., 5., 7.])
     """
 
     __slots__ = ()

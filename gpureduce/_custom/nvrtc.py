@@ -45,6 +45,16 @@ class CompileError(ValueError):
         What NVRTC says. It calls each expression by the name of its parameter.
     source : str
         All that was compiled.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> wrong = gpureduce.ReductionKernel("T x", "T y", "x +", "a + b", "y = a", "0")
+    >>> try:
+    ...     wrong([1.0, 2.0], device="sim")
+    ... except gpureduce.CompileError as error:
+    ...     print(error.log.splitlines()[0])
+    map_expr(2): error: expected an expression
     """
 
     def __init__(self, message: str, log: str = "", source: str = "") -> None:

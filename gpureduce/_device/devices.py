@@ -25,6 +25,13 @@ def free_memory() -> None:
 
     They come back with the next call that needs them. Calls that run meanwhile keep theirs. The same is done
     when the interpreter ends.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.free_memory()
+    >>> gpureduce.sum([1, 2, 3], device="sim")
+    np.int64(6)
     """
     _core.free_memory()
 
@@ -53,7 +60,15 @@ os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_g
 
 
 class SimulatorWarning(UserWarning):
-    """No CUDA device was found and none was asked for, so the simulator runs the kernels."""
+    """No CUDA device was found and none was asked for, so the simulator runs the kernels.
+
+    Examples
+    --------
+    >>> import warnings, gpureduce
+    >>> warnings.simplefilter("ignore", gpureduce.SimulatorWarning)
+    >>> gpureduce.sum([1, 2, 3])
+    np.int64(6)
+    """
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,15 @@ class Device:
         CUDA version of the driver, 13000 for 13.0; 0 for the simulator.
     memory_bytes_per_second : int
         The peak of its memory, by its clock and the width of its bus; 0 for the simulator.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> device = gpureduce.devices()[-1]
+    >>> device.kind, device.compute_capability, str(device)
+    ('sim', (0, 0), 'sim')
+    >>> gpureduce.sum([1, 2, 3], device=device)
+    np.int64(6)
     """
 
     kind: str
@@ -104,6 +128,12 @@ def devices() -> tuple[Device, ...]:
     ------
     DeviceError
         When the CUDA driver fails while it is asked.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> [str(device) for device in gpureduce.devices()][-1]
+    'sim'
     """
     return tuple(Device(*row) for row in _core.devices())
 

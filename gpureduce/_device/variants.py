@@ -54,6 +54,15 @@ class Variant:
     installed : bool
         Whether this installation has it: ``cub`` is an optional part of the build, ``cublas`` a library that
         is looked for.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> variant = gpureduce.variants("reduction")[1]
+    >>> variant.name, variant.title, variant.after
+    ('v1', 'Interleaved addressing, strided index', 'v0')
+    >>> variant.runs_on("sim"), variant.ops[:3]
+    (True, ('sum', 'prod', 'min'))
     """
 
     name: str
@@ -189,6 +198,12 @@ def source(variant: str) -> str:
     ------
     ValueError
         For an unknown name; the message lists the known ones. For ``cublas``, whose kernels are not public.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> print(gpureduce.source("v7").splitlines()[0])
+    // v7: warp shuffle.
     """
     file = find(variant).file
     if not file:
@@ -213,6 +228,12 @@ def ptx(variant: str) -> str:
     ValueError
         For an unknown name; the message lists the known ones. For ``cub`` and ``cublas``, whose kernels are
         the libraries'.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> ".visible .entry v7_sum_f32" in gpureduce.ptx("v7")
+    True
     """
     record = find(variant)
     if not record.block_sizes:

@@ -34,6 +34,17 @@ class Profile:
         Elements reduced, or of a product of matrices its multiply-adds; 0 for a user's PTX.
     result : numpy.generic, numpy.ndarray or None
         What the reduction or the product gave.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> found = gpureduce.profile(4096, "v1")
+    >>> found.title
+    'v1: sum of 4,096 float32, 256 threads a block'
+    >>> found.result.dtype, len(found.kernels), found.races
+    (dtype('float32'), 2, ())
+    >>> found.timeline().active.shape
+    (10, 256)
     """
 
     title: str

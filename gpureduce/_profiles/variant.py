@@ -193,9 +193,10 @@ def profile(
 
     Examples
     --------
+    >>> import gpureduce
     >>> found = gpureduce.profile(4096, "v1")
     >>> found.totals.bank_conflicts
-    1680
+    1785
     >>> [race.kind for race in found.races]
     []
     """

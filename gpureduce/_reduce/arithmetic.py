@@ -180,6 +180,14 @@ def prod(
     Notes
     -----
     No elements give 1. Result dtypes are those of `numpy.prod`.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.prod([2, 3, 4], device="sim")
+    np.int64(24)
+    >>> gpureduce.prod([[1.0, 2.0], [3.0, 4.0]], axis=1, device="sim")
+    array([ 2., 12.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
@@ -251,6 +259,14 @@ def min(
     Notes
     -----
     NaN wins. No elements, or a mask, without `initial` raise ValueError.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.min([[3, 1], [2, 5]], axis=0, device="sim")
+    array([2, 1])
+    >>> gpureduce.min([3.0, float("nan")], device="sim")
+    np.float64(nan)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("min", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
@@ -320,6 +336,14 @@ def max(
     Notes
     -----
     NaN wins. No elements, or a mask, without `initial` raise ValueError.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.max([[3, 1], [2, 5]], axis=0, device="sim")
+    array([3, 5])
+    >>> gpureduce.max([3, 1, 2], initial=10, device="sim")
+    np.int64(10)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("max", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
@@ -392,6 +416,15 @@ def mean(
     Integers and bool give float64. float16 and bfloat16 are averaged in float32 and rounded once. The mean of
     float32 or complex64 elements is finite also where their sum is beyond the dtype. The mean of no elements
     is NaN, with a RuntimeWarning; of a mask that leaves some without any, it comes with results on the host.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.mean([1, 2, 6], device="sim")
+    np.float64(3.0)
+    >>> gpureduce.mean([[1.0, 2.0], [3.0, 4.0]], axis=1, keepdims=True, device="sim")
+    array([[1.5],
+           [3.5]])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return _mean(a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
@@ -458,6 +491,12 @@ def dot(
     -----
     Accumulates as `sum` does, but integers wrap in the result's own dtype, as in NumPy. Complex numbers are
     not conjugated. An `out` must have exactly the result's dtype.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.dot([1, 2, 3], [4, 5, 6], device="sim")
+    np.int64(32)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return _dot(a, b, out, options)

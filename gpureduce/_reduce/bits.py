@@ -88,6 +88,12 @@ def bitwise_and(
     -----
     The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
     No elements give all bits set.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.bitwise_and([0b111, 0b110], device="sim")
+    np.int64(6)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
@@ -171,6 +177,12 @@ def bitwise_or(
     Notes
     -----
     The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.bitwise_or([[1, 2], [4, 8]], axis=0, device="sim")
+    array([ 5, 10])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(
@@ -254,6 +266,12 @@ def bitwise_xor(
     Notes
     -----
     The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.bitwise_xor([0b111, 0b110], device="sim")
+    np.int64(1)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction(

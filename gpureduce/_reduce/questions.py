@@ -73,6 +73,14 @@ def any(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.any([0, 0, 3], device="sim")
+    np.True_
+    >>> gpureduce.any([[True, False], [False, False]], axis=1, device="sim")
+    array([ True, False])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("any", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
@@ -135,6 +143,14 @@ def all(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.all([1, 2, 0], device="sim")
+    np.False_
+    >>> gpureduce.all([[True, False], [True, True]], axis=1, device="sim")
+    array([False,  True])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("all", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
@@ -198,6 +214,14 @@ def argmin(
     Notes
     -----
     The first of equals wins, and the first NaN before everything. No elements raise ValueError.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.argmin([3, 1, 2], device="sim")
+    np.int64(1)
+    >>> gpureduce.argmin([[3, 1], [2, 5]], axis=0, device="sim")
+    array([1, 0])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("argmin", a, options, axis=axis, out=out, keepdims=keepdims)
@@ -261,6 +285,14 @@ def argmax(
     Notes
     -----
     The first of equals wins, and the first NaN before everything. No elements raise ValueError.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.argmax([3, 7, 7], device="sim")
+    np.int64(1)
+    >>> gpureduce.argmax([[3, 1], [2, 5]], axis=0, device="sim")
+    array([0, 1])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("argmax", a, options, axis=axis, out=out, keepdims=keepdims)
@@ -316,6 +348,14 @@ def count_nonzero(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.count_nonzero([0, 3, 0, 5], device="sim")
+    np.int64(2)
+    >>> gpureduce.count_nonzero([[0, 1], [2, 3]], axis=1, device="sim")
+    array([1, 2])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return reduction("count_nonzero", a, options, axis=axis, keepdims=keepdims)

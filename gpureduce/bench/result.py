@@ -110,6 +110,17 @@ class BenchResult:
     rows : tuple of dict
         One for each measurement, as taken: times are medians with their range. `records` adds what follows
         from them. Those of products of matrices have the sizes ``m``, ``n`` and ``k``.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> result = gpureduce.bench(n=4096, variants=["v0", "v7"], device="sim", progress=False)
+    >>> result.simulated
+    True
+    >>> [(row["variant"], row["launches"]) for row in result.records()]
+    [('v0', 2), ('v7', 2)]
+    >>> gpureduce.BenchResult.from_json(result.to_json()) == result
+    True
     """
 
     head: dict[str, Any]

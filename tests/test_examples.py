@@ -1,0 +1,52 @@
+"""Every public name has an example in its docstring, and all examples in docstrings give what they say."""
+
+import doctest
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import numpy_like
+
+OWN = [name for name in gpureduce.__all__ if name != "__version__" and name != "numpy_like"]
+PUBLIC = [
+    ("gpureduce", ""),
+    *(("gpureduce", name) for name in OWN),
+    ("gpureduce.numpy_like", ""),
+    *(("gpureduce.numpy_like", name) for name in numpy_like.__all__),
+]
+COMPILED = ("ReductionKernel", "CompileError")  # their examples need NVIDIA's run-time compiler
+
+pytestmark = [
+    pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numbers look otherwise"),
+    pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
+]
+
+
+def docstrings(value, name):
+    """Return the docstring of something and, of a class, those of its own public members, by name."""
+    found = {name: inspect.getdoc(value) or ""}
+    if inspect.isclass(value):
+        for each, member in vars(value).items():
+            if not each.startswith("_") and (text := inspect.getdoc(member)):
+                found[f"{name}.{each}"] = text
+    return found
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda part: part or "itself")
+def test_examples(module, name):
+    if name in COMPILED:
+        pytest.importorskip("cuda.pathfinder")
+    loaded = importlib.import_module(module)
+    value = getattr(loaded, name) if name else loaded
+    whole = f"{module}.{name}".rstrip(".")
+    runner = doctest.DocTestRunner(verbose=False)
+    said = []
+    for place, text in docstrings(value, whole).items():
+        found = doctest.DocTestParser().get_doctest(text, {}, place, None, 0)
+        assert found.examples or place != whole, "no example"
+        assert not any(example.options.get(doctest.SKIP) for example in found.examples)
+        runner.run(found, out=said.append)
+    assert not runner.summarize(verbose=False).failed, "".join(said)
