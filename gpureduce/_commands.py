@@ -114,7 +114,7 @@ def _details(device: gpureduce.Device) -> str:
 
 def run_variants(args: argparse.Namespace) -> int:
     """List the variants."""
-    records = [
+    records: list[dict[str, Any]] = [
         {
             "variant": record.name,
             "ladder": record.ladder,
@@ -279,7 +279,8 @@ def run_profile(args: argparse.Namespace) -> int:
     elif args.compare:
         _print(found.compare(profile(args.compare)))
     elif args.timeline:
-        wide = 96 if _columns() is None else min(96, _columns() - 13)
+        columns = _columns()
+        wide = 96 if columns is None else min(96, columns - 13)
         _print(found.timeline().text(wide))
     elif args.source or args.ptx:
         print(found.annotate(ptx=args.ptx))

@@ -1,9 +1,12 @@
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:  # it stands above
+    from gpureduce._profiles.profile import Profile
 
 _T = TypeVar("_T")
 # Pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner.
@@ -14,7 +17,10 @@ SIM: int
 MAX_INPUTS: int
 
 class DeviceError(RuntimeError): ...
-class SimulationError(DeviceError): ...
+
+class SimulationError(DeviceError):
+    # What was seen until then, of a kernel that was stopped; others have none.
+    profile: Profile
 
 class Array:
     @property
@@ -94,6 +100,7 @@ def open_registry(folder: str | PathLike[str], /) -> None: ...
 # A view of device memory: address, shape, strides in bytes, name of the dtype.
 DeviceView: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str]
 
+# The result; None where it was written to `out`.
 def general(
     source: np.ndarray | DeviceView,
     op: str,
@@ -106,7 +113,7 @@ def general(
     progress: Callable[[int, int], object] | None,
     stream: object = ...,
     /,
-) -> np.ndarray | DeviceView: ...
+) -> Any: ...
 def reducer(op: str, positional: tuple[str, ...], others: tuple[str, ...], /) -> Callable[..., Any]: ...
 def default_device(device_kind: int, device_index: int, /) -> None: ...
 def runs() -> int: ...

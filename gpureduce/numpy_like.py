@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def _counted(function: _F) -> _F:
         return result
 
     counted.__module__ = __name__  # where pickle finds it
-    return counted
+    return cast(_F, counted)
 
 
 sum = _counted(functions.sum)

@@ -20,6 +20,7 @@ from gpureduce.bench import (
     chart,
     drawings,
     environment,
+    host,
     matmul,
     matmul_pictures,
     matmul_table,
@@ -630,3 +631,16 @@ def test_committed_results_say_where_they_are_from(name):
     errors = {row["variant"]: row["relative_error"] for row in found.rows}
     assert all(error < (1e-5 if name in adding_up else 1e-6) for name, error in errors.items())
     assert json.loads(found.to_json()) == json.loads((environment.RESULTS / name).read_text())
+
+
+def test_pinned_arrays_are_timed(device, monkeypatch):
+    array = np.ones(1000, np.float32)
+    monkeypatch.setattr(host, "pinned_array", lambda *_: array)
+    monkeypatch.setattr(host, "_place", lambda _: gpureduce._device.devices.resolve(device))
+    monkeypatch.setattr(host, "SECONDS", 0.0)
+    rows = host.measure_pinned(None, None, device)
+    assert [(row["where"], row["n"], *row["us"]) for row in rows] == [
+        ("pinned copy", 1000, "copy"),
+        ("pinned", 1000, "gpureduce"),
+    ]
+    assert all(row["gb_per_s"] > 0 for row in rows)

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 
+import jedi
 import make_stub
 import pytest
 
@@ -18,6 +19,7 @@ REDUCTIONS = tuple(dict.fromkeys(op for op, _ in _core.general_coverage()))
 # In the order in which they stand, of which a function may leave some out.
 ARGUMENTS = ("a", "b", "axis", "dtype", "out", "keepdims", "initial", "where", *OPTIONS)
 SECTIONS = ["Parameters", "Returns", "Raises", "Warns", "Notes", "Examples"]
+PROJECT = jedi.Project(make_stub.PACKAGE.parent)
 FUNCTIONS = [
     name for name in gpureduce.__all__ if inspect.isfunction(getattr(gpureduce, name)) or name == "bench"
 ]
@@ -82,6 +84,18 @@ def test_docstrings_have_what_signatures_have(name):
     assert ("Returns" in text) == (annotation != "None")
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_an_editor_shows(name):
+    """Jedi reads the source, as the language servers do; of a stub it goes on to the function."""
+    code = f"import gpureduce\ngpureduce.{name}"
+    script = jedi.Script(code, project=PROJECT, environment=jedi.InterpreterEnvironment())
+    (found,) = script.infer(2, len("gpureduce.") + 1)
+    function = getattr(gpureduce, name)
+    assert found.docstring(raw=True) == inspect.getdoc(function)
+    shown = {each.name for signature in found.get_signatures() for each in signature.params}
+    assert shown - {"*"} >= {each for each in parameters(function) if each != "arguments"}
+
+
 TENSOR_FUNCTIONS = [
     node
     for node in ast.parse((make_stub.PACKAGE / "torch.py").read_text()).body
@@ -98,10 +112,8 @@ def test_docstrings_of_functions_of_tensors(function):
     own = {node.name for node in TENSOR_FUNCTIONS}
     assert own == {*REDUCTIONS, "matmul", "conv2d"}
     if function.name not in ("dot", "matmul", "conv2d"):
-        like = next(
-            node for node in TENSOR_FUNCTIONS if node.name == ("argmax" if "arg" in function.name else "sum")
-        )
-        said = described(ast.get_docstring(like))
+        model = "argmax" if function.name.startswith("arg") else "sum"
+        said = next(described(ast.get_docstring(node)) for node in TENSOR_FUNCTIONS if node.name == model)
         assert all(said.get(name) == what for name, what in described(text).items())
 
 

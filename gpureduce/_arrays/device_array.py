@@ -38,13 +38,22 @@ class Elements:
 
     __slots__ = ()
 
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype
-    kind: int
-    index: int
-    stream: int | None
+    if TYPE_CHECKING:  # each class has them in its own way
+
+        @property
+        def pointer(self) -> int: ...
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        @property
+        def strides(self) -> tuple[int, ...]: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def kind(self) -> int: ...
+        @property
+        def index(self) -> int: ...
+        @property
+        def stream(self) -> int | None: ...
 
     @property
     def ndim(self) -> int:
@@ -104,6 +113,13 @@ class DeviceView(Elements):
         *("says_stream", "shape", "stream", "strides"),
     )
 
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    kind: int
+    index: int
+    stream: int | None
     read_only: bool
     owner: object
     producer: object
@@ -165,7 +181,7 @@ class DeviceArray(_core.Array, Elements):
             _core.device_read(self.kind, self.index, self.pointer, out, self.stream)
         return out
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
 
     def __len__(self) -> int:

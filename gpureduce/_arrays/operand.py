@@ -22,7 +22,7 @@ class Operand:
     `given` is the dtype as NumPy's rules see it, where that is another name for the same numbers: `longlong`.
     """
 
-    handle: np.ndarray | tuple[int, tuple[int, ...], tuple[int, ...], str]
+    handle: Any  # a NumPy array; of one on a device (pointer, shape, strides, dtype)
     shape: tuple[int, ...]
     dtype: np.dtype
     kind: int

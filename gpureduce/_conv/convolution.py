@@ -159,7 +159,7 @@ def _check_precision(precision: Any, options: Options) -> None:
         raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
 
 
-def _dtype(x: Operand, w: Operand, dtype: DTypeLike) -> np.dtype:
+def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:
     """Return the dtype to work in: the one asked for, or that which holds both."""
     found = np.promote_types(x.dtype, w.dtype)
     if dtype is not None:

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.dtypes import ROWS, named, native
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from gpureduce._reduce.types import Out, Stream
 
 _LONGEST_NAME = 200
 _SMALL_VALUES = frozenset(row.numpy_name for row in ROWS if row.item_bytes <= 8)
@@ -133,7 +138,7 @@ class ReductionKernel:
     ) -> None:
         if isinstance(options, str):
             raise TypeError("options: expected a tuple of str, got str")
-        self._arguments = {
+        self._arguments: dict[str, Any] = {
             "in_params": in_params,
             "out_params": out_params,
             "map_expr": _expression(map_expr, "map_expr"),
@@ -195,10 +200,10 @@ class ReductionKernel:
     def __call__(
         self,
         *args: Any,
-        out: Any = None,
-        axis: int | tuple[int, ...] | None = None,
+        out: Out | None = None,
+        axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         keepdims: bool = False,
-        stream: Any = None,
+        stream: Stream | None = None,
         device: str | devices.Device | None = None,
         as_device: bool | None = None,
     ) -> Any:
@@ -259,7 +264,7 @@ class ReductionKernel:
         kept = rules.kept_shape(shape, axes)
         target = Target(out, options, arrays[0], axis, shape, axes, keepdims)
         target.reads = arrays
-        if not self._expressions.identity and math.prod(kept):
+        if not self._expressions.identity and 0 not in kept:
             rules.require_elements(self.name, rules.reduced_count(shape, axes), shape)
 
         *dtypes, out_dtype = self._resolve(inputs, _out_dtype(target))
@@ -273,7 +278,7 @@ class ReductionKernel:
         target.set_dtype(out_dtype)
         target.follow_others()
         result = None if target.on_device else np.empty(kept, out_dtype)
-        place = target.core_out(out_dtype) if result is None else result
+        place: Any = target.core_out(out_dtype) if result is None else result
         _core.custom_run(kernels, handles, types.by_position, types.packed, axes, place, target.stream)
         return target.store(result)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
-PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul")))
+PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul") if record.precision))
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
@@ -163,16 +163,16 @@ def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int,
         raise ValueError(f"b: expected {columns} rows, as many as a has columns, got {rows}")
     core = a[-2:-1] + (b[-1:] if len(b) > 1 else ())
     stacks = [a[:-2], b[:-2]]
-    shape = getattr(out, "shape", None)
-    if isinstance(shape, tuple) and len(shape) > len(core):
-        stacks.append(shape[: len(shape) - len(core)])
+    wanted = getattr(out, "shape", None)
+    if isinstance(wanted, tuple) and len(wanted) > len(core):
+        stacks.append(wanted[: len(wanted) - len(core)])
     try:
         return np.broadcast_shapes(*stacks), core
     except ValueError:
         raise ValueError(f"a, b: stacks of shapes {a[:-2]} and {b[:-2]} do not broadcast") from None
 
 
-def _dtype(a: Operand, b: Operand, dtype: DTypeLike, out: np.ndarray | None) -> np.dtype:
+def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtype:
     """Return the dtype that `numpy.matmul` would work in; TypeError where it would raise."""
     given = [a.rule_dtype, b.rule_dtype]
     wanted = None

@@ -210,6 +210,7 @@ class Profile:
             if self._rerun is None:
                 raise ValueError(f"block: only the timeline of block {found.block if found else 0} was kept")
             found = self._rerun(block, False).kernels[kernel].timeline
+            assert found is not None
         return found
 
     def accesses(self, block: int = 0, kernel: int = 0) -> np.ndarray:

@@ -154,12 +154,19 @@ class Race:
     @property
     def same_warp(self) -> bool:
         """Whether both threads are of one warp, where ``__syncwarp`` would order them."""
-        return self.same_block and self.first.warp == self.second.warp
+        sides = self._in_one_block
+        return sides is not None and sides[0].warp == sides[1].warp
 
     @property
     def same_block(self) -> bool:
         """Whether both threads are of one block."""
-        return self.first is not None and self.second is not None and self.first.block == self.second.block
+        return self._in_one_block is not None
+
+    @property
+    def _in_one_block(self) -> tuple[Access, Access] | None:
+        """Both sides, if their threads are of one block."""
+        first, second = self.first, self.second
+        return (first, second) if first and second and first.block == second.block else None
 
     @property
     def by_copy(self) -> bool:
@@ -173,9 +180,10 @@ class Race:
             return "a write" if self.kind == "uninitialised" else "one barrier for all"
         if self.kind == "unfenced":
             return "fence.proxy.async"
-        if self.by_copy and self.kind != "read-write":
+        if self.first is not None and self.by_copy and self.kind != "read-write":
             if re.search(r"\bcp\.async\.c[ag]\b", self.first.ptx):
-                alone = self.same_block and self.first.thread == self.second.thread
+                sides = self._in_one_block
+                alone = sides is not None and sides[0].thread == sides[1].thread
                 return "a wait for the copy's group" + ("" if alone else ", or __syncthreads behind it,")
             return "a wait at the mbarrier of the copy, or a barrier before it"
         if not self.same_block:
@@ -183,8 +191,9 @@ class Race:
         return "__syncwarp" if self.same_warp else "__syncthreads"
 
     def _side(self, side: Access | None) -> str:
-        elsewhere = side is not None and side.block != self.block
-        return f"{side} of block {side.block}" if elsewhere else str(side or "")
+        if side is None:
+            return ""
+        return f"{side} of block {side.block}" if side.block != self.block else str(side)
 
     def __str__(self) -> str:
         where = f"{self.kernel}, block {self.block}"

@@ -27,7 +27,8 @@ def _extent(value: Any, name: str) -> tuple[int, int, int]:
         raise TypeError(f"{name}: expected an int or up to three of them, got {value!r}") from None
     if any(not 1 <= number <= _LARGEST for number in numbers):
         raise ValueError(f"{name}: expected 1 to {_LARGEST}, got {value!r}")
-    return (*numbers, *(1,) * (3 - len(numbers)))
+    x, y, z = [*numbers, 1, 1][:3]
+    return x, y, z
 
 
 def _integer_bytes(value: int, kind: str, size: int, name: str) -> bytes:

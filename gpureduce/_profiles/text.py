@@ -13,10 +13,21 @@ from gpureduce._profiles.records import KernelProfile, Line, Race
 class Shown(Protocol):
     """What a profile has to show."""
 
-    title: str
-    kernels: tuple[KernelProfile, ...]
-    variant: str
-    n: int
+    @property
+    def title(self) -> str:
+        """What ran."""
+
+    @property
+    def kernels(self) -> tuple[KernelProfile, ...]:
+        """The launches in order."""
+
+    @property
+    def variant(self) -> str:
+        """The variant; empty for a user's PTX."""
+
+    @property
+    def n(self) -> int:
+        """Elements, or multiply-adds."""
 
     @property
     def counted(self) -> str:

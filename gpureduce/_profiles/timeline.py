@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class Timeline:
         working = self.active[number, start : start + each]
         return "#" if working.all() else "+" if working.any() else "."
 
-    def plot(self, ax: object | None = None) -> object:
+    def plot(self, ax: Any = None) -> Any:
         """Draw threads by rounds, coloured by idle, active and conflict.
 
         Parameters

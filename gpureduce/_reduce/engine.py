@@ -67,7 +67,7 @@ def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic
         )
     if op in _WITHOUT_IDENTITY:
         rules.require_elements(op, rules.reduced_count(shape, axes), shape)
-    result = _core.reduce(
+    result: Any = _core.reduce(
         operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
     )
     if operand.given is not None and op in dtypes.UFUNCS:
@@ -100,10 +100,10 @@ def reduction(
         rules.require_index_out(out.dtype)
     if options.record is not None:
         target.work_in_default_stream()
-        result = _run_variant(op, operand, axes, dtype, initial, mask, options)
-        taken = target.take(result)
-        if not (target.on_device or _core.all_finite(np.asarray(result))):
-            floating.look(op, result, operand, axes)
+        named = _run_variant(op, operand, axes, dtype, initial, mask, options)
+        taken = target.take(named)
+        if not (target.on_device or _core.all_finite(np.asarray(named))):
+            floating.look(op, named, operand, axes)
         return taken
 
     if op in dtypes.UFUNCS:
@@ -193,7 +193,8 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     result = run("mean", operand, axes, mask, None, place, options.progress, target.stream)
     if mask is not None and result is not None and not (nothing or target.on_device):
         doubtful = not _core.all_finite(result)
-        if doubtful and 0 in run("count_nonzero", mask, axes, stream=target.stream):
+        counts: Any = run("count_nonzero", mask, axes, stream=target.stream) if doubtful else ()
+        if 0 in counts:
             _warn_of_empty_slices()
     return _stored(target, "mean", result, source, axes, mask)
 
@@ -204,8 +205,9 @@ def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
         kernel = "sum"  # exact in 64 bits, so that no cast is needed
     else:
         kernel, operand = _kernel_for("sum", operand, loop)
-    total = run(kernel, operand, axes, mask, progress=progress, stream=target.stream)
+    total: Any = run(kernel, operand, axes, mask, progress=progress, stream=target.stream)
     total = total.astype(loop, copy=False)
+    count: Any
     if mask is None:
         count = np.asarray(rules.reduced_count(operand.shape, axes))
     else:

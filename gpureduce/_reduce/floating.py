@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -145,7 +145,7 @@ def _parts(operand: Operand) -> list[Operand]:
     return [replace(operand, handle=part, dtype=dtype) for part in handles]
 
 
-def signal(where: str, over: bool, invalid: bool, modes: dict) -> None:
+def signal(where: str, over: bool, invalid: bool, modes: Mapping[str, Any]) -> None:
     """Tell of an overflow, and of an invalid operation, in the function that NumPy calls `where`."""
     status = over * _BITS["over"] | invalid * _BITS["invalid"]
     if over:
@@ -163,7 +163,9 @@ def _signal(kind: str, where: str, mode: str, status: int) -> None:
         raise FloatingPointError(message)
     elif mode == "print":
         sys.stderr.write(f"Warning: {message}\n")
-    elif mode == "call":
-        np.geterrcall()(_TEXTS[kind], status)
-    elif mode == "log":
-        np.geterrcall().write(f"Warning: {message}\n")
+    elif mode in ("call", "log"):
+        handler: Any = np.geterrcall()
+        if mode == "call":
+            handler(_TEXTS[kind], status)
+        else:
+            handler.write(f"Warning: {message}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.arithmetic import dot, max, mean, min, prod, sum
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-_BY_NAME = {
+_BY_NAME: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
         sum, prod, min, max, mean, any, all, bitwise_and, bitwise_or, bitwise_xor,

@@ -37,7 +37,7 @@ class Target:
             self.shape = kept_shape(reduced, axes, True)
         self.kind, self.index = operand.kind, operand.index
         self.reads: list[Operand] = [operand]
-        self.view = None
+        self.view: Any = None  # that of `out`, or of the result that is made
         self.made: DeviceArray | None = None
         self.host_out: np.ndarray | None = None  # `out`, where it is one of the host
         self.hint: np.dtype | None = None  # its dtype, where elements can be cast to what it suggests
@@ -153,7 +153,7 @@ class Target:
         self.set_dtype(result.dtype)
         return self.store(np.asarray(result))
 
-    def store(self, result: np.ndarray | None) -> Any:
+    def store(self, result: Any) -> Any:
         """Return the result; None means that the core wrote it already."""
         if result is not None:
             result = result.astype(self.dtype, copy=False).reshape(self.shape)

@@ -57,11 +57,10 @@ def axes_of(axis: list[int] | int | None, ndim: int) -> Axes:
     """Return which axes are to be reduced, ascending."""
     if axis is None:
         return tuple(range(ndim))
-    if not isinstance(axis, int):
-        axis = tuple(axis)
-        if len(axis) == 1:  # which a tensor of no dimensions has, too
-            axis = axis[0]
-    return rules.reduced_axes(axis, ndim)
+    if isinstance(axis, int):
+        return rules.reduced_axes(axis, ndim)
+    # A single axis is one that a tensor of no dimensions has, too.
+    return rules.reduced_axes(axis[0] if len(axis) == 1 else tuple(axis), ndim)
 
 
 # What shape and dtype a result has
@@ -110,7 +109,8 @@ CONVOLUTION = ((1,), (0,), (1,), 1, "NHWC", False, None)
 
 def convolution(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> tuple[Geometry, str | None]:
     """Return what a convolution is, and the precision of its products."""
-    stride, padding, dilation, groups, layout, same, precision = (*rest, *CONVOLUTION[len(rest) :])
+    given: Any = (*rest, *CONVOLUTION[len(rest) :])
+    stride, padding, dilation, groups, layout, same, precision = given
     _check_pair("conv2d", x, w, "xw")
     if NAMES[x.dtype] not in DTYPES:
         raise TypeError(f"x: conv2d takes {', '.join(DTYPES)}, not {x.dtype}")
@@ -133,7 +133,7 @@ def _check_precision(precision: str | None, a: torch.Tensor) -> None:
 
 
 def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: str = "ab") -> None:
-    first, second = names
+    first, second = names[0], names[1]
     if a.dtype not in NAMES:
         raise _refused(op, a.dtype)
     if a.dtype != b.dtype:
@@ -224,7 +224,8 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     index, name = x.get_device(), NAMES[x.dtype]
     stream = _current_stream(index)
     views, place = (_view(x, name), _view(w, name)), _view(out, name)
-    _core.conv2d(*views, *asked.arguments, None, precision, place, _core.CUDA, index, stream)
+    what: Any = (*views, *asked.arguments, None, precision, place, _core.CUDA, index, stream)
+    _core.conv2d(*what)
     return out
 
 

@@ -14,5 +14,5 @@ class _CallableModule(ModuleType):
 
 # `gpureduce.bench(...)` measures, and `gpureduce.bench.ladder` and its like remain modules in here.
 sys.modules[__name__].__class__ = _CallableModule
-__doc__ = bench.__doc__
+__doc__ = bench.__doc__ or ""
 __signature__ = inspect.signature(bench)

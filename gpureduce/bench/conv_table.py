@@ -140,7 +140,7 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
 
 def layers(records: list[dict]) -> str:
     """Return what the default takes of cuDNN's time, layer by layer, and the geometric means."""
-    shares: dict[tuple, dict[tuple, dict]] = {}
+    shares: dict[tuple, dict[str, dict]] = {}
     for record in records:
         refuse_wrong(record)
         for row in record["rows"]:

@@ -13,11 +13,12 @@ import itertools
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._reduce import functions
 from gpureduce.bench import environment
 
@@ -60,7 +61,7 @@ def row(where: str, n: int, times: dict[str, list[float]]) -> dict:
     }
 
 
-def check(calls: dict[str, Callable[[int], object]], arrays: list[np.ndarray]) -> None:
+def check(calls: dict[str, Callable[[int], Any]], arrays: list[np.ndarray]) -> None:
     """Raise unless every call returns the sum of its array."""
     for name, call in calls.items():
         for i, array in enumerate(arrays):
@@ -128,7 +129,7 @@ def measure_pinned(torch, cupy, device: str) -> list[dict]:
     array = pinned_array(PINNED_BYTES, torch, cupy)
     if array is None:
         return []
-    there = DeviceArray(array.shape, array.dtype, *_place(device))
+    there = empty(array.shape, array.dtype, *_place(device))
 
     def copy(_: int) -> None:
         _core.device_write(there.kind, there.index, there.pointer, array)

@@ -61,7 +61,7 @@ def kits(torch: Any, ours: Any) -> dict[str, Any]:
 def contenders(torch: Any, ours: Any, case: Case) -> dict[str, Callable[[], Any]]:
     """Return what is to be timed, by its place in a row."""
     x = torch.randn(case.shape, device="cuda")
-    found = {}
+    found: dict[str, Callable[[], Any]] = {}
     for name, kit in kits(torch, ours).items():
 
         def step(x: Any, kit: Any = kit) -> Any:

@@ -121,6 +121,6 @@ def lone_tables(record: dict) -> str:
         "|---|" + "--:|" * len(sizes),
     ]
     for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _ in ratios):
-        cells = (f"{ratios[op, dtype, n]:.2f}" if (op, dtype, n) in ratios else "" for n in sizes)
+        cells = [f"{ratios[op, dtype, n]:.2f}" if (op, dtype, n) in ratios else "" for n in sizes]
         grid.append(f"| {op} {dtype} | " + " | ".join(cells) + " |")
     return "\n\n".join([head, "\n".join(lines), "\n".join(grid)])

@@ -163,10 +163,7 @@ def bench(
     try:
         if simulated:
             return BenchResult({**head, "method": SIM_METHOD}, tuple(_rows(wanted, _counted, bar)))
-
-        def timed(*what: Any) -> Iterator[dict]:
-            return _timed(*what, repeats)
-
+        timed = functools.partial(_timed, repeats=repeats)
         return BenchResult({**head, "method": matmul.method()}, tuple(_rows(wanted, timed, bar)))
     finally:
         bar.close()

@@ -328,15 +328,17 @@ class BenchResult:
         ValueError
             When it is something else.
         """
-        is_text = isinstance(source, str) and source.lstrip().startswith("{")
-        text = source if is_text else Path(source).read_text(encoding="utf-8")
+        if isinstance(source, str) and source.lstrip().startswith("{"):
+            text = source
+        else:
+            text = Path(source).read_text(encoding="utf-8")
         try:
             record = json.loads(text)
             rows = tuple({"op": "matmul" if "k" in row else "sum", **row} for row in record.pop("rows"))
             result = cls(record, rows)
             result.records()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            name = "the text" if is_text else source
+            name = "the text" if text is source else source
             raise ValueError(f"source: {name} holds no result of gpureduce.bench ({error!r})") from None
         return result
 

@@ -153,7 +153,7 @@ def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str
     record = find(name) if name != AUTO else None
     block_size = block_size if record and record.block_sizes else None
     first, whole = device_times(data, op, name, block_size, device, repeats)
-    options = {"variant": name, "device": device, "block_size": block_size}
+    options: dict[str, Any] = {"variant": name, "device": device, "block_size": block_size}
     result = functions.reduce(data, op, **options)
     return {
         "block_size": block_size or (record and record.default_block_size) or None,
@@ -185,14 +185,13 @@ def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
 
 def _measured(wanted: list[Case], measure: Any, progress: Progress) -> Iterator[dict]:
     """Yield a row for each case; what is reduced is drawn once for the variants that share it."""
-    drawn: tuple | None = None
+    drawn: tuple[str, str, int] | None = None
     data, exact = np.empty(0), 0
     for done, case in enumerate(wanted):
-        name, *what = case
-        op, dtype, n = what
+        name, op, dtype, n = case
         progress.step(done, f"{name}: {op} of {n:,} {dtype}")
-        if what != drawn:
-            data, drawn = draw(op, dtype, n), what
+        if (op, dtype, n) != drawn:
+            data, drawn = draw(op, dtype, n), (op, dtype, n)
             exact = exact_result(op, data)
         row = {"variant": name, "op": op, "dtype": dtype, "n": n, **measure(data, case)}
         yield {**row, "exact": exact, "relative_error": relative_error(row["result"], exact)}

@@ -218,7 +218,7 @@ def host_table(results: dict) -> str:
         by_place.setdefault(row["where"], []).append(row)
     copy, pinned = by_place["pinned copy"][0], by_place["pinned"][0]
     for row in by_place["host"]:
-        cpu = min(("numpy", "torch_cpu"), key=lambda name, row=row: row["us"][name]["median"])
+        _, cpu = min((row["us"][name]["median"], name) for name in ("numpy", "torch_cpu"))
         row["us"]["cpu"], row["ratio"]["cpu"] = row["us"][cpu], row["ratio"][cpu]
     last = by_place["host"][-1]
     return "\n".join(

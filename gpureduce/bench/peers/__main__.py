@@ -18,6 +18,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gpureduce.bench import environment
 from gpureduce.bench import peers_table as table
@@ -134,7 +135,7 @@ def main(argv: list[str] | None = None) -> int:
     torch = contenders.Torch()
     ours, cub = contenders.Ours(), contenders.Cub(options.nvcc)
     field = [ours, cub] if options.quick else [ours, cub, torch]
-    rare = [] if options.quick else [contenders.Cupy(), contenders.Jax()]
+    rare: list[Any] = [] if options.quick else [contenders.Cupy(), contenders.Jax()]
     rare += [] if options.quick else [contenders.OnHost("numpy"), contenders.OnHost("torch_cpu")]
     record = environment.header(device)
     record |= {one.name: one.version for one in (torch, *rare) if hasattr(one, "version")}

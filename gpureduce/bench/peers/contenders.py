@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from gpureduce._reduce import functions
 from gpureduce._rules.dtypes import core_dtype, named
@@ -99,7 +100,8 @@ class Cub:
         peer = ctypes.CDLL(str(library))
         self.peer_time, self.peer_enqueue = peer.peer_time, peer.peer_enqueue
         self.peer_time.restype = self.peer_enqueue.restype = ctypes.c_char_p
-        words, work = ctypes.POINTER(ctypes.c_uint64), [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64]
+        words: Any = ctypes.POINTER(ctypes.c_uint64)
+        work: list[Any] = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64]
         self.peer_time.argtypes = [*work, words, words, words, *[ctypes.c_size_t] * 3]
         self.peer_time.argtypes += [ctypes.POINTER(ctypes.c_double)]
         self.peer_enqueue.argtypes = [*work, *[ctypes.c_uint64] * 4]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 from gpureduce.bench import environment
 from gpureduce.bench.peers import contenders, memory
@@ -126,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
     device = environment.find_device("cuda:0")
     library = contenders.Torch()
     torch, ours = library.torch, contenders.Ours()
-    field = [ours, contenders.Cub(options.nvcc)]
+    field: list[Any] = [ours, contenders.Cub(options.nvcc)]
     field += [] if options.quick else [library, contenders.Cupy()]
     record = environment.header(device)
     record |= {one.name: one.version for one in field if hasattr(one, "version")}

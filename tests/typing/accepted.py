@@ -1,0 +1,88 @@
+"""Calls that type checkers must take, and what they must know of the results; see check.py."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+import gpureduce
+import gpureduce.numpy_like as xp
+
+a = np.ones((4, 4), np.float32)
+n: NDArray[np.int64] = np.arange(16)
+d = gpureduce.to_device(a)
+assert_type(d, gpureduce.DeviceArray)
+
+
+class Elsewhere:
+    """An array of another library."""
+
+    def __dlpack__(self, *, stream: int | None = None) -> object:
+        return stream
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+
+class Stream:
+    """A stream of another library."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, 7)
+
+
+# Numbers on the host.
+assert_type(gpureduce.sum(a), np.float32)
+assert_type(gpureduce.mean(a.astype(np.complex128), variant="auto", device="sim"), np.complex128)
+assert_type(gpureduce.max(n), np.int64)
+assert_type(gpureduce.dot(a.ravel(), a.ravel()), np.float32)
+assert_type(gpureduce.all(d), np.bool_)
+assert_type(gpureduce.argmin([3, 1, 2]), np.int64)
+assert_type(gpureduce.count_nonzero(Elsewhere()), np.int64)
+assert_type(xp.min(a), np.float32)
+
+# What has no type of its own is left to the reader.
+assert_type(gpureduce.sum([1, 2, 3]), Any)
+assert_type(gpureduce.sum(n), Any)
+assert_type(gpureduce.sum(a, axis=0), Any)
+assert_type(gpureduce.sum(a, keepdims=True), Any)
+assert_type(gpureduce.reduce(a, "sum", axis=1, dtype=np.float64, device="sim"), Any)
+assert_type(gpureduce.matmul(a, a), Any)
+assert_type(xp.maximum.reduce(a, axis=None, keepdims=True, variant="auto"), Any)
+
+# Arrays on a device.
+assert_type(gpureduce.sum(d, axis=0), gpureduce.DeviceArray)
+assert_type(gpureduce.argmax(d, 1, keepdims=True), gpureduce.DeviceArray)
+assert_type(gpureduce.sum(a, as_device=True), gpureduce.DeviceArray)
+assert_type(gpureduce.dot([1.0], [2.0], as_device=True), gpureduce.DeviceArray)
+assert_type(gpureduce.matmul(d, d), gpureduce.DeviceArray)
+assert_type(gpureduce.conv2d(d, d, padding="same", as_device=True), gpureduce.DeviceArray)
+assert_type(gpureduce.conv2d(a, a, (1, 2), layout="NCHW"), NDArray[np.float32])
+assert_type(gpureduce.sum(d, axis=0).numpy().shape, tuple[Any, ...])
+
+# All sorts of arguments.
+gpureduce.sum(a, (0, 1), np.float64, np.empty(()), False, 1, a > 0)
+gpureduce.sum(d, axis=np.intp(1), out=d, where=d, stream=Stream(), initial=np.float32(2))
+gpureduce.max(Elsewhere(), axis=-1, out=Elsewhere(), stream=7)
+gpureduce.sum(a, variant="v7", device=gpureduce.devices()[0], block_size=256, grid_size=None)
+gpureduce.sum(a, progress=True)
+gpureduce.sum(a, progress=lambda done, total: print(done / total))
+kernel = gpureduce.ReductionKernel("T x", "T y", "x", "a + b", "y = a", None, reduce_type="float")
+kernel(a, 2.5, out=np.empty(4, np.float32), axis=(0,), stream=Stream(), device="sim")
+xp.add.reduce(a, 0, None, (np.empty(4, np.float32),))
+xp.add.reduce(a, out=..., where=a > 0)
+
+# What there is.
+names = [variant.name for variant in gpureduce.variants("reduction") if variant.runs_on("sim")]
+assert_type(names, list[str])
+assert_type(gpureduce.source("v7"), str)
+found = gpureduce.profile(1024, "v7", "max", races=False)
+assert_type(found.totals.bank_conflicts, int)
+assert_type(gpureduce.bench(n=[1024], variants="v7"), gpureduce.BenchResult)
+assert_type(d.shape, tuple[int, ...])
+assert_type(d.device, str)
+try:
+    gpureduce.simulate("", "twice", grid=(1, 1), block=64, args=[a, 3])
+except gpureduce.SimulationError as error:
+    assert_type(error.profile, gpureduce.Profile)
