@@ -6,22 +6,18 @@ import re
 
 import gpureduce
 
-# What the simulator counts for a chapter: what is asked of `gpureduce.profile`, and the words for it.
-COUNTED = {
-    "reduction": (4096, "a sum of 4,096 float32"),
-    "matmul": ((64, 64, 64), "a product of 64 x 64 by 64 x 64 float32"),
+# Of each ladder: what it is of, where its figures are, what `gpureduce.profile` is asked, and words for that.
+LADDERS = {
+    "reduction": ("reductions", "docs/ladder.md", 4096, "a sum of 4,096"),
+    "matmul": ("products of matrices", "docs/matmul.md", (64, 64, 64), "a product of 64 x 64 by 64 x 64"),
     "conv": (
-        ((1, 18, 18, 12), (24, 3, 3, 12)),
-        "a convolution of 18 x 18 x 12 float32 by 24 filters of 3 x 3",
+        *("convolutions", "docs/conv.md", ((1, 18, 18, 12), (24, 3, 3, 12))),
+        "a convolution of 18 x 18 x 12 by 24 filters of 3 x 3",
     ),
 }
-NAMES = {
-    "reduction": ("reductions", "docs/ladder.md"),
-    "matmul": ("products of matrices", "docs/matmul.md"),
-    "conv": ("convolutions", "docs/conv.md"),
-}
+BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
 ROLES = {"rung": "", "side": "Beside the ladder. ", "study": "For study: wrong on purpose. "}
-LEAD = re.compile(r"(?:What|Where|The|Who|Why|How)\b[^.:]{2,60}:|v\d+:|[A-Z][^.:]{2,40}:")
+LEAD = re.compile(r"[A-Z][^.:]{2,40}:")  # such as "What limits it now:"
 
 
 def _escaped(text: str) -> str:
@@ -49,12 +45,12 @@ def _head(source: str) -> tuple[str, str]:
 
 def _counts(variant: gpureduce.Variant) -> str:
     """Return what the simulator saw of a variant; nothing of one that it does not run."""
-    asked, words = COUNTED[variant.ladder]
+    *_, asked, words = LADDERS[variant.ladder]
     if "sim" not in variant.backends:
         return ""
     dtype = "float32" if "float32" in variant.dtypes else variant.dtypes[0]
     found = gpureduce.profile(asked, variant.name, dtype=dtype)
-    return f"What the simulator counts of {words}:\n\n```text\n{found}\n```\n"
+    return f"What the simulator counts of {words} {dtype}:\n\n```text\n{found}\n```\n"
 
 
 def _chapter(variant: gpureduce.Variant) -> str:
@@ -76,7 +72,7 @@ def ladder_pages() -> dict[str, str]:
     """Return the pages by the name of the file."""
     pages = {}
     for ladder in dict.fromkeys(variant.ladder for variant in gpureduce.variants()):
-        what, figures = NAMES[ladder]
+        what, figures, *_ = LADDERS[ladder]
         head = f"# The book of {what}"
         about = "A chapter a rung: what the one before still cost, the one change, the source, and counts."
         times = f"How fast they are is in [{figures}](../{figures})."

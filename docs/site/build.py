@@ -12,8 +12,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from book import ladder_pages
-from reference import reference_pages
+from book import BOOK, ladder_pages
+from reference import BENCH, MODULES, reference_pages
 from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +26,11 @@ SECTIONS = {
         f"docs/{name}"
         for name in ("use", "install", "arrays", "errors", "reduction_kernel", "devices", "streams", "torch")
     ],
-    "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", "ladders/*", "docs/coverage"],
+    "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", *BOOK, "docs/coverage"],
     "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
     "Inside": ["docs/instrument", "docs/simulator"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
-    "Reference": ["reference/*"],
+    "Reference": [f"reference/{module}" for module in (*MODULES, BENCH)],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],
 }
 
@@ -49,7 +49,7 @@ def page(text: str) -> str:
 def contents() -> str:
     """Return the hidden tables of contents, which the theme shows at the side."""
     trees = [
-        "```{toctree}\n:hidden:\n:glob:\n:caption: " + caption + "\n\n" + "\n".join(names) + "\n```"
+        "```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(names) + "\n```"
         for caption, names in SECTIONS.items()
     ]
     return "\n\n".join(trees)

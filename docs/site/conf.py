@@ -26,3 +26,4 @@ numpydoc_show_class_members = False
 myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the notebooks are committed with their outputs
+nb_render_markdown_format = "myst"  # tables among them

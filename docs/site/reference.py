@@ -6,7 +6,6 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-from types import ModuleType
 from unittest.mock import MagicMock
 
 MODULES = ("gpureduce", "gpureduce.numpy_like", "gpureduce.torch")
@@ -20,22 +19,14 @@ def stand_in_for_torch() -> None:
         sys.modules["torch"].autograd.Function = object
 
 
-def public(module: ModuleType) -> list[str]:
-    """Return the public names of a module that are to be documented on pages of their own."""
-    modules = {name for name in module.__all__ if inspect.ismodule(getattr(module, name))}
-    return [name for name in module.__all__ if name not in modules and not name.startswith("__")]
-
-
-def _directive(value: object) -> str:
+def _directives(name: str, value: object) -> list[str]:
+    """Return what documents a value, and of an object that is no class what can be called of it."""
     if inspect.isclass(value):
-        return "autoclass"
-    return "autofunction" if inspect.isroutine(value) else "autodata"
-
-
-def _options(value: object) -> list[str]:
-    if inspect.isclass(value):
-        return ["   :members:"]
-    return [] if inspect.isroutine(value) else ["   :no-value:"]
+        return [f".. autoclass:: {name}", "   :members:"]
+    if inspect.isroutine(value):
+        return [f".. autofunction:: {name}"]
+    own = [each for each in vars(type(value)) if not each.startswith("_")]
+    return [f".. autodata:: {name}", "   :no-value:", *(f"\n.. autofunction:: {name}.{each}" for each in own)]
 
 
 def _titled(title: str, lines: list[str]) -> str:
@@ -53,18 +44,24 @@ def reference_pages() -> dict[str, str]:
     pages = {}
     for name in MODULES:
         module = importlib.import_module(name)
-        names = public(module)
+        names = [each for each in module.__all__ if not each.startswith("__")]
         pages[f"reference/{name}.rst"] = _module_page(name, names)
         for each in names:
             value = getattr(module, each)
-            directive = f".. {_directive(value)}:: {name}.{each}"
-            body = _titled(f"{name}.{each}", [directive, *_options(value)])
-            pages[f"reference/{name}.{each}.rst"] = f":orphan:\n\n{body}"  # the module's page leads to it
+            if not inspect.ismodule(value):
+                body = _titled(f"{name}.{each}", _directives(f"{name}.{each}", value))
+                pages[f"reference/{name}.{each}.rst"] = f":orphan:\n\n{body}"  # the module's page leads to it
     parts = importlib.import_module(BENCH)
     names = [each.name for each in pkgutil.iter_modules(parts.__path__)]
-    lines = [f".. automodule:: {BENCH}", ""]
+    lines = [
+        f".. py:module:: {BENCH}",
+        "",
+        f"``{BENCH}(...)`` is",
+        "",
+        f".. autofunction:: {BENCH}.runner.bench",
+    ]
     for each in names:
-        lines += [f"{BENCH}.{each}", "-" * len(f"{BENCH}.{each}"), "", f".. automodule:: {BENCH}.{each}"]
-        lines += ["   :members:", ""]
+        lines += ["", f"{BENCH}.{each}", "-" * len(f"{BENCH}.{each}"), "", f".. automodule:: {BENCH}.{each}"]
+        lines += ["   :members:", "   :exclude-members: bench"]
     pages[f"reference/{BENCH}.rst"] = _titled(BENCH, lines)
     return pages
