@@ -31,11 +31,16 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of a browser that goes on to another page before it has all of this one."""
+
+
 @contextlib.contextmanager
 def served(folder: Path | str) -> Iterator[str]:
     """Serve the files of a folder on this machine; give the address."""
     handler = functools.partial(_Quiet, directory=os.fspath(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

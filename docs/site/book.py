@@ -16,6 +16,7 @@ LADDERS = {
     ),
 }
 BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
+ROUNDS = 20  # that are drawn; more are no picture
 ROLES = {"rung": "", "side": "Beside the ladder. ", "study": "For study: wrong on purpose. "}
 LEAD = re.compile(r"[A-Z][^.:]{2,40}:")  # such as "What limits it now:"
 
@@ -50,7 +51,9 @@ def _counts(variant: gpureduce.Variant) -> str:
         return ""
     dtype = "float32" if "float32" in variant.dtypes else variant.dtypes[0]
     found = gpureduce.profile(asked, variant.name, dtype=dtype)
-    return f"What the simulator counts of {words} {dtype}:\n\n```text\n{found}\n```\n"
+    lanes = found.timeline()
+    drawn = f"\n\n{lanes.text(64)}" if len(lanes.states) <= ROUNDS else ""
+    return f"What the simulator counts of {words} {dtype}:\n\n```text\n{found}{drawn}\n```\n"
 
 
 def _chapter(variant: gpureduce.Variant) -> str:
