@@ -1,4 +1,4 @@
-"""Checks the documentation site as it was built: ``python tests/site.py build/site/html``.
+"""Checks the documentation site as it was built: ``python tests/check_site.py build/site/html``.
 
 Every public name is in its inventory, and a real browser (tests/browser.py) finds text, pictures and a
 search box, light and dark, with nothing said at the console.
