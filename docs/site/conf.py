@@ -10,7 +10,9 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_
 html_theme = "furo"
 # The pictures' dark background is that of code hosts.
 html_theme_options = {"dark_css_variables": {"color-background-primary": "#0d1117"}}
-html_favicon = "favicon.svg"
+html_favicon = "static/favicon.svg"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_title = f"gpureduce {version}"
 html_copy_source = False
 html_show_sphinx = False
