@@ -1,11 +1,13 @@
 """Compile cuda_kernels/*/*.cu to the PTX and fatbin files that the package carries.
 
 The fatbin is assembled from the very PTX that is shipped and simulated, so both backends run the same code.
-It holds that PTX and machine code for what architectures.py returns, which may be nothing.
+It holds that PTX and machine code for what architectures.py returns, which may be nothing. What is simulated
+is shipped packed, a sixth as long; csrc/device/image.c reads it.
 The library of cuda_kernels/reduce/cub is built only where GPUREDUCE_CUB asks for it: =1 for the architectures
 of the kernels, or =90,100 and the like for those compute capabilities.
 """
 
+import gzip
 import hashlib
 import os
 import re
@@ -64,7 +66,7 @@ class Kernel(NamedTuple):
 
 
 def build_kernels(destination: Path) -> None:
-    """Fill the folder `destination`: <stem>.ptx, <stem>.fatbin and src/, the sources for gpureduce.source().
+    """Fill the folder `destination`: <stem>.ptx.gz, <stem>.fatbin, and src/ for gpureduce.source().
 
     Runs in the root of the project. Compiled files are kept in build/kernels under a digest of all that they
     depend on, so a second build compiles nothing.
@@ -79,7 +81,7 @@ def build_kernels(destination: Path) -> None:
         for source in sources
         for kernel in (Kernel(source, *build) for build in _builds(source).items())
     }
-    missing = [kernel for kernel, (_, fatbin) in built.items() if not fatbin.exists()]
+    missing = [kernel for kernel, files in built.items() if not all(file.exists() for file in files[1:])]
     print(f"{len(built)} kernel files, {len(missing)} to compile with {nvcc}", flush=True)
     Path("build/kernels").mkdir(parents=True, exist_ok=True)
     side_by_side(lambda kernel: _compile(nvcc, kernel, numbers, *built[kernel]), missing, _effort)
@@ -92,13 +94,13 @@ def build_kernels(destination: Path) -> None:
         wanted[CUB_LIBRARY] = _build_cub(
             nvcc, numbers if asked == "1" else architectures(asked, nvcc, "GPUREDUCE_CUB")
         )
-    for kernel, (ptx, fatbin) in built.items():
-        wanted |= {f"{kernel}.ptx": ptx, f"{kernel}.fatbin": fatbin}
+    for kernel, (_, packed, fatbin) in built.items():
+        wanted |= {f"{kernel}.ptx.gz": packed, f"{kernel}.fatbin": fatbin}
     for name, path in wanted.items():
         _copy(path, destination / name)
     for path in destination.rglob("*"):
         stale = str(path.relative_to(destination)) not in wanted
-        if stale and path.suffix in (".ptx", ".fatbin", ".so", ".cu", ".cuh", ".def", ".h"):
+        if stale and path.suffix in (".ptx", ".gz", ".fatbin", ".so", ".cu", ".cuh", ".def", ".h"):
             path.unlink()
 
 
@@ -138,23 +140,32 @@ def _fatbin_flags(kernel: Kernel, numbers: list[int]) -> list[str]:
     return [*FATBIN_FLAGS, "-gencode", f"arch=compute_{arch},code=[{','.join(codes)}]", *lines]
 
 
-def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path]:
-    """Return the paths of the PTX and of the fatbin, which tell all that goes into them."""
+def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path, Path]:
+    """Return the paths of the PTX, of it packed, and of the fatbin, which tell all that goes into them."""
     ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], kernel.suffix)
     digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers)).encode()).hexdigest()[:8]
-    return Path(f"{ptx}.ptx"), Path(f"{ptx}-{digest}.fatbin")
+    return Path(f"{ptx}.ptx"), Path(f"{ptx}.ptx.gz"), Path(f"{ptx}-{digest}.fatbin")
 
 
-def _compile(nvcc: str, kernel: Kernel, numbers: list[int], ptx: Path, fatbin: Path) -> None:
-    """Compile one file, of which the PTX may be there already."""
+def _compile(nvcc: str, kernel: Kernel, numbers: list[int], ptx: Path, packed: Path, fatbin: Path) -> None:
+    """Compile one file, of which parts may be there already."""
     part = ptx.with_name(f"{ptx.stem}.{os.getpid()}")
     if not ptx.exists():
         text = Path(f"{part}.ptx")
         _run([nvcc, *_ptx_flags(kernel), str(kernel.source), "-o", str(text)])
         text.write_bytes(_without_machine_paths(text.read_bytes()))
         os.replace(text, ptx)
-    _run([nvcc, *_fatbin_flags(kernel, numbers), str(ptx), "-o", f"{part}.fatbin"])
-    os.replace(f"{part}.fatbin", fatbin)
+    if not packed.exists():
+        Path(f"{part}.gz").write_bytes(pack(ptx.read_bytes()))
+        os.replace(f"{part}.gz", packed)
+    if not fatbin.exists():
+        _run([nvcc, *_fatbin_flags(kernel, numbers), str(ptx), "-o", f"{part}.fatbin"])
+        os.replace(f"{part}.fatbin", fatbin)
+
+
+def pack(text: bytes) -> bytes:
+    """Return a text packed, the same bytes at any time."""
+    return gzip.compress(text, mtime=0)
 
 
 def _build_cub(nvcc: str, numbers: list[int]) -> Path:

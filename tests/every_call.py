@@ -17,6 +17,7 @@ from thread_count import join_to_its_end
 import gpureduce
 from gpureduce import _core, numpy_like
 from gpureduce._arrays import device_array, foreign
+from gpureduce._device.kernels import KERNELS
 
 SIM = {"device": "sim"}
 ERRORS = (
@@ -266,6 +267,8 @@ def records():
         "array_empty without room": call(_core.array_empty, (2**60,), "int8", _core.SIM, 0),
         "array_empty of nonsense": call(_core.array_empty, (2, -3), "int8", _core.SIM, 0),
         "array_class": call(_core.array_class, int),
+        "read_image": call(_core.read_image, KERNELS / "flat_any.ptx.gz"),
+        "read_image of nothing": call(_core.read_image, "/"),
         "registry twice": call(_core.open_registry, "/"),
     }
     for name in numpy_like.__all__:

@@ -57,7 +57,7 @@ DOORS = {
         "watch/racecheck.h",
         "watch/visits.h",
     ],
-    "device": ["device.h", "backend.h", "process.h", "sim/backend.h"],
+    "device": ["device.h", "backend.h", "image.h", "process.h", "sim/backend.h"],
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],
     "feed": ["feed.h"],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce._device.kernels import ptx_text
 from gpureduce._profiles import observed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -280,14 +281,13 @@ def test_reports_name_copies_and_blocks():
     assert f"of block {race.second.block}" in str(race)
 
 
-KERNELS = Path(gpureduce.__file__).parent / "kernels"
-FLAT_SUM = KERNELS / "flat_sum.ptx"
+FLAT_SUM = ptx_text("flat_sum.cu")
 
 
 def flat_launch(kernel, values, text=None, out_dtype=None):
     """Run a kernel of the default way by itself, observed; return its result and its races."""
     count = values.size
-    text = text or FLAT_SUM.read_text()
+    text = text or FLAT_SUM
     out, slots = np.zeros(16, values.dtype if out_dtype is None else out_dtype), np.zeros(264 * 8, np.uint64)
     flags = 1  # GR_FLAT_FINAL
     params = struct.pack("<4Q2I4Q16x", 0, 0, count, 0, flags, 0, 0, 0, 0, count)
@@ -317,7 +317,7 @@ def test_the_default_kernels_are_clean(kernel, dtype):
 def test_the_ring_finds_the_first_of_equals():
     """Sums begin at the end of an array; what looks for a place does not."""
     values = np.zeros(3 * 7 * 8192 + 5, np.float32)
-    text = (KERNELS / "flat_argmax.ptx").read_text()
+    text = ptx_text("flat_argmax.cu")
     for first in (0, 70000, values.size - 1):
         values[first:] = 7
         out, races = flat_launch("ring_argmax_f32", values, text, np.int64)
@@ -327,7 +327,7 @@ def test_the_ring_finds_the_first_of_equals():
 
 def test_the_ring_needs_each_of_its_barriers():
     """But for the first, which tells the others that the mbarriers are set up: that is not looked at."""
-    text = FLAT_SUM.read_text()
+    text = FLAT_SUM
     first = text.index(".entry ring_sum_f32(")
     end = text.index("\n}", first)
     barriers = list(re.finditer(r"bar\.sync[^;]*;", text[first:end]))

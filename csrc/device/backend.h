@@ -163,7 +163,7 @@ typedef struct gr_stream_ops {
 
 struct gr_backend {
     gr_device_info info;
-    const char *image_suffix; /* ".fatbin" or ".ptx": which file of a rung `load` takes */
+    const char *image_suffix; /* ".fatbin" or ".ptx.gz": which file of a rung `load` takes */
     const gr_stream_ops *streams;
     bool guards;   /* sees every access outside an allocation */
     gr_stream own; /* a stream in which nothing waits for the work of others */

@@ -1,9 +1,10 @@
 #include "device/kernels.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "device/image.h"
 
 /* A backend may keep pointing into the text, so it lives as long as the module. */
 typedef struct gr_kernel_file {
@@ -36,29 +37,6 @@ void gr_kernels_unload(gr_kernels *kernels) {
     }
 }
 
-/* The caller frees *data, also after a failure. */
-static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
-    static const char cannot[] = "cannot read the compiled kernels in";
-    gr_status status = GR_OK;
-    long length = 0;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (length = ftell(file)) < 0 ||
-        fseek(file, 0, SEEK_SET) != 0)
-        status =
-            gr_fail(error, GR_ERR_DEVICE, "%s %s: %s; reinstall gpureduce", cannot, path, strerror(errno));
-    else if ((*data = malloc((size_t)length + 1)) == NULL)
-        status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %ld bytes of compiled kernels", length);
-    else if (fread(*data, 1, (size_t)length, file) != (size_t)length)
-        status = gr_fail(error, GR_ERR_DEVICE, "%s %s: file cut short", cannot, path);
-    if (status == GR_OK) {
-        (*data)[length] = '\0';
-        *size = (size_t)length;
-    }
-    if (file != NULL)
-        fclose(file);
-    return status;
-}
-
 static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
                       gr_error *error) {
     char path[4096];
@@ -68,7 +46,7 @@ static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kern
     if (length < 0 || (size_t)length >= sizeof path)
         return gr_fail(error, GR_ERR_DEVICE, "the path of the compiled kernels is too long: %.512s",
                        kernels->folder);
-    gr_status status = read_file(path, &file->data, &size, error);
+    const gr_status status = gr_read_image(path, &file->data, &size, error);
     const gr_image image = {.name = id->owner, .data = file->data, .size = size};
     return status == GR_OK ? kernels->backend->load(kernels->backend, &image, &file->module, error) : status;
 }

@@ -1,6 +1,7 @@
 /* gpureduce._core: the method table of the extension and its life cycle. */
 #include "python/state.h"
 
+#include "device/image.h"
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -68,6 +69,22 @@ static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
     if (status != GR_OK)
         return py_raise(state, &error);
     Py_RETURN_NONE;
+}
+
+static PyObject *core_read_image(PyObject *module, PyObject *path) {
+    PyObject *bytes = NULL, *read = NULL;
+    if (!PyUnicode_FSConverter(path, &bytes))
+        return NULL;
+    gr_error error = {GR_OK, ""};
+    char *data = NULL;
+    size_t size = 0;
+    if (gr_read_image(PyBytes_AS_STRING(bytes), &data, &size, &error) == GR_OK)
+        read = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+    else
+        py_raise(state_of(module), &error);
+    free(data);
+    Py_DECREF(bytes);
+    return read;
 }
 
 static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)) {
@@ -212,6 +229,8 @@ static PyMethodDef methods[] = {
     {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
     {"general_coverage", py_general_coverage, METH_NOARGS,
      "general_coverage() -> the pairs of operator and dtype that general takes"},
+    {"read_image", core_read_image, METH_O,
+     "read_image(file of compiled kernels) -> what it holds, unpacked"},
     {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},
     {NULL, NULL, 0, NULL},
 };

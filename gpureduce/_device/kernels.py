@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gpureduce import _core
+
 KERNELS = Path(__file__).parent.parent / "kernels"
 
 
@@ -15,3 +17,8 @@ def source_lines(file: str) -> list[str]:
         return (KERNELS / "src" / file.removeprefix("cuda_kernels/")).read_text("utf-8").splitlines()
     except FileNotFoundError:
         return []
+
+
+def ptx_text(file: str) -> str:
+    """Return the PTX of a kernel source that the package carries."""
+    return _core.read_image((KERNELS / file).with_suffix(".ptx.gz")).decode("utf-8")

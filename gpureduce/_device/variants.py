@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpureduce import _core
 from gpureduce._device import cublas, devices
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.kernels import KERNELS, ptx_text
 
 # What is no variant, but chooses for itself: one launch of a flat kernel for contiguous elements, the general
 # kernels for the rest. The core knows no such name.
@@ -238,4 +238,4 @@ def ptx(variant: str) -> str:
     record = find(variant)
     if not record.block_sizes:
         raise ValueError(f"variant: {variant} has no PTX of its own; a library launches kernels for it")
-    return (KERNELS / record.file).with_suffix(".ptx").read_text(encoding="utf-8")
+    return ptx_text(record.file)

@@ -95,15 +95,17 @@ class Tree:
         kept = {}
         for source in sources:
             target = package / "kernels" / f"{source.stem}.ptx"
-            kept[target] = target.read_bytes()
+            packed = target.with_name(f"{target.name}.gz")
+            kept[packed] = packed.read_bytes()
             (capability,) = kernels._builds(source).values()
             arch = f"-arch=compute_{kernels.Kernel(source, '', capability).architecture}"
             self._run(self.nvcc, *kernels.PTX_FLAGS, arch, str(source), "-o", str(target))
-            if not self.on_gpu:
-                continue
-            fatbin = target.with_suffix(".fatbin")
-            kept[fatbin] = fatbin.read_bytes()
-            self._run(self.nvcc, *kernels.FATBIN_FLAGS, str(target), "-o", str(fatbin))
+            packed.write_bytes(kernels.pack(target.read_bytes()))
+            if self.on_gpu:
+                fatbin = target.with_suffix(".fatbin")
+                kept[fatbin] = fatbin.read_bytes()
+                self._run(self.nvcc, *kernels.FATBIN_FLAGS, str(target), "-o", str(fatbin))
+            target.unlink()
         return kept
 
     def _run(self, *command):

@@ -249,7 +249,7 @@ static void sim_close(gr_backend *base) {
 }
 
 static const gr_backend sim_operations = {
-    .image_suffix = ".ptx",
+    .image_suffix = ".ptx.gz",
     .guards = true,
     .streams = &sim_stream_ops,
     .close = sim_close,

@@ -1,0 +1,51 @@
+#include "device/image.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { STEP = 1 << 17 };
+
+static gr_status failed(int code, int number, const char *path, gr_error *error) {
+    static const char cannot[] = "cannot read the compiled kernels in";
+    if (code == Z_MEM_ERROR || (code == Z_ERRNO && number == ENOMEM))
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory to read the compiled kernels in %s", path);
+    if (code == Z_ERRNO)
+        return gr_fail(error, GR_ERR_DEVICE, "%s %s: %s; reinstall gpureduce", cannot, path,
+                       strerror(number));
+    return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
+}
+
+/* Whatever the length of the text, which the file of a packed one does not say. */
+static int read_all(gzFile file, char **data, size_t *size) {
+    for (size_t room = 0;;) {
+        if (room - *size < STEP) {
+            room = 2 * room + 2 * STEP;
+            char *more = realloc(*data, room);
+            if (more == NULL)
+                return Z_MEM_ERROR;
+            *data = more;
+        }
+        const int count = gzread(file, *data + *size, STEP - 1);
+        int code = Z_OK;
+        if (count < 0)
+            gzerror(file, &code);
+        if (count <= 0) {
+            (*data)[*size] = '\0';
+            return code;
+        }
+        *size += (size_t)count;
+    }
+}
+
+gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error) {
+    errno = ENOMEM; /* which zlib leaves as it is where it gets no memory */
+    gzFile file = gzopen(path, "rb");
+    if (file == NULL)
+        return failed(Z_ERRNO, errno, path, error);
+    *size = 0;
+    const int code = read_all(file, data, size), number = errno;
+    const int end = gzclose_r(file); /* says whether a packed text is whole */
+    return code == Z_OK && end == Z_OK ? GR_OK : failed(code == Z_OK ? end : code, number, path, error);
+}
