@@ -112,6 +112,8 @@ core = Extension(
     extra_compile_args=[
         # Python's and NumPy's headers are not ours to warn about.
         *("-isystem", numpy.get_include(), "-isystem", sysconfig.get_path("include")),
+        # Python may have been built with -g, which would make the extension five times as large.
+        *(["-g0"] if "-g" not in os.environ.get("CFLAGS", "").split() else []),
         *("-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"),
         *(flag for name in CHOSEN for flag in SWITCHES[name][0]),
     ],

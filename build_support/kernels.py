@@ -29,7 +29,7 @@ PTX_FLAGS = [
     *("-ptx", "-fmad=false", "-O3", "-std=c++17"),
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
-FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
+FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all", "--compress-mode=size"]
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
 # What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,

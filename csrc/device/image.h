@@ -6,8 +6,7 @@
 
 #include "base/status.h"
 
-/* What a file holds, unpacked if it is packed, with a NUL behind it. The caller frees *data, also after a
- * failure. */
+/* What a file holds, unpacked if it is packed, and a NUL. The caller frees *data, after a failure as well. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
 
 #endif
