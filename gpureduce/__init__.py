@@ -96,3 +96,7 @@ __all__ = [
     "to_device",
     "variants",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -65,6 +65,11 @@ __all__ = [
     "sum",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _ARGUMENTS = ("a", "axis", "dtype", "out", "keepdims", "initial", "where")

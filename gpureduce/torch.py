@@ -43,6 +43,11 @@ __all__ = [
     "sum",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Axis = int | tuple[int, ...] | None
 
 

@@ -305,6 +305,14 @@ def test_a_pickle_of_old():
     assert pickle.loads(old) == record
 
 
+@pytest.mark.parametrize(
+    "module", [gpureduce, gpureduce.numpy_like, gpureduce.bench], ids=lambda m: m.__name__
+)
+def test_dir_lists_what_is_public(module):
+    assert dir(module) == sorted(module.__all__)
+    assert all(getattr(module, each) is not None for each in dir(module))
+
+
 def test_docstrings():
     for name in PUBLIC - {"__version__"}:
         thing = getattr(gpureduce, name)

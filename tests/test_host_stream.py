@@ -1,6 +1,7 @@
 """Whole arrays of the host that go to the device chunk by chunk, and the short way for small ones."""
 
 import math
+import re
 import sys
 import threading
 import types
@@ -241,7 +242,9 @@ def test_calls_that_go_at_once_do_not_report(chunk, device):
 
     assert gpureduce.sum(array[:1, :9], progress=never, device=device) == array[0, :9].sum()
     assert gpureduce.sum(array, axis=0, progress=never, device=device).shape == array.shape[1:]
-    assert gpureduce.sum(array, variant="v7", progress=never, device=device) == array.sum()
+    with pytest.raises(ValueError, match="progress: v7 takes the array in one piece"):
+        gpureduce.sum(array, variant="v7", progress=never, device=device)
+    assert gpureduce.sum(array, variant="v7", progress=False, device=device) == array.sum()
     there = gpureduce.to_device(array, device=device)
     assert gpureduce.sum(there, progress=never) == array.sum()
 
@@ -269,13 +272,26 @@ def test_progress_bar(chunk, device, monkeypatch):
     assert [(bar.n, bar.total, bar.closed) for bar in bars] == [(array.nbytes, array.nbytes, True)]
     gpureduce.sum(array[:5], progress=True, device=device)
     assert len(bars) == 1
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="tqdm"):
-        gpureduce.sum(array, progress=True, device=device)
     for wrong in (3, "bar"):
         with pytest.raises(TypeError, match="progress"):
             gpureduce.sum(array, progress=wrong, device=device)
     assert gpureduce.sum(array, progress=False, device=device) == array.astype(np.int64).sum()
+
+
+def test_progress_without_tqdm(chunk, device, monkeypatch, capsys):
+    """A line of our own: it grows, ends full, and is left at the end."""
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    array = whole_numbers(9 * chunk // 4, "float32")
+    assert gpureduce.sum(array[:5], progress=True, device=device) == array[:5].sum()
+    assert capsys.readouterr() == ("", "")
+    assert gpureduce.sum(array, progress=True, device=device) == array.astype(np.int64).sum()
+    out, text = capsys.readouterr()
+    start, *shown = text.removesuffix("\n").split("\r")
+    assert out == start == "" and text.endswith("\n")
+    assert all(re.fullmatch(r"\[#*\.*\] +\d+% of [\d,]+\.\d MB", line) for line in shown)
+    parts = [int(re.search(r"(\d+)%", line)[1]) for line in shown]
+    assert parts == sorted(parts) and parts[-1] == 100 and shown[-1].count("#") == 30
 
 
 # Interruption, processes

@@ -369,6 +369,24 @@ def test_grid_size_of_variants_that_take_none(variant, total):
             total([1.0], variant=variant.name, grid_size=size)
 
 
+@pytest.mark.parametrize("name", ["v7", "auto", "atomic"])
+def test_a_variant_that_is_given_by_position(name, device):
+    for function in (gpureduce.sum, gpureduce.mean, gpureduce.argmax, gpureduce.count_nonzero):
+        with pytest.raises(TypeError, match=f"^axis: '{name}' is a variant; write variant='{name}'$"):
+            function([1.0, 2.0], name, device=device)
+    with pytest.raises(TypeError, match="write variant="):
+        gpureduce.reduce([1.0, 2.0], "sum", name, device=device)
+    with pytest.raises(TypeError, match="'str' object"):
+        gpureduce.sum([1.0, 2.0], "rows", device=device)
+
+
+@pytest.mark.parametrize("option", ["block_size", "grid_size"])
+@pytest.mark.parametrize("size", [0, -1, -7, 2**40])
+def test_sizes_are_named_as_they_were_given(option, size, device):
+    with pytest.raises(ValueError, match=rf"^{option}: ({size} is not one|.* got {size}$)"):
+        gpureduce.sum([1.0], variant=FIXED_GRID[0].name, device=device, **{option: size})
+
+
 @pytest.mark.parametrize("variant", FIXED_GRID, ids=lambda variant: variant.name)
 @pytest.mark.parametrize("size", [0, -1, -(2**70), 2**31, 2**32 + 1, 2**70])
 def test_grid_size_out_of_range(variant, size, total):

@@ -403,3 +403,7 @@ def test_calls_are_in_the_current_stream_and_do_not_wait(place):
         assert not event.query()
         for one, other in zip(results, wanted, strict=True):
             assert torch.equal(one, other)
+
+
+def test_dir_lists_what_is_public():
+    assert dir(ops) == sorted(ops.__all__) and all(callable(getattr(ops, name)) for name in dir(ops))

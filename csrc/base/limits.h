@@ -18,6 +18,9 @@ static const gr_limits gr_reference_limits = {
 
 enum { GR_MAX_GRID = 2147483647 }; /* blocks along x */
 
+/* A size that a caller has set to 0, where 0 itself says that none was set. */
+#define GR_GIVEN_ZERO INT64_MIN
+
 static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "python/errors.h"
 #include "python/methods.h"
 
@@ -24,7 +25,7 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     const Py_ssize_t number = PyNumber_AsSsize_t(value, NULL);
     if (number == -1 && PyErr_Occurred())
         return -1;
-    *out = number != 0 ? (int64_t)number : -1; /* 0 stands for None inside; a given 0 is out of range */
+    *out = number == 0 ? GR_GIVEN_ZERO : number == PY_SSIZE_T_MIN ? -PY_SSIZE_T_MAX : (int64_t)number;
     return 0;
 }
 

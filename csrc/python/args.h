@@ -8,8 +8,9 @@
 /* The text of a str, or NULL with an exception set. One that holds a NUL is no name of ours and must not pass
    for what stands before the NUL. */
 const char *py_text_argument(PyObject *value, const char *name);
-/* None is 0; anything else is an integer (operator.index, so NumPy integers too, but no bool). An integer
-   past 64 bits is clamped: every check of the value refuses it anyway, naming what is valid. */
+/* None is 0, and 0 is GR_GIVEN_ZERO; anything else is an integer (operator.index, so NumPy integers too, but
+   no bool). An integer past 64 bits is clamped: every check of the value refuses it anyway, naming what is
+   valid. */
 int py_size_argument(PyObject *value, const char *name, int64_t *out);
 
 /* The operator of a name. -1 with an exception set. */

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, SupportsIndex, overload
+
+import numpy as np
 
 from gpureduce import _core
-from gpureduce._device import cublas, devices
+from gpureduce._device import cublas, devices, module
 from gpureduce._device.kernels import KERNELS, ptx_text
+from gpureduce._rules.dtypes import ROWS, SUPPORTED
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 # What is no variant, but chooses for itself: one launch of a flat kernel for contiguous elements, the general
 # kernels for the rest. The core knows no such name.
@@ -119,22 +129,71 @@ class Variant:
         return found.kind in self.backends and able and self.installed
 
 
+class Variants(tuple[Variant, ...]):
+    """Variants in ladder order: a tuple that is shown as a table, and can be asked for a name."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> Variant: ...
+    @overload
+    def __getitem__(self, key: slice) -> Variants: ...
+    def __getitem__(self, key: SupportsIndex | str | slice) -> Variant | Variants:
+        if isinstance(key, slice):
+            return Variants(super().__getitem__(key))
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        for record in self:
+            if record.name == key:
+                return record
+        raise KeyError(f"no variant {key!r} here; there are {', '.join(record.name for record in self)}")
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return any(record.name == key for record in self)
+        return super().__contains__(key)
+
+    def __repr__(self) -> str:
+        rows = [("name", "title", "ladder", "role", "runs on"), *map(_row, self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        names = ("name", "title", "technique", "ladder", "role", "runs on")
+        rows = [f"<tr>{''.join(f'<th style=text-align:left>{name}</th>' for name in names)}</tr>"]
+        for record in self:
+            name, title, *rest = _row(record)
+            cells = (f"<code>{name}</code>", escape(title), escape(record.technique), *rest)
+            rows.append(f"<tr>{''.join(f'<td style=text-align:left>{cell}</td>' for cell in cells)}</tr>")
+        return f"<table>{''.join(rows)}</table>"
+
+
+def _row(record: Variant) -> tuple[str, ...]:
+    major, minor = record.capability
+    cuda = f"cuda {major}.{minor}{'' if record.exact else '+'}" if record.capability > _LEAST else "cuda"
+    places = [cuda if backend == "cuda" else backend for backend in record.backends]
+    return record.name, record.title, record.ladder, record.role, ", ".join(places)
+
+
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
 # those that it does not have.
-_ALL = tuple(
+_ALL = Variants(
     Variant(*row[:9], row[9] and row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
     for row in _core.variants()
 )
 _BY_NAME = {record.name: record for record in _ALL}
+_LEAST = min(record.capability for record in _ALL)
 _LADDERS = {
-    ladder: tuple(record for record in _ALL if record.ladder == ladder)
+    ladder: Variants(record for record in _ALL if record.ladder == ladder)
     for ladder in dict.fromkeys(record.ladder for record in _ALL)
 }
+NAMES = tuple(_BY_NAME)
 # The operators of each, by name.
 COVERED = {record.name: frozenset(record.ops) for record in _ALL}
 
 
-def variants(ladder: str | None = None) -> tuple[Variant, ...]:
+def variants(ladder: str | None = None) -> Variants:
     """Return the variants, in ladder order.
 
     Parameters
@@ -146,6 +205,7 @@ def variants(ladder: str | None = None) -> tuple[Variant, ...]:
     Returns
     -------
     tuple of Variant
+        It is shown as a table, and takes names for numbers: ``variants()["v7"]``, ``"v7" in variants()``.
 
     Raises
     ------
@@ -155,8 +215,12 @@ def variants(ladder: str | None = None) -> tuple[Variant, ...]:
     Examples
     --------
     >>> import gpureduce
-    >>> [variant.name for variant in gpureduce.variants("reduction")][:3]
-    ['v0', 'v1', 'v2']
+    >>> gpureduce.variants("reduction")[:2]
+    name  title                                  ladder     role  runs on
+    v0    Interleaved addressing, modulo test    reduction  rung  cuda, sim
+    v1    Interleaved addressing, strided index  reduction  rung  cuda, sim
+    >>> gpureduce.variants()["v7"].title
+    'Warp shuffle'
     """
     if ladder is None:
         return _ALL
@@ -211,13 +275,17 @@ def source(variant: str) -> str:
     return next((KERNELS / "src").rglob(file)).read_text(encoding="utf-8")
 
 
-def ptx(variant: str) -> str:
+def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> str:
     """Return the PTX of a variant: what the simulator runs and what the GPU's machine code is made from.
 
     Parameters
     ----------
     variant : str
         Its name, as in `variants`.
+    op : str, optional
+        An operator: its kernels alone, with what they use of the rest. None takes all.
+    dtype : dtype_like, optional
+        A dtype of elements, likewise.
 
     Returns
     -------
@@ -227,15 +295,47 @@ def ptx(variant: str) -> str:
     ------
     ValueError
         For an unknown name; the message lists the known ones. For ``cub`` and ``cublas``, whose kernels are
-        the libraries'.
+        the libraries'. For an operator or a dtype that the variant does not cover; the message lists what it
+        does.
 
     Examples
     --------
     >>> import gpureduce
-    >>> ".visible .entry v7_sum_f32" in gpureduce.ptx("v7")
+    >>> text = gpureduce.ptx("v7", op="sum", dtype="float32")
+    >>> [line for line in text.splitlines() if ".entry" in line]
+    ['.visible .entry v7_sum_f32(']
+    >>> "shfl.sync.down" in text
     True
     """
     record = find(variant)
     if not record.block_sizes:
         raise ValueError(f"variant: {variant} has no PTX of its own; a library launches kernels for it")
-    return ptx_text(record.file)
+    text = ptx_text(record.file)
+    if op is None and dtype is None:
+        return text
+    return module.only(text, _chosen(record, op, dtype))
+
+
+def _name(dtype: DTypeLike) -> str:
+    try:
+        return dtype if isinstance(dtype, str) and dtype in SUPPORTED else np.dtype(dtype).name
+    except TypeError:
+        return repr(dtype)
+
+
+def _chosen(record: Variant, op: str | None, dtype: DTypeLike | None) -> Callable[[str], bool]:
+    """Return whether a kernel of the variant, by name, is for an operator and a dtype."""
+    if op is not None and op not in record.ops:
+        raise ValueError(f"op: {record.name} covers {', '.join(record.ops)}, not {op!r}")
+    taken = tuple(each for name, each in record.coverage if op in (None, name))
+    named = None if dtype is None else _name(dtype)
+    if named is not None and named not in taken:
+        what = record.name if op is None else f"{record.name} for {op}"
+        raise ValueError(f"dtype: {what} covers {', '.join(dict.fromkeys(taken))}, not {named}")
+    others = {row.name for row in ROWS if row.numpy_name != named}
+    if record.ladder != "reduction":  # a kernel that names no dtype is for all
+        return lambda kernel: named is None or others.isdisjoint(kernel.split("_"))
+    ops = record.ops if op is None else (op,)
+    kinds = [row.name for row in ROWS if named in (None, row.numpy_name)]
+    pattern = re.compile(f"{record.name}_({'|'.join(ops)})_({'|'.join(kinds)})(_places)?(_b[0-9]+)?")
+    return lambda kernel: pattern.fullmatch(kernel) is not None

@@ -79,8 +79,9 @@ def sum(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -170,8 +171,9 @@ def prod(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -249,8 +251,9 @@ def min(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -326,8 +329,9 @@ def max(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -404,8 +408,9 @@ def mean(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -475,8 +480,9 @@ def dot(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------

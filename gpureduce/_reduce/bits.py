@@ -77,8 +77,9 @@ def bitwise_and(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -167,8 +168,9 @@ def bitwise_or(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -256,8 +258,9 @@ def bitwise_xor(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------

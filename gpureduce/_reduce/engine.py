@@ -13,7 +13,7 @@ from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._device.variants import COVERED
 from gpureduce._reduce import floating
-from gpureduce._reduce.options import Options
+from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.progress import Progress, reporter
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -89,6 +89,7 @@ def reduction(
 ) -> Any:
     """Reduce by any operator but mean and dot."""
     operand = intake(a, options.device)
+    refuse_variant(axis)
     ndim = len(operand.shape)
     is_place = op in ("argmin", "argmax")
     axes = rules.single_axis(axis, ndim) if is_place else rules.reduced_axes(axis, ndim)
@@ -163,6 +164,7 @@ def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand
 def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
     """Reduce by the arithmetic mean."""
     operand = intake(a, options.device)
+    refuse_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
     mask = None

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from gpureduce import _core
 from gpureduce._device.devices import Device
-from gpureduce._device.variants import AUTO, find
+from gpureduce._device.variants import AUTO, NAMES, find
 from gpureduce._reduce.progress import Progress
+
+
+def refuse_variant(axis: object) -> None:
+    """Raise TypeError for an axis that is a variant's name, as in ``sum(a, "v7")``."""
+    if isinstance(axis, str) and axis in (AUTO, *NAMES):
+        raise TypeError(f"axis: {axis!r} is a variant; write variant={axis!r}")
 
 
 class Options:
@@ -33,6 +39,10 @@ class Options:
             for name, size in (("block_size", block_size), ("grid_size", grid_size)):
                 if size is not None:
                     raise ValueError(f"{name}: variant 'auto' chooses its own; name a variant to set it")
+        elif progress is not None and progress is not False:
+            raise ValueError(
+                f"progress: {variant} takes the array in one piece, and has no steps to report; 'auto' has"
+            )
         self.device = device
         self.block_size = block_size
         self.grid_size = grid_size

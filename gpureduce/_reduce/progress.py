@@ -1,12 +1,13 @@
-"""What ``progress=`` means: a callback of the caller's, or a bar of tqdm's."""
+"""What ``progress=`` means: a callback of the caller's, or a bar."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-# Called with the bytes done and those in all; True is a bar of tqdm's.
+# Called with the bytes done and those in all; True is a bar.
 Progress: TypeAlias = Callable[[int, int], object] | bool | None
 
 
@@ -28,13 +29,6 @@ class _Bar:
     """A bar that appears with the first report, so that short calls show none."""
 
     def __init__(self) -> None:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            raise ImportError(
-                "progress: True needs the package tqdm; install it or pass a callback"
-            ) from None
-        self._tqdm = tqdm
         self._bar: Any = None
 
     def __enter__(self) -> _Bar:
@@ -47,5 +41,34 @@ class _Bar:
     def update(self, done: int, total: int) -> None:
         """Show how far it is."""
         if self._bar is None:
-            self._bar = self._tqdm(total=total, unit="B", unit_scale=True)
+            self._bar = _made(total)
         self._bar.update(done - self._bar.n)
+
+
+def _made(total: int) -> Any:
+    """Return a bar of tqdm's, or a plainer one where that is not installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Plain(total)
+    return tqdm(total=total, unit="B", unit_scale=True)
+
+
+class _Plain:
+    """A line on standard error, as tqdm's in what is used of it here."""
+
+    def __init__(self, total: int) -> None:
+        self.n = 0
+        self._total = total
+
+    def update(self, more: int) -> None:
+        """Count, and show the line anew."""
+        self.n += more
+        part = self.n / self._total
+        full = int(30 * part)
+        text = f"[{'#' * full}{'.' * (30 - full)}] {part:4.0%} of {self._total / 1e6:,.1f} MB"
+        print(f"\r{text}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Leave the line."""
+        print(file=sys.stderr)

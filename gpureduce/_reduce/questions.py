@@ -67,8 +67,9 @@ def any(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -137,8 +138,9 @@ def all(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -204,8 +206,9 @@ def argmin(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -275,8 +278,9 @@ def argmax(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -342,8 +346,9 @@ def count_nonzero(
         and `axis` is given.
     progress : callable or bool, optional
         Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar of
-        tqdm. Only whole contiguous arrays go in steps: other calls do not report.
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
 
     Returns
     -------

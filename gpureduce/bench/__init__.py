@@ -3,12 +3,20 @@
 import inspect
 import sys
 from types import ModuleType
+from typing import Any
 
+from gpureduce.bench.result import BenchResult
 from gpureduce.bench.runner import bench
+
+__all__ = ["BenchResult", "bench"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class _CallableModule(ModuleType):
-    def __call__(self, *arguments, **options):
+    def __call__(self, *arguments: Any, **options: Any) -> BenchResult:
         return bench(*arguments, **options)
 
 

@@ -76,7 +76,12 @@ xp.add.reduce(a, out=..., where=a > 0)
 # What there is.
 names = [variant.name for variant in gpureduce.variants("reduction") if variant.runs_on("sim")]
 assert_type(names, list[str])
+assert_type(gpureduce.variants()["v7"], gpureduce.Variant)
+assert_type(gpureduce.variants()[-1], gpureduce.Variant)
+assert_type(gpureduce.variants("conv")[2:]["c3"].capability, tuple[int, int])
 assert_type(gpureduce.source("v7"), str)
+assert_type(gpureduce.ptx("v7", "sum", np.float32), str)
+assert_type(gpureduce.ptx("v7", op="sum", dtype="float32"), str)
 found = gpureduce.profile(1024, "v7", "max", races=False)
 assert_type(found.totals.bank_conflicts, int)
 assert_type(gpureduce.bench(n=[1024], variants="v7"), gpureduce.BenchResult)

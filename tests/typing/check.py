@@ -60,7 +60,8 @@ def by_pyright():
 
 def package_by_mypy():
     """Return the exit status and the output of mypy for the package, as pyproject.toml has it."""
-    return run("mypy", "--config-file", str(ROOT / "pyproject.toml"), str(ROOT / "gpureduce"))
+    options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / "build/mypy")]
+    return run("mypy", *options, str(ROOT / "gpureduce"))
 
 
 def compare(checker, found):

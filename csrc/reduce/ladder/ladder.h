@@ -57,8 +57,8 @@ typedef struct gr_request {
     gr_op op;
     gr_dtype dtype;
     uint64_t n;
-    int64_t block; /* 0: the default */
-    int64_t grid;  /* 0: chosen here */
+    int64_t block; /* 0: the default; a 0 that was given is GR_GIVEN_ZERO */
+    int64_t grid;  /* 0: chosen here; likewise */
 } gr_request;
 
 /* The program: an input, and as output one partial result, which gr_op_finish makes the result of. It is a

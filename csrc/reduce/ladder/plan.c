@@ -11,6 +11,10 @@ enum { FIXED_GRID = 1024 }; /* the most blocks of a FIXED grid */
    pass costs less than the launch of another. */
 enum { LAST_PASS_SPAN = 64 };
 
+static int64_t as_given(int64_t size) {
+    return size == GR_GIVEN_ZERO ? 0 : size;
+}
+
 static gr_status check_block(const gr_variant *variant, int64_t block, gr_error *error) {
     if (gr_variant_takes_block(variant, block))
         return GR_OK;
@@ -24,7 +28,7 @@ static gr_status check_block(const gr_variant *variant, int64_t block, gr_error 
             used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, used ? ", " : "", size);
     }
     return gr_fail(error, GR_ERR_VALUE, "block_size: %" PRId64 " is not one of the block sizes of %s: %s",
-                   block, variant->rung.name, sizes);
+                   as_given(block), variant->rung.name, sizes);
 }
 
 static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *error) {
@@ -36,7 +40,7 @@ static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *e
                        variant->rung.name);
     if (grid < 1 || grid > GR_MAX_GRID)
         return gr_fail(error, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64, GR_MAX_GRID,
-                       grid);
+                       as_given(grid));
     return GR_OK;
 }
 
