@@ -24,19 +24,33 @@ class SimulationError(DeviceError):
 
 class Array:
     @property
-    def pointer(self) -> int: ...
+    def pointer(self) -> int:
+        """The address of the first element."""
+
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its axes."""
+
     @property
-    def strides(self) -> tuple[int, ...]: ...
+    def strides(self) -> tuple[int, ...]:
+        """The steps along its axes, in bytes."""
+
     @property
-    def dtype(self) -> np.dtype: ...
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its elements."""
+
     @property
-    def kind(self) -> int: ...
+    def kind(self) -> int:
+        """The kind of its device, as the core numbers it."""
+
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """The number of its device."""
+
     @property
-    def stream(self) -> int: ...
+    def stream(self) -> int:
+        """The CUDA stream in whose order it is written and freed."""
+
     def _share(self) -> None: ...
     def _settle(self) -> None: ...
 

@@ -96,6 +96,23 @@ def test_what_an_editor_shows(name):
     assert shown - {"*"} >= {each for each in parameters(function) if each != "arguments"}
 
 
+def test_what_an_editor_shows_of_arrays():
+    """The attributes that are compiled have what they say of themselves in the stub, too."""
+    stub = ast.parse((make_stub.PACKAGE / "_core.pyi").read_text())
+    (array,) = (node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == "Array")
+    said = {node.name: ast.get_docstring(node) for node in array.body if not node.name.startswith("_")}
+    assert said == {name: getattr(gpureduce.DeviceArray, name).__doc__ for name in said} and len(said) == 7
+
+
+@pytest.mark.parametrize("name", ["sum", "argmax", "dot", "matmul", "conv2d"])
+def test_what_an_editor_shows_of_functions_of_tensors(name):
+    code = f"import gpureduce.torch\ngpureduce.torch.{name}"
+    script = jedi.Script(code, project=PROJECT, environment=jedi.InterpreterEnvironment())
+    (found,) = script.infer(2, len("gpureduce.torch.") + 1)
+    (function,) = (node for node in TENSOR_FUNCTIONS if node.name == name)
+    assert found.docstring(raw=True) == ast.get_docstring(function)
+
+
 TENSOR_FUNCTIONS = [
     node
     for node in ast.parse((make_stub.PACKAGE / "torch.py").read_text()).body

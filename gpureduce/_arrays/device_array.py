@@ -169,7 +169,7 @@ class DeviceArray(_core.Array, Elements):
         """Return the stream to which it belongs."""
         return self.stream
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy in host memory.
 
         Returns
@@ -181,7 +181,7 @@ class DeviceArray(_core.Array, Elements):
             _core.device_read(self.kind, self.index, self.pointer, out, self.stream)
         return out
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
 
     def __len__(self) -> int:

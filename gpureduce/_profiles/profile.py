@@ -213,7 +213,7 @@ class Profile:
             assert found is not None
         return found
 
-    def accesses(self, block: int = 0, kernel: int = 0) -> np.ndarray:
+    def accesses(self, block: int = 0, kernel: int = 0) -> np.ndarray[Any, Any]:
         """Return which thread of one block accessed which bytes of global memory, lane by lane.
 
         The block is simulated once more for it. Bulk copies are not among the accesses.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -235,7 +236,7 @@ class KernelProfile:
     rounds: tuple[Round, ...] = field(repr=False)
     races: tuple[Race, ...] = field(repr=False)
     timeline: Timeline | None = field(repr=False, default=None)
-    accesses: np.ndarray | None = field(repr=False, compare=False, default=None)
+    accesses: np.ndarray[Any, Any] | None = field(repr=False, compare=False, default=None)
 
     @property
     def totals(self) -> Counts:

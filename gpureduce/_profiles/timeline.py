@@ -27,15 +27,15 @@ class Timeline:
 
     kernel: str
     block: int
-    states: np.ndarray = field(repr=False)
+    states: np.ndarray[Any, Any] = field(repr=False)
 
     @property
-    def active(self) -> np.ndarray:
+    def active(self) -> np.ndarray[Any, Any]:
         """Which threads worked in which round: bool of shape (rounds, threads)."""
         return (self.states & _WORKED) != 0
 
     @property
-    def conflict(self) -> np.ndarray:
+    def conflict(self) -> np.ndarray[Any, Any]:
         """Which threads had a bank conflict in which round: bool of shape (rounds, threads)."""
         return (self.states & _CONFLICTED) != 0
 

@@ -15,7 +15,7 @@ from gpureduce._rules.dtypes import BOOL, native
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-NO_VALUE: Any = np._NoValue
+NO_VALUE: Any = vars(np)["_NoValue"]  # which the stubs of NumPy 2.2 lack
 
 _LARGEST_AXIS = 2**31 - 1  # what fits a C int
 
