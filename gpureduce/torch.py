@@ -84,6 +84,13 @@ def sum(
     Notes
     -----
     float16 and bfloat16 are added in float32 and rounded once; float32 and complex64 sums are compensated.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.sum(x, axis=0)
+    tensor([5., 6.])
     """
     if dtype is not None:
         return _in_dtype(operators.sum, a, axis, dtype, keepdims)
@@ -113,6 +120,13 @@ def prod(
     Notes
     -----
     The gradient is right also where elements are zero.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.prod(x, axis=1)
+    tensor([ 3., 10.])
     """
     if dtype is not None:
         return _in_dtype(operators.prod, a, axis, dtype, keepdims)
@@ -142,6 +156,13 @@ def mean(
     Notes
     -----
     Integers and bool give float64.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.mean(x)
+    tensor(2.7500)
     """
     if dtype is not None:
         if is_whole(dtype):
@@ -169,6 +190,13 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Notes
     -----
     NaN wins. No elements raise ValueError. Elements that are alike share the gradient, as in `torch.amax`.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.max(x, axis=1)
+    tensor([3., 5.])
     """
     return operators.max(a, axis, keepdims)
 
@@ -192,6 +220,13 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Notes
     -----
     NaN wins. No elements raise ValueError. Elements that are alike share the gradient, as in `torch.amin`.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.min(x)
+    tensor(1.)
     """
     return operators.min(a, axis, keepdims)
 
@@ -215,6 +250,13 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     Notes
     -----
     The first of those that are alike, or the first NaN.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.argmax(x, axis=1)
+    tensor([0, 1])
     """
     return operators.argmax(a, axis, keepdims)
 
@@ -238,6 +280,13 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     Notes
     -----
     The first of those that are alike, or the first NaN.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.argmin(x)
+    tensor(1)
     """
     return operators.argmin(a, axis, keepdims)
 
@@ -257,6 +306,13 @@ def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.all(x > 1, axis=1)
+    tensor([False,  True])
     """
     return operators.all(a, axis, keepdims)
 
@@ -276,6 +332,13 @@ def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.any(x > 4)
+    tensor(True)
     """
     return operators.any(a, axis, keepdims)
 
@@ -295,6 +358,13 @@ def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) ->
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.count_nonzero(x > 1)
+    tensor(3)
     """
     return operators.count_nonzero(a, axis, keepdims)
 
@@ -318,6 +388,12 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     Notes
     -----
     No elements give all bits set.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.bitwise_and(torch.tensor([7, 6]))
+    tensor(6)
     """
     return operators.bitwise_and(a, axis, keepdims)
 
@@ -337,6 +413,12 @@ def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> to
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.bitwise_or(torch.tensor([1, 4]))
+    tensor(5)
     """
     return operators.bitwise_or(a, axis, keepdims)
 
@@ -356,6 +438,12 @@ def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.bitwise_xor(torch.tensor([7, 6]))
+    tensor(1)
     """
     return operators.bitwise_xor(a, axis, keepdims)
 
@@ -371,6 +459,12 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    tensor(11.)
     """
     return operators.dot(a, b)
 
@@ -389,6 +483,14 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
     Returns
     -------
     torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]])
+    >>> gpureduce.torch.matmul(x, x)
+    tensor([[11.,  8.],
+            [16., 27.]])
     """
     row, column = a.ndim == 1, b.ndim == 1
     result = operators.matmul(a.unsqueeze(0) if row else a, b.unsqueeze(1) if column else b, precision)
@@ -422,6 +524,13 @@ def conv2d(
     -------
     torch.Tensor
         In C order, in that layout.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.conv2d(torch.ones(1, 3, 3, 1), torch.ones(1, 2, 2, 1))[0, ..., 0]
+    tensor([[4., 4.],
+            [4., 4.]])
     """
     same = padding == "same"
     if isinstance(padding, str):

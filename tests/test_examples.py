@@ -1,7 +1,7 @@
 """Every public name has an example in its docstring, and all examples in docstrings give what they say."""
 
 import doctest
-import importlib
+import importlib.util
 import inspect
 
 import numpy as np
@@ -17,6 +17,9 @@ PUBLIC = [
     ("gpureduce.numpy_like", ""),
     *(("gpureduce.numpy_like", name) for name in numpy_like.__all__),
 ]
+if importlib.util.find_spec("torch"):
+    names = importlib.import_module("gpureduce.torch").__all__
+    PUBLIC += [("gpureduce.torch", name) for name in ("", *names)]
 COMPILED = ("ReductionKernel", "CompileError")  # their examples need NVIDIA's run-time compiler
 
 pytestmark = [
