@@ -1,7 +1,10 @@
 """Profiles: counters against figures worked out by hand, what they are shown as, and PTX of one's own."""
 
+import base64
+import io
 import math
 import os
+import re
 import signal
 import threading
 import time
@@ -243,7 +246,21 @@ def test_html(tmp_path):
     assert page.count("<tr>") == page.count("</tr>") == 1 + len(gpureduce.source("v4_published").splitlines())
     assert "&lt;cstdint&gt;" in page and "__syncwarp is missing" in page
     assert "v2" in found.compare(gpureduce.profile(4096, "v2"))._repr_html_()
-    assert "<svg" in found.timeline()._repr_html_()
+
+
+def test_a_timeline_is_a_picture_that_any_notebook_shows():
+    image = pytest.importorskip("PIL.Image")
+    timeline = gpureduce.profile(4096, "v1", block_size=64).timeline()
+    page = timeline._repr_html_()
+    encoded = re.search(r'<img [^>]*src="data:image/png;base64,([^"]+)"', page)[1]
+    picture = image.open(io.BytesIO(base64.b64decode(encoded)))
+    rounds, threads = timeline.states.shape
+    assert picture.size == (4 * threads, 14 * rounds)
+    pixels = np.asarray(picture.convert("RGB"))[6::14, 2::4]
+    conflict, active = np.array([0xDC, 0x26, 0x26]), np.array([0x25, 0x63, 0xEB])
+    assert timeline.conflict.any() and not timeline.active.all()
+    assert np.array_equal((pixels == conflict).all(axis=2), timeline.conflict)
+    assert np.array_equal((pixels == active).all(axis=2), timeline.active & ~timeline.conflict)
 
 
 def test_comparison():
