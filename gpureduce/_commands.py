@@ -145,6 +145,8 @@ def run_variants(args: argparse.Namespace) -> int:
 def _load(file: str) -> np.ndarray:
     """Return the array in a .npy file without reading it."""
     with open(file, "rb") as opened:
+        if not Path(file).is_file():
+            raise ValueError(f"{file}: not a file; numbers are read in place, and not from a pipe")
         begin = opened.read(6)
     if begin[:4] == b"PK\3\4":
         raise ValueError(f"{file}: holds several arrays; numpy.save writes one, into a .npy file")

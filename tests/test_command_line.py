@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import signal
 import subprocess
@@ -118,6 +119,11 @@ def test_of_other_files_it_is_said_which_are_read(run, tmp_path):
     (tmp_path / "t.txt").write_text("1\n2\n")
     _, _, err = run("sum", tmp_path / "t.txt", "--device=sim")
     assert "t.txt: not a .npy file, and no others are read" in err and "numpy.loadtxt" in err
+    read, write = os.pipe()
+    _, _, err = run("sum", f"/dev/fd/{read}")
+    assert "not from a pipe" in err
+    os.close(read)
+    os.close(write)
     _, _, err = run("sum", tmp_path / "absent.npy")
     assert (
         err == f"gpureduce: {tmp_path / 'absent.npy'}: No such file or directory\n"
