@@ -117,7 +117,13 @@ core = Extension(
         *("-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"),
         *(flag for name in CHOSEN for flag in SWITCHES[name][0]),
     ],
-    extra_link_args=["-ldl", "-lm", "-lz", "-pthread", *(flag for name in CHOSEN for flag in SWITCHES[name][1])],
+    extra_link_args=[
+        "-ldl",
+        "-lm",
+        "-lz",
+        "-pthread",
+        *(flag for name in CHOSEN for flag in SWITCHES[name][1]),
+    ],
 )
 
 setup(

@@ -1,8 +1,8 @@
 """The public names: records, texts, devices, errors; and calls beside other threads and signals."""
 
 import ast
-import inspect
 import gzip
+import inspect
 import os
 import pickle
 import re

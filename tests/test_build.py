@@ -1,7 +1,7 @@
 """The build: one at a time in a tree, for which GPUs, what is compiled first and what is said of it."""
 
-import importlib
 import gzip
+import importlib
 import os
 import re
 import subprocess
