@@ -25,6 +25,13 @@ import gpureduce  # noqa: E402
 from gpureduce import _core  # noqa: E402
 from gpureduce.bench import environment  # noqa: E402
 
+# Of documents, committed figures, builds and Python alone: slow builds leave them out.
+WITHOUT_C = {
+    "test_build", "test_conv_results", "test_documents", "test_examples", "test_hardware_counters",
+    "test_layers", "test_matmul_results", "test_metadata", "test_mutants", "test_notebooks", "test_peers",
+    "test_results", "test_signatures",
+}  # fmt: skip
+
 
 def pytest_addoption(parser):
     parser.addoption("--device", default="sim", help='where sums run: "sim" (default), "cuda" or "cuda:N"')
@@ -85,11 +92,15 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
+    Nothing of modules that are not for C.
+
     Sixths begin at different places, so that every dtype and operator stays with some of the variants.
     """
     groups = collections.defaultdict(list)
     kept = set()
     for item in items:
+        if item.module.__name__ in WITHOUT_C:
+            continue
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         variant, block = parameters.get("variant"), parameters.get("block")
         if variant is None and not item.get_closest_marker("many"):

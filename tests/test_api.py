@@ -626,6 +626,7 @@ def test_demo(device):
     assert ("not a GPU time" in done.stdout) == (device == "sim")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("dtype", list(DTYPE_SHORT))
 def test_demo_dtypes(dtype, device):
     done = run_module("demo", f"--device={device}", "--size=1003", f"--dtype={dtype}")

@@ -239,6 +239,7 @@ def test_a_failure_leaves_files_as_they_were(run, tmp_path):
     assert kept.read_text() == "mine" and list(tmp_path.iterdir()) == [kept]
 
 
+@pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("columns", [100, 80])
 def test_output_fits_a_terminal(columns, run, monkeypatch, device):
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -331,6 +332,7 @@ def test_products_are_profiled_and_measured(run):
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("full")
 def test_charts_are_written(run, tmp_path):
     pytest.importorskip("matplotlib")
     for ending in ("svg", "png"):
@@ -382,6 +384,7 @@ def test_ctrl_c_while_a_sum_is_made_exactly():
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_exact_sums_of_any_floats(dtype):
     rng = np.random.default_rng(5)
@@ -395,6 +398,7 @@ def test_exact_sums_of_any_floats(dtype):
     assert float_sum(tiny) == math.fsum(tiny.tolist()) > 0
 
 
+@pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("dtype", _demo.DTYPES)
 def test_the_demo_draws_the_same_numbers_in_parts(dtype):
     rng = np.random.default_rng(2026)

@@ -239,6 +239,7 @@ def test_records():
 SIMULATED = [v.name for v in gpureduce.variants("conv") if "sim" in v.backends and v.role != "study"]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize("name", SIMULATED)
 def test_no_races(name, layout):

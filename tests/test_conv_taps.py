@@ -97,7 +97,7 @@ def test_what_is_read_ahead_is_no_race(device):
         assert not found.races
 
 
-@pytest.mark.many
+@pytest.mark.usefixtures("full")
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize("dtype", RUNGS)
 def test_blocks_that_make_box_after_box(dtype, layout, device):

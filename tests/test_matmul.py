@@ -225,7 +225,7 @@ def test_stacks_of_rungs(variant, stacks, device):
 def test_stacks(variant, device, thin):
     """Of every rung: matrices that are taken again, in every way, and those that lie apart."""
     for dtype in real(variant):
-        for stacks in STACKS[4:6] if thin else STACKS[:6] + STACKS[10:12]:
+        for stacks in STACKS[4:5] if thin else STACKS[:6] + STACKS[10:12]:
             a = cases.numbers(dtype, (*stacks[0], 65, 33), 33, "exact", "a")
             b = cases.numbers(dtype, (*stacks[1], 33, 131), 33, "exact", "b")
             for left, right in ((a, b), (a[..., ::2, :], b[..., ::3])):

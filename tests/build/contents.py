@@ -14,7 +14,7 @@ MOST = 100_000_000  # bytes of a file that PyPI takes without being asked
 EXPECTED = re.compile(
     r"gpureduce-[^/]*\.dist-info/.*"
     r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|bench/results/\w+\.json|bench/peers/\w+\.cu)"
-    r"|gpureduce/kernels/(\w+\.(ptx\.lzma|fatbin)|src/.+\.(cu|cuh|h|def))"
+    r"|gpureduce/kernels/(\w+\.(ptx\.gz|fatbin)|src/.+\.(cu|cuh|h|def))"
 )
 
 
@@ -38,8 +38,8 @@ def main(path: str) -> int:
         print(f"{group:32}{row[0]:6}{row[1]:16,}{row[2]:14,}")
     wrong = [name for name in names if not EXPECTED.fullmatch(name)]
     wrong += [f"{path}: {sizes['all'][1]:,} bytes"] * (sizes["all"][1] > MOST)
-    stems = {suffix: {_stem(name) for name in names if name.endswith(suffix)} for suffix in (".lzma", ".fatbin")}
-    wrong += stems[".lzma"] ^ stems[".fatbin"]
+    stems = {suffix: {_stem(name) for name in names if name.endswith(suffix)} for suffix in (".gz", ".fatbin")}
+    wrong += stems[".gz"] ^ stems[".fatbin"]
     print("".join(f"unexpected: {name}\n" for name in wrong), end="")
     return min(len(wrong), 100)
 
@@ -49,10 +49,10 @@ def _stem(name: str) -> str:
 
 
 def _group(name: str, ladders: dict[str, str]) -> str:
-    if name.endswith((".lzma", ".fatbin")):
+    if name.endswith((".gz", ".fatbin")):
         stem = _stem(name)
         ladder = ladders.get(stem) or ladders[stem.removesuffix("_75")]
-        return f"kernels/{ladder}, {'PTX' if name.endswith('.lzma') else 'for GPUs'}"
+        return f"kernels/{ladder}, {'PTX' if name.endswith('.gz') else 'for GPUs'}"
     if "/kernels/src/" in name:
         return "kernels' sources"
     if name.endswith(".so"):
