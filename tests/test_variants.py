@@ -125,6 +125,7 @@ def test_it_runs_by_itself(name, op, dtype):
     [
         (("v7", "mean"), "op: v7 covers sum, prod, .*, not 'mean'"),
         (("v7", 3), "op: v7 covers sum, .*, not 3"),
+        (("v7", np.zeros(2)), "op: v7 covers sum, .*, not array"),
         (("v4_published", "max"), "op: v4_published covers sum, not 'max'"),
         (("v7", "sum", "float16"), "dtype: v7 for sum covers float32, .*int64, not float16"),
         (("v7", None, "nothing"), "dtype: v7 covers float32, .*, not 'nothing'"),

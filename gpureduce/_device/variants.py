@@ -325,7 +325,7 @@ def _name(dtype: DTypeLike) -> str:
 
 def _chosen(record: Variant, op: str | None, dtype: DTypeLike | None) -> Callable[[str], bool]:
     """Return whether a kernel of the variant, by name, is for an operator and a dtype."""
-    if op is not None and op not in record.ops:
+    if op is not None and not (isinstance(op, str) and op in record.ops):
         raise ValueError(f"op: {record.name} covers {', '.join(record.ops)}, not {op!r}")
     taken = tuple(each for name, each in record.coverage if op in (None, name))
     named = None if dtype is None else _name(dtype)
