@@ -6,6 +6,7 @@ import re
 
 import jedi
 import make_stub
+import numpy as np
 import pytest
 
 import gpureduce
@@ -137,3 +138,44 @@ def test_docstrings_of_functions_of_tensors(function):
 def test_the_stub_is_made_of_the_source():
     """To renew it: python tests/make_stub.py."""
     assert make_stub.stub() == make_stub.STUB.read_text()
+
+
+# What the stub says of results is so
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_results_are_what_the_stub_says(name, device):
+    function = getattr(gpureduce, name)
+    dtypes = ["float16", "float32", "float64", "complex64", "complex128"]
+    if name in make_stub.SAME:
+        dtypes = ["bool", "uint8", "int64"] + (dtypes if name in ("min", "max") else [])
+    for dtype in dtypes:
+        host = np.ones(6, dtype) if name == "dot" else np.ones((2, 3), dtype)
+        there = gpureduce.to_device(host, device)
+        both = (lambda *arrays: arrays * 2) if name == "dot" else lambda *arrays: arrays
+        kind = {"np.bool_": np.bool_, "np.int64": np.int64}.get(
+            make_stub.FIXED.get(name), np.dtype(dtype).type
+        )
+        assert type(function(*both(host), device=device)) is kind
+        assert type(function(*both(there), as_device=False)) is kind
+        assert type(function(*both(host), device=device, as_device=True)) is gpureduce.DeviceArray
+        if name != "dot":
+            for axis in (1, (0, 1))[: 1 if name.startswith("arg") else 2]:
+                assert type(function(there, axis)) is gpureduce.DeviceArray
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 3)])
+def test_products_are_what_the_stub_says(shape, device):
+    host = np.ones(shape, np.float32)
+    there = gpureduce.to_device(host, device)
+    assert type(gpureduce.matmul(there, there)) is gpureduce.DeviceArray
+    assert type(gpureduce.matmul(host, host, device=device, as_device=True)) is gpureduce.DeviceArray
+
+
+def test_convolutions_are_what_the_stub_says(device):
+    host = np.ones((1, 3, 3, 2), np.float32)
+    there = gpureduce.to_device(host, device)
+    assert type(gpureduce.conv2d(there, there)) is gpureduce.DeviceArray
+    assert type(gpureduce.conv2d(host, host, device=device, as_device=True)) is gpureduce.DeviceArray
+    result = gpureduce.conv2d(host, host, device=device)
+    assert type(result) is np.ndarray and result.dtype == host.dtype
