@@ -3,6 +3,7 @@
 import doctest
 import importlib.util
 import inspect
+import os
 
 import numpy as np
 import pytest
@@ -26,6 +27,12 @@ pytestmark = [
     pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numbers look otherwise"),
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def kept_kernels(monkeypatch, tmp_path):
+    """What is compiled stays out of the user's own folder."""
+    monkeypatch.setenv("GPUREDUCE_CACHE_DIR", os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path))
 
 
 def docstrings(value, name):
