@@ -46,20 +46,25 @@ def _count(text: str) -> int:
 
 def _size(text: str) -> int | tuple[int, ...]:
     """Return a number of elements, or sizes: of a product ``MxNxK``, of a convolution ``NxHxWxCxFxKHxKW``."""
-    parts = [_count(part) for part in text.lower().split("x")]
-    if len(parts) not in (1, 3, 7):
+    words = text.lower().split("x")
+    if len(words) not in (1, 3, 7) or not all(words):
         raise argparse.ArgumentTypeError(
-            f"{text!r} has {len(parts)} numbers: write one, MxNxK for a product, or NxHxWxCxFxKHxKW for a"
-            " convolution"
+            f"{text!r} is no size: write one number, MxNxK of a product, or NxHxWxCxFxKHxKW of a convolution"
         )
+    parts = [_count(word) for word in words]
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _words(text: str) -> list[str]:
+    """Return names with commas between them; those with blanks are arguments of their own."""
+    return [word for word in text.split(",") if word]
 
 
 def _device(text: str) -> str:
     try:
         resolve(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise argparse.ArgumentTypeError(str(error).removeprefix("device: ")) from None
     return text
 
 
@@ -94,14 +99,23 @@ def _add_bench(add: Callable) -> None:
         default=None,
         help="elements, e.g. 1000000 or 2^25 (the default); of products M=N=K, or MxNxK",
     )
-    parser.add_argument("--variants", nargs="+", metavar="NAME", help="which (default: all that can)")
+    parser.add_argument(
+        "--variants",
+        type=_words,
+        nargs="+",
+        metavar="NAME",
+        help="which (default: all that can)",
+    )
     parser.add_argument(
         "--ops",
+        type=_words,
         nargs="+",
         metavar="OP",
         help='operators, or "matmul" (default: sum, or what the variants do)',
     )
-    parser.add_argument("--dtypes", nargs="+", default=["float32"], metavar="DTYPE", help="(default float32)")
+    parser.add_argument(
+        "--dtypes", type=_words, nargs="+", default=[["float32"]], metavar="DTYPE", help="(default float32)"
+    )
     parser.add_argument("--repeats", type=int, default=20, help="times are medians of so many (default 20)")
     parser.add_argument("--block-size", type=int, metavar="THREADS")
     parser.add_argument("--no-progress", action="store_true", help="show no bar")
@@ -130,6 +144,7 @@ def _add_profile(add: Callable) -> None:
     shown.add_argument("--compare", metavar="OTHER", help="another variant beside it")
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the timeline into a file, .svg or .png")
     parser.add_argument("--dark", action="store_true", help="for a dark background")
+    parser.add_argument("--device", choices=["sim"], help="the simulator, which alone can count")
     _add_formats(parser)
 
 
@@ -180,8 +195,14 @@ def _say(message: object, args: argparse.Namespace) -> None:
     """Print a message of the package with the arguments called as they are on the command line."""
     text = " ".join(str(message).split()).replace("device='sim'", "--device sim")
     argument, colon, rest = text.partition(": ")
-    if colon and argument in vars(args) and (args.command, argument) != ("profile", "variant"):
-        text = f"{'-n' if argument == 'n' else '--' + argument.replace('_', '-')}: {rest}"
+    options = {name: f"--{name.replace('_', '-')}" for name in vars(args)} | {"n": "-n"}
+    if args.command == "profile":  # which takes it without an option
+        options.pop("variant")
+    if "variants" in args:
+        options["variant"] = options["variants"]
+    options["a"] = getattr(args, "file", "--dtype")  # what holds the numbers, or says what they are
+    if colon and argument in options:
+        text = f"{options[argument]}: {rest}"
     print(commands.fitted(f"gpureduce: {text}", sys.stderr, 11), file=sys.stderr)
 
 

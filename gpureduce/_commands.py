@@ -158,8 +158,7 @@ def _load(file: str) -> np.ndarray:
     try:
         return np.load(file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        problem = "it holds Python objects" if "Object arrays" in str(error) else error
-        raise ValueError(f"{file}: a .npy file without an array of numbers ({problem})") from None
+        raise ValueError(f"{file}: a .npy file without an array of numbers ({error})") from None
 
 
 def _check_place(path: str) -> None:
@@ -206,6 +205,10 @@ def _check_picture(path: str) -> None:
         _check_place(path)
 
 
+def _flat(lists: list[list[str]] | None) -> list[str] | None:
+    return lists and [word for words in lists for word in words]
+
+
 def run_bench(args: argparse.Namespace) -> int:
     """Measure variants."""
     if args.out and args.out.endswith(pictures.FORMATS):
@@ -214,9 +217,9 @@ def run_bench(args: argparse.Namespace) -> int:
         _check_place(args.out)
     result = gpureduce.bench(
         args.n,
-        args.variants,
-        args.ops,
-        args.dtypes,
+        _flat(args.variants),
+        _flat(args.ops),
+        _flat(args.dtypes),
         args.device,
         args.repeats,
         not args.no_progress,

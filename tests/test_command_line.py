@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
@@ -192,13 +193,34 @@ def test_what_is_no_number_of_elements(text, run):
     assert code == 2 and f"{text!r} is no number of elements: write 1000000, 1e6 or 2^20" in err
 
 
+def test_sizes_say_how_they_are_written(run):
+    for text in ("1e3x", "8x8", ""):
+        assert f"{text!r} is no size: write one number, MxNxK of a product" in run("bench", f"-n={text}")[2]
+
+
+def test_lists_have_commas_or_blanks(run):
+    arguments = ["bench", "--device=sim", "-n=100", "--ops", "sum,max", "min", "--variants", "v0", "v1,v7"]
+    rows = json.loads(run(*arguments, "--dtypes=int32,float32", "--json")[1])["rows"]
+    cases = [(row["op"], row["dtype"], row["variant"]) for row in rows]
+    assert cases == list(itertools.product(["sum", "max", "min"], ["int32", "float32"], ["v0", "v1", "v7"]))
+
+
 def test_arguments_are_called_as_on_the_command_line(run, numbers, monkeypatch, on_gpu):
     _, _, err = run("profile", "v0", "--block-size=77")
     assert err.startswith("gpureduce: --block-size: ")
     _, _, err = run("bench", "-n", "0", "--device=sim")
     assert err.startswith("gpureduce: -n: ")
-    _, _, err = run("profile", "v77")
+    _, _, err = run("profile", "v77", "--device=sim")
     assert err.startswith("gpureduce: variant: ")
+    _, _, err = run("bench", "--variants=v77", "--device=sim")
+    assert err.startswith("gpureduce: --variants: ")
+    _, _, err = run("profile", "v0", "--dtype=int8")
+    assert err.startswith("gpureduce: --dtype: ")
+    _, _, err = run("demo", "--device=gpu")
+    assert "argument --device: unknown device 'gpu'" in err
+    np.save(numbers[0].parent / "texts.npy", np.array(["a"]))
+    _, _, err = run("sum", numbers[0].parent / "texts.npy", "--device=sim")
+    assert err.startswith(f"gpureduce: {numbers[0].parent / 'texts.npy'}: ")
     if not on_gpu and len(gpureduce.devices()) == 1:
         monkeypatch.setattr(devices, "default", None)
         code, _, err = run("sum", numbers[0])
