@@ -129,6 +129,20 @@ def general(
     stream: object = ...,
     /,
 ) -> Any: ...
+def exact(
+    source: np.ndarray | DeviceView,
+    op: str,
+    axes: tuple[int, ...],
+    second: np.ndarray | DeviceView | None,
+    initial: np.ndarray | None,
+    out: DeviceView | None,
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    fold: int,
+    blocks: int,
+    /,
+) -> Any: ...
 def reducer(op: str, positional: tuple[str, ...], others: tuple[str, ...], /) -> Callable[..., Any]: ...
 def default_device(device_kind: int, device_index: int, /) -> None: ...
 def runs() -> int: ...

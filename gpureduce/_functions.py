@@ -6,7 +6,7 @@ source by `tests/make_stub.py`.
 
 from gpureduce._conv.convolution import conv2d
 from gpureduce._matmul.product import matmul
-from gpureduce._reduce.arithmetic import dot, max, mean, min, prod, sum
+from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.functions import reduce
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
@@ -22,6 +22,7 @@ __all__ = [
     "conv2d",
     "count_nonzero",
     "dot",
+    "fsum",
     "matmul",
     "max",
     "mean",

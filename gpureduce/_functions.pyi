@@ -75,13 +75,14 @@ def dot(
     a: NDArray[_InexactT], b: NDArray[_InexactT], out: None = None, *, variant: str = "auto",
     device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> _InexactT: ...
 
 @overload
 def dot(
     a: AnyArray, b: AnyArray, out: None = None, *, variant: str = "auto", device: str | Device | None = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -89,6 +90,37 @@ def dot(
     a: AnyArray, b: AnyArray, out: Out | None = None, *, variant: str = "auto",
     device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    exact: bool = False,
+) -> Any: ...
+
+@overload
+def fsum(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> _InexactT: ...
+
+@overload
+def fsum(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def fsum(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def fsum(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
@@ -129,6 +161,7 @@ def mean(
     keepdims: Literal[False] = False, *, where: AnyArray = True, variant: str = "auto",
     device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> _InexactT: ...
 
 @overload
@@ -137,6 +170,7 @@ def mean(
     out: None = None, keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
     device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -145,7 +179,7 @@ def mean(
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *, where: AnyArray = True,
     variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -154,7 +188,7 @@ def mean(
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True,
     variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> Any: ...
 
 @overload
@@ -231,7 +265,7 @@ def sum(
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
     variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> _InexactT: ...
 
 @overload
@@ -240,7 +274,7 @@ def sum(
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
     variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -249,7 +283,7 @@ def sum(
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
     where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -259,6 +293,7 @@ def sum(
     initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
     device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> Any: ...
 
 @overload

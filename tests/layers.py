@@ -26,6 +26,7 @@ ROOMS = {
         "rungs",
         "feed",
         ("reduce", "matmul", "conv"),
+        "exact",
         "python",
     ],
     "ptxsim": ["text", "machine", "watch"],
@@ -61,8 +62,17 @@ DOORS = {
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],
     "feed": ["feed.h"],
-    "reduce": ["reduce.h", "ladder/ladder.h", "general/plan.h", "custom/custom.h", "custom/params.h"],
+    "reduce": [
+        "reduce.h",
+        "ladder/ladder.h",
+        "ops.h",
+        "general/plan.h",
+        "general/params.h",
+        "custom/custom.h",
+        "custom/params.h",
+    ],
     "matmul": ["matmul.h", "cublas.h"],
+    "exact": ["exact.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.
@@ -249,7 +259,10 @@ def kernels(root: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*.cu*")):
         name = path.relative_to(folder)
         ladder = name.parts[0]
-        if ladder != "include" and not root.joinpath("csrc", ladder, "rungs.def").is_file():
+        room = root / "csrc" / ladder
+        if ladder != "include" and not any(
+            room.joinpath(file).is_file() for file in ("rungs.def", "params.h")
+        ):
             yield f"cuda_kernels/{name}:1: is not in the folder of a ladder, which has a csrc/*/rungs.def"
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if not (match := INCLUDE.match(line)) or (folder / "include" / match[1]).is_file():

@@ -40,7 +40,7 @@ KEPT = {"out": "None = None", "as_device": "Literal[True] | None = None"}
 ON_DEVICE = {"out": "None = None", "as_device": "Literal[True]"}
 # Whose result has the dtype of the elements: any, or one of floats.
 SAME = ("min", "max", "bitwise_and", "bitwise_or", "bitwise_xor")
-SAME_FLOATS = ("sum", "prod", "mean", "dot")
+SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot")
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
     "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",

@@ -29,7 +29,7 @@ PUBLIC = {
     "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
     "min", "prod", "matmul", "conv2d", "ReductionKernel", "CompileError", "free_memory",
-    "Profile", "profile", "simulate", "bench", "BenchResult",
+    "Profile", "profile", "simulate", "bench", "BenchResult", "fsum",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
@@ -329,10 +329,11 @@ def test_signature_of_sum():
     parameters = inspect.signature(gpureduce.sum).parameters
     numpys = list(inspect.signature(np.sum).parameters)
     ours = ["variant", "device", "block_size", "grid_size", "stream", "as_device", "progress"]
-    assert list(parameters) == [*numpys, *ours]
+    assert list(parameters) == [*numpys, *ours, "exact"]
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in ours)
     assert parameters["variant"].default == "auto"
     assert all(parameters[name].default is None for name in ours[1:])
+    assert parameters["exact"].default is False
 
 
 def test_typed():

@@ -11,7 +11,8 @@ void py_call_begin(py_call *self, py_state *state) {
     self->reduction.layout.has_second = false;
     memset(self->reduction.layout.reduced, false, sizeof self->reduction.layout.reduced);
     self->progress = NULL;
-    self->keepdims = false;
+    self->keepdims = self->exact = false;
+    self->fold = self->blocks = 0;
 }
 
 void py_call_release(py_call *self) {
@@ -114,8 +115,8 @@ static void fill_layout(py_call *self, const size_t *kept) {
     layout->result_bytes = gr_dtypes[self->job.dtype].item_bytes;
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
-    layout->packed = !layout->pair;
-    layout->single_pass = true;
+    layout->packed = !layout->pair && !self->exact;
+    layout->single_pass = !self->exact;
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];
         layout->extent[d] = source->extent[from];
@@ -163,6 +164,16 @@ static bool report(void *arg, uint64_t done, uint64_t total) {
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     py_call *self = arg;
+    if (self->exact) {
+        const gr_exact exact = {.op = self->reduction.op,
+                                .dtype = self->reduction.dtype,
+                                .layout = &self->reduction.layout,
+                                .plan = &self->reduction.plan,
+                                .initial = self->reduction.initial,
+                                .fold = self->fold,
+                                .blocks = self->blocks};
+        return gr_exact_run(device, &exact, binding, interrupt, error);
+    }
     const gr_progress progress = {.report = report, .arg = self};
     return gr_reduction_run(device, &self->reduction, binding, self->progress != NULL ? &progress : NULL,
                             interrupt, error);

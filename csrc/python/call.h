@@ -2,6 +2,7 @@
 #ifndef GR_PYTHON_CALL_H
 #define GR_PYTHON_CALL_H
 
+#include "exact/exact.h"
 #include "python/job.h"
 
 enum { PY_SOURCE, PY_SECOND }; /* the inputs of its job: the elements, and a mask or the other vector */
@@ -11,6 +12,8 @@ typedef struct py_call {
     gr_reduction reduction;
     PyObject *progress; /* a callback, or NULL; borrowed */
     bool keepdims;
+    bool exact;            /* by exact/ rather than reduce/ */
+    uint32_t fold, blocks; /* of an exact one, as in gr_exact */
 } py_call;
 
 /* One of which nothing is taken yet. */

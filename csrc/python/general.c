@@ -94,6 +94,37 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     return result;
 }
 
+/* A number up to `most`. */
+static int take_number(PyObject *given, const char *name, uint32_t most, uint32_t *out) {
+    const unsigned long number = PyLong_AsUnsignedLong(given);
+    if (PyErr_Occurred())
+        return -1;
+    *out = (uint32_t)number;
+    return number <= most ? 0 : PY_REFUSE(PyExc_ValueError, "%s: expected up to %u", name, (unsigned)most);
+}
+
+PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    enum { MOST_BLOCKS = 65535 }; /* of a grid along y */
+    py_state *state = PyModule_GetState(module);
+    if (count != 11)
+        return PyErr_Format(PyExc_TypeError, "expected 11 arguments, got %zd", count);
+    py_call now;
+    py_call_begin(&now, state);
+    now.exact = true;
+    PyObject *result = NULL;
+    if (take_call(state, args, &now) == 0 && py_stream_argument(state, args[8], &now.job.stream) == 0 &&
+        take_number(args[9], "fold", INT32_MAX, &now.fold) == 0 &&
+        take_number(args[10], "blocks", MOST_BLOCKS, &now.blocks) == 0) {
+        if (gr_exact_takes(now.reduction.op, now.reduction.dtype))
+            result = py_call_run(&now);
+        else
+            PyErr_Format(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[now.reduction.op].name,
+                         gr_dtypes[now.reduction.dtype].numpy_name);
+    }
+    py_call_release(&now);
+    return result;
+}
+
 /* Which of a kernel's ways of working a launch takes. */
 static const char *way_of(uint32_t flags) {
     return flags & GR_WHOLE ? "whole" : flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";

@@ -17,6 +17,7 @@ PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
    before the launch, and one for what Python has made of such arguments. */
 PyObject *py_reducer(PyObject *module, PyObject *args);
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_default_device(PyObject *module, PyObject *args);
 PyObject *py_plan_general(PyObject *module, PyObject *args);
 PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);

@@ -134,6 +134,9 @@ static PyMethodDef methods[] = {
      "general(source, op, axes, second, initial, out, device_kind, device_index, progress[, stream]) -> "
      "array, "
      "or out"},
+    {"exact", (PyCFunction)(void (*)(void))py_exact, METH_FASTCALL,
+     "exact(source, op, axes, second, initial, out, device_kind, device_index, stream, fold, blocks) -> as "
+     "general, rounded once; of fold and blocks 0 is what is best"},
     {"reducer", py_reducer, METH_VARARGS,
      "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
      "where "

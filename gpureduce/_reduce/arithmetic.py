@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._device.devices import Device
+from gpureduce._reduce import exact as _exact
 from gpureduce._reduce.engine import dot as _dot
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction
@@ -38,6 +39,7 @@ def sum(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Any:
     """Return the sum of array elements.
 
@@ -82,6 +84,10 @@ def sum(
         its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
         tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
         and a named variant, which takes the array in one piece, refuses it.
+    exact : bool
+        Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
+        order of the elements nor on the device. Integers that do not fit raise OverflowError. See
+        docs/exact.md.
 
     Returns
     -------
@@ -108,6 +114,8 @@ def sum(
     array([4., 6.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    if exact:
+        return _exact.sum(a, options, axis, dtype, out, keepdims, initial, where)
     return reduction(
         "sum", a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where
     )
@@ -369,6 +377,7 @@ def mean(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Any:
     """Return the arithmetic mean.
 
@@ -411,6 +420,9 @@ def mean(
         its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
         tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
         and a named variant, which takes the array in one piece, refuses it.
+    exact : bool
+        Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
+        order of the elements nor on the device. See docs/exact.md.
 
     Returns
     -------
@@ -432,6 +444,8 @@ def mean(
            [3.5]])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    if exact:
+        return _exact.mean(a, options, axis, dtype, out, keepdims, where)
     return _mean(a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
 
 
@@ -448,6 +462,7 @@ def dot(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Any:
     """Return the dot product of two vectors of one length.
 
@@ -483,6 +498,9 @@ def dot(
         its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
         tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
         and a named variant, which takes the array in one piece, refuses it.
+    exact : bool
+        Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
+        order of the elements nor on the device. Not of integers. See docs/exact.md.
 
     Returns
     -------
@@ -505,4 +523,40 @@ def dot(
     np.int64(32)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    if exact:
+        return _exact.dot(a, b, out, options)
     return _dot(a, b, out, options)
+
+
+def fsum(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the exact sum of array elements, rounded once: ``sum(..., exact=True)``.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, keepdims, initial, where, device, stream, as_device
+        As those of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.fsum([1e100, 1.0, -1e100], device="sim")
+    np.float64(1.0)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _exact.sum(a, options, axis, dtype, out, keepdims, initial, where)

@@ -231,6 +231,15 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     """Reduce by the dot product of two vectors."""
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover dot; 'auto' does")
+    left, right, target = vectors(a, b, out, options)
+    place = target.core_out(target.dtype)
+    target.follow_others()
+    result = run("dot", left, (0,), right, None, place, options.progress, target.stream)
+    return _stored(target, "dot", result, left, (0,), right)
+
+
+def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operand, Target]:
+    """Take what a dot product is of, in its dtype, and where it goes."""
     left = intake(a, options.device)
     right = intake(b, text(left.kind, left.index), name="b")
     there = (left.view is None, left.kind, left.index)
@@ -247,11 +256,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     if target.host_out is not None:
         rules.require_dot_out(out, dtype)
     target.set_dtype(dtype)
-    left, right = (_as_vector(operand.cast(dtype)) for operand in (left, right))
-    place = target.core_out(dtype)
-    target.follow_others()
-    result = run("dot", left, (0,), right, None, place, options.progress, target.stream)
-    return _stored(target, "dot", result, left, (0,), right)
+    return _as_vector(left.cast(dtype)), _as_vector(right.cast(dtype)), target
 
 
 def _as_vector(operand: Operand) -> Operand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._reduce.arithmetic import dot, max, mean, min, prod, sum
+from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
@@ -26,6 +26,7 @@ __all__ = [
     "bitwise_xor",
     "count_nonzero",
     "dot",
+    "fsum",
     "max",
     "mean",
     "min",

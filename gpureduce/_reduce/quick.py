@@ -29,7 +29,9 @@ def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., 
         named = inspect.Parameter.KEYWORD_ONLY
         parameters = inspect.signature(function).parameters.values()
         positional = tuple(each.name for each in parameters if each.kind is not named)
-        core = core_of(positional, tuple(each.name for each in parameters if each.kind is named))
+        # An exact result is Python's to ask for: the core need not look for it in every call.
+        others = tuple(each.name for each in parameters if each.kind is named and each.name != "exact")
+        core = core_of(positional, others)
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:

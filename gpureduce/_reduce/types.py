@@ -63,3 +63,4 @@ class Arguments(OwnOptions, total=False):
     keepdims: bool
     initial: Scalar | None
     where: AnyArray
+    exact: bool

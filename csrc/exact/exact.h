@@ -1,0 +1,31 @@
+/* Exact sums, means and dot products: rounded once, so that they depend neither on the order of the elements
+   nor on the grid. */
+#ifndef GR_EXACT_EXACT_H
+#define GR_EXACT_EXACT_H
+
+#include "exact/params.h"
+#include "program/program.h"
+#include "reduce/general/plan.h"
+#include "reduce/ops.h"
+
+/* Its inputs are the elements and, when layout->has_second, a mask or the other vector of a dot product. */
+typedef struct gr_exact {
+    gr_op op;
+    gr_dtype dtype;
+    const gr_layout *layout;
+    const gr_general_plan *plan; /* of that layout, not a single pass: its dimensions are taken */
+    const void *initial;         /* an element of the result's dtype, or NULL: 0 */
+    uint32_t fold;               /* additions to a bin between two folds, 0: as many as it holds exactly */
+    uint32_t blocks;             /* that share a result, 0: as many as are best */
+} gr_exact;
+
+/* Whether there are kernels for it. */
+bool gr_exact_takes(gr_op op, gr_dtype dtype);
+
+void gr_exact_plan(const gr_exact *exact, const gr_abilities *can, gr_program *program);
+
+/* Nothing is done where there are no results. */
+gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
+                       const gr_interrupt *interrupt, gr_error *error);
+
+#endif

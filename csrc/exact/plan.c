@@ -1,0 +1,143 @@
+#include "exact/exact.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+enum {
+    WARP = 32,
+    MOST_RESULTS_ACROSS = 1 << 20, /* blocks along x; each then takes every so-manieth result */
+    THREAD_ELEMENTS = 32,          /* for each thread of a block that shares a result: a fold costs as much */
+};
+
+/* What the kernels of a dtype take. */
+typedef struct kind {
+    const char *name;    /* of the dtype, in the kernel's */
+    uint32_t item_bytes; /* of a part of an element */
+    uint32_t components; /* parts of an element */
+} kind;
+
+static const kind kinds[GR_DTYPE_COUNT] = {
+    [GR_DTYPE_f32] = {"f32", 4, 1},   [GR_DTYPE_f64] = {"f64", 8, 1}, [GR_DTYPE_f16] = {"f16", 2, 1},
+    [GR_DTYPE_bf16] = {"bf16", 2, 1}, [GR_DTYPE_c64] = {"f32", 4, 2}, [GR_DTYPE_c128] = {"f64", 8, 2},
+};
+
+/* How they add: see exact_bins.cuh. */
+typedef struct bins {
+    uint32_t words;        /* of a state */
+    uint32_t most_threads; /* of a block */
+    uint32_t resident;     /* blocks of a multiprocessor, by their registers and shared memory */
+    uint32_t fold;         /* additions */
+    uint32_t bytes;        /* of a thread */
+    bool fixed;            /* a block has the bytes of most_threads, however few it has */
+} bins;
+
+static const bins narrow = {GR_EXACT_NARROW_WORDS, GR_EXACT_THREADS,         4,
+                            GR_EXACT_NARROW_FOLD,  GR_EXACT_NARROW_BINS * 8, true};
+static const bins wide = {GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_THREADS,   1,
+                          GR_EXACT_WIDE_FOLD,  GR_EXACT_WIDE_BINS * 16, false};
+static const bins widest = {GR_EXACT_WIDEST_WORDS, GR_EXACT_WIDE_THREADS,   1,
+                            GR_EXACT_WIDE_FOLD,    GR_EXACT_WIDE_BINS * 16, false};
+
+static const bins *bins_of(const gr_exact *self, const kind *of) {
+    const bool is_double = of->item_bytes == 8;
+    if (self->op == GR_OP_dot)
+        return is_double ? &widest : &wide;
+    return is_double ? &wide : &narrow;
+}
+
+bool gr_exact_takes(gr_op op, gr_dtype dtype) {
+    return (op == GR_OP_sum || op == GR_OP_mean || op == GR_OP_dot) && kinds[dtype].components > 0;
+}
+
+static uint32_t least(uint64_t a, uint32_t b) {
+    return a < b ? (uint32_t)a : b;
+}
+
+/* Of elements side by side, whose vectors may be loaded. */
+static bool is_packed(const gr_exact *self, const gr_dims *along, const kind *of) {
+    const int64_t item = (int64_t)of->item_bytes;
+    const bool pair = self->layout->pair;
+    return of->components == 1 && (pair || !self->layout->has_second) && along->extent[1] == 1 &&
+           (along->extent[0] <= 1 ||
+            (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
+}
+
+/* As many threads as have an element, in whole warps. */
+static uint32_t threads_of(uint64_t elements, uint32_t most) {
+    return least(gr_ceil_div(elements < 1 ? 1 : elements, WARP), most / WARP) * WARP;
+}
+
+/* Blocks that share a result: enough to fill the device, as long as each has work enough. */
+static uint32_t blocks_of(const gr_exact *self, const gr_exact_params *params, uint32_t threads,
+                          uint32_t resident) {
+    if (self->blocks > 0)
+        return self->blocks;
+    const uint64_t wanted =
+        gr_ceil_div((uint64_t)gr_reference_limits.multiprocessors * resident, params->results);
+    const uint64_t worth = gr_ceil_div(params->count, (uint64_t)threads * THREAD_ELEMENTS);
+    const uint64_t blocks = wanted < worth ? wanted : worth;
+    return blocks < 1 ? 1 : (uint32_t)blocks;
+}
+
+static gr_exact_params params_of(const gr_exact *self, const kind *of, const bins *by) {
+    const gr_general_params *plan = &self->plan->launches[0].params;
+    const bool pair = self->layout->pair;
+    gr_exact_params params = {
+        .results = plan->results * of->components,
+        .count = plan->count * (pair ? of->components : 1), /* a part of a product is of two */
+        .keep = plan->keep,
+        .along = plan->along,
+        .flags = (self->op == GR_OP_mean ? GR_EXACT_MEAN : 0u) |
+                 (self->layout->has_second && !pair ? GR_EXACT_MASKED : 0u) |
+                 (is_packed(self, &plan->along, of) ? GR_EXACT_PACKED : 0u),
+        .fold = self->fold > 0 && self->fold < by->fold ? self->fold : by->fold,
+        .components = of->components,
+    };
+    if (self->initial != NULL)
+        memcpy(params.initial, self->initial, of->item_bytes * of->components);
+    return params;
+}
+
+void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
+    const kind *of = &kinds[self->dtype];
+    const bins *by = bins_of(self, of);
+    const gr_exact_params params = params_of(self, of, by);
+    const uint64_t vector = params.flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
+    const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
+    const uint32_t most = least(room, by->most_threads);
+    const uint32_t threads = threads_of(gr_ceil_div(params.count, vector), most);
+    const uint32_t blocks = blocks_of(self, &params, threads, by->resident);
+    const char *what = self->op == GR_OP_dot ? "dot" : "sum";
+
+    gr_program_begin(program);
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t second = self->layout->has_second ? gr_program_input(program, 1) : in;
+    const uint32_t out =
+        gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)params.results * of->item_bytes);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = least(params.results, MOST_RESULTS_ACROSS);
+    step->grid[1] = blocks;
+    step->block[0] = threads;
+    step->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : threads);
+    step->kernel.owner = gr_ops[self->op].name;
+    GR_KERNEL_NAME(step->kernel.file, "exact_", what);
+    GR_KERNEL_NAME(step->kernel.entry, "exact_", what, "_", of->name);
+    gr_program_place(program, offsetof(gr_exact_params, in), in);
+    gr_program_place(program, offsetof(gr_exact_params, out), out);
+    if (self->layout->has_second)
+        gr_program_place(program, offsetof(gr_exact_params, second), second);
+    if (blocks > 1)
+        gr_program_place(program, offsetof(gr_exact_params, states),
+                         gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)params.results * by->words * 8));
+}
+
+gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
+                       const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    if (exact->plan->results == 0)
+        return GR_OK;
+    gr_exact_plan(exact, &device->backend->info.can, &program);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}

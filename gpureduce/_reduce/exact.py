@@ -1,0 +1,188 @@
+"""What ``exact=True`` means: the exact result, rounded once."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._reduce import engine, floating
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+from gpureduce._rules.callers import outside_level
+
+
+def run(
+    op: str,
+    operand: Operand,
+    axes: tuple[int, ...],
+    second: Operand | None,
+    initial: np.ndarray | None,
+    target: Target,
+    fold: int = 0,
+    blocks: int = 0,
+) -> np.ndarray | None:
+    """Have the core do it; None where the result is on the device already.
+
+    `fold` and `blocks` change how it is done, and nothing of the result: see csrc/exact/exact.h.
+    """
+    place = target.core_out(target.dtype)
+    target.follow_others()
+    other = None if second is None else second.handle
+    result = _core.exact(
+        operand.handle,
+        op,
+        axes,
+        other,
+        initial,
+        place,
+        operand.kind,
+        operand.index,
+        target.stream,
+        fold,
+        blocks,
+    )
+    return result if place is None else None
+
+
+def sum(
+    a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
+) -> Any:
+    """Reduce by the exact sum."""
+    _refuse_variant(options)
+    operand = intake(a, options.device)
+    axes = rules.reduced_axes(axis, len(operand.shape))
+    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    mask = target.take_mask(where, operand) if where is not True else None
+    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
+    if initial is None:
+        rules.require_elements("sum", rules.reduced_count(operand.shape, axes), operand.shape)
+        if mask is not None:
+            raise ValueError("sum: the reduction has no identity, so where= needs initial=")
+    given = initial is not None and initial is not rules.NO_VALUE
+    start = rules.initial_value(initial, loop) if given else None
+    source = operand
+    target.set_dtype(loop)
+    if loop.kind in "iu" and operand.dtype.kind in "biu":
+        target.follow_others()
+        total = _whole_sums(operand, axes, mask, target.stream)
+        return target.store(_fitting(total if start is None else total + int(start), loop))
+    result = run("sum", operand.cast(loop), axes, mask, start, target)
+    return _stored(target, "sum", result, source, axes, mask, start)
+
+
+def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
+    """Reduce by the exact sum divided by the number of elements."""
+    _refuse_variant(options)
+    operand = intake(a, options.device)
+    axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
+    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    mask = target.take_mask(where, operand) if where is not True else None
+    if dtype is None and operand.dtype.kind in "biu":
+        dtype = np.dtype(np.float64)
+    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
+    if loop.kind in "biu" or target.is_integral:
+        raise TypeError(f"mean: an exact one is a fraction, which {loop} does not hold")
+    target.set_dtype(loop)
+    if operand.dtype.kind in "biu" and loop == np.float64:
+        return target.store(_quotients(operand, axes, mask, target))
+    source = operand
+    result = run("mean", operand.cast(loop), axes, mask, None, target)
+    if result is not None and np.isnan(result).any() and 0 in _counts(source, axes, mask, target.stream):
+        _warn_of_empty_slices()
+    return _stored(target, "mean", result, source, axes, mask)
+
+
+def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
+    """Reduce by the exact dot product of two vectors."""
+    _refuse_variant(options)
+    left, right, target = engine.vectors(a, b, out, options)
+    if target.dtype.kind in "biu":
+        raise TypeError(
+            f"dot: exact products are of floating-point and complex numbers, not of {target.dtype}"
+        )
+    result = run("dot", left, (0,), right, None, target)
+    return _stored(target, "dot", result, left, (0,), right)
+
+
+# Integers
+
+
+def _whole_sums(operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int) -> np.ndarray:
+    """Return sums of integers as Python's: of 64 bits the halves are summed, each in 64 bits."""
+    if operand.dtype.itemsize < 8:
+        return engine.run("sum", operand, axes, mask, stream=stream).astype(object)
+    low, high = (
+        engine.run("sum", half, axes, mask, stream=stream).astype(object) for half in _halves(operand)
+    )
+    return low + high * 2**32
+
+
+def _halves(operand: Operand) -> list[Operand]:
+    """Return the lower and the upper 32 bits of integers of 64, where they lie."""
+    names = ("uint32", "int32" if operand.dtype.kind == "i" else "uint32")
+    if operand.view is not None:
+        pointer, shape, strides, _ = operand.handle
+        handles: list[Any] = [(pointer + 4 * i, shape, strides, name) for i, name in enumerate(names)]
+    else:
+        pair = np.dtype([("low", names[0]), ("high", names[1])])
+        view = operand.handle.view(pair)
+        handles = [view["low"], view["high"]]
+    return [
+        replace(operand, handle=handle, dtype=np.dtype(name), given=None)
+        for handle, name in zip(handles, names, strict=True)
+    ]
+
+
+def _fitting(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return whole numbers in a dtype; OverflowError where it does not hold one."""
+    limits = np.iinfo(dtype)
+    for value in np.ravel(total):
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"sum: {value} does not fit {dtype}")
+    return np.asarray(total).astype(dtype)
+
+
+def _quotients(operand: Operand, axes: tuple[int, ...], mask: Operand | None, target: Target) -> np.ndarray:
+    """Return means of integers: Python rounds the quotient of two of its own once."""
+    target.follow_others()
+    total = _whole_sums(operand, axes, mask, target.stream)
+    counts = np.broadcast_to(_counts(operand, axes, mask, target.stream), np.shape(total))
+    if 0 in counts:
+        _warn_of_empty_slices()
+    pairs = zip(np.ravel(total), np.ravel(counts), strict=True)
+    means = [value / int(count) if count else np.nan for value, count in pairs]
+    return np.array(means, np.float64).reshape(np.shape(total))
+
+
+def _counts(operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int) -> np.ndarray:
+    """Return how many elements make each result."""
+    if mask is None:
+        return np.asarray(rules.reduced_count(operand.shape, axes))
+    return engine.run("count_nonzero", mask, axes, stream=stream)
+
+
+def _warn_of_empty_slices() -> None:
+    warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+
+
+# All of them
+
+
+def _refuse_variant(options: Options) -> None:
+    if options.record is not None:
+        raise ValueError(f"variant: {options.record.name} is not exact; 'auto' is, with exact=True")
+
+
+def _stored(target, op, result, operand, axes, second, start=None) -> Any:
+    """Store a result, and let NumPy's floating-point state know of one on the host."""
+    stored = target.store(result)
+    if result is not None and not (target.on_device or _core.all_finite(result)):
+        floating.look(op, result, operand, axes, second, start)
+    return stored

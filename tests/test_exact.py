@@ -1,0 +1,224 @@
+"""Exact sums, means and dot products: right to the last bit, whatever the order, the grid and the data."""
+
+import exact_reference as reference
+import numpy as np
+import pytest
+from exact_reference import DTYPES, dtype_of, exact_dot, exact_sum, same
+
+import gpureduce
+from gpureduce import _core
+
+
+@pytest.fixture(scope="module")
+def place(request):
+    """The device, as the core names it."""
+    name = request.config.getoption("device")
+    device = gpureduce.to_device(np.zeros(1), name)
+    return device.kind, device.index
+
+
+def core(array, place, op="sum", second=None, initial=None, fold=0, blocks=0):
+    """Sum a whole array with that many additions between folds, by that many blocks."""
+    axes = tuple(range(array.ndim))
+    return _core.exact(array, op, axes, second, initial, None, *place, 0, fold, blocks)[()]
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("kind", reference.KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", DTYPES)
+def test_any_floats(name, kind, place):
+    """Any data, size, order, number of blocks and additions between folds."""
+    dtype = dtype_of(name)
+    rng = np.random.default_rng([DTYPES.index(name), reference.KINDS.index(kind)])
+    for n in (0, 1, 2, 3, 31, 65, 257, 1500, *rng.integers(1, 3000, 4)):
+        array = kind(rng, int(n), dtype)
+        want = exact_sum(array)
+        for fold, blocks in ((0, 0), (1, 3), (40, 1)):
+            got = core(array, place, fold=fold, blocks=blocks)
+            assert same(got, want), (n, fold, blocks, got, want)
+            array = rng.permutation(array)
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("name", DTYPES)
+def test_any_products(name, place):
+    """Dot products of the same data, of products that a float64 does not hold, and under cancellation."""
+    dtype = dtype_of(name)
+    rng = np.random.default_rng(DTYPES.index(name))
+    for kind in reference.KINDS:
+        for n, fold, blocks in ((3, 0, 0), (70, 1, 2), (700, 0, 3)):
+            a, b = kind(rng, n, dtype), reference.any_bits(rng, n, dtype)
+            a = a[: len(b)] if len(a) > len(b) else np.resize(a, n)
+            half = n // 2
+            a[half : 2 * half], b[half : 2 * half] = b[:half].copy(), -a[:half]
+            with np.errstate(all="ignore"):
+                want = exact_dot(a, b)
+            got = core(a, place, "dot", b, None, fold, blocks)
+            assert same(got, want), (kind, n, got, want)
+
+
+def cancelled(array, total, unit):
+    """Return an array, whose sum is a number of units, with more behind it that make it 0."""
+    more = []
+    while total != 0:
+        more.append(reference.rounded(-total * unit, array.dtype))
+        total += int(reference.Fraction(float(more[-1])) / unit)
+    return np.append(array, np.array(more, array.dtype))
+
+
+def test_a_bin_is_folded_before_it_overflows(place):
+    """The largest values of a bin, and at the end its unit: more additions a thread than a bin holds."""
+    array = np.full(256 * 2**15 + 64, np.float32(2) - np.float32(2.0**-23))
+    array[-64:] = np.float32(2.0**-15) + np.float32(2.0**-38)  # its 16 exponents are 2^-15 to 2^0
+    total = (len(array) - 64) * (2**24 - 1) * 2**15 + 64 * (2**23 + 1)
+    assert core(cancelled(array, total, reference.Fraction(1, 2**38)), place, blocks=1) == 0
+
+
+def test_a_pair_is_folded_before_it_overflows(place):
+    """Its low part has the errors of the high one, which are all of one sign here, and then a unit."""
+    threads, each = 224, 2**14 - 2**10
+    # Of a sum of 2^13 and more the last bit is 2^-39 or 2^-38, of which a value has nearly a half below it.
+    array = np.full(threads * each, 2.0 - 2.0**-39 * (1 + 2.0**-6))
+    value = int(array[0] * 2**83)
+    array[-4 * threads :] = 2.0**-31 + 2.0**-83  # its 32 exponents are 2^-31 to 2^0
+    total = (len(array) - 4 * threads) * value + 4 * threads * (2**52 + 1)
+    assert core(cancelled(array, total, reference.Fraction(1, 2**83)), place, blocks=1) == 0
+
+
+def test_fsum_and_exact_are_one(place, device):
+    array = np.array([1e100, 1.0, -1e100, 2.0**-60])
+    assert gpureduce.fsum(array, device=device) == gpureduce.sum(array, exact=True, device=device) == 1.0
+    assert gpureduce.sum(array, exact=False, device=device) == gpureduce.sum(array, device=device)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("name", [*DTYPES, "complex64", "complex128"])
+def test_axes_and_layouts(name, device):
+    """Every way in which elements may lie, a mask, an initial value: as whole sums of each result's own."""
+    rng = np.random.default_rng(7)
+    dtype = np.dtype(name) if name.startswith("complex") else dtype_of(name)
+    real = dtype if dtype.kind != "c" else np.dtype(f"float{dtype.itemsize * 4}")
+    parts = [reference.cancelling(rng, 3 * 4 * 5 * 6, real).reshape(3, 4, 5, 6) for _ in range(2)]
+    array = parts[0] if dtype.kind != "c" else (parts[0] + 1j * parts[1].astype(real)).astype(dtype)
+    if dtype.kind == "c":
+        array.real, array.imag = parts
+    mask = rng.random((4, 5, 1)) < 0.7
+    views = (array, array[::-1, ::2], array.transpose(2, 0, 3, 1), array[..., 1:])
+    for view in views:
+        for axis in (None, 0, 1, -1, (0, 2), (1, 2, 3)):
+            got = gpureduce.sum(view, axis=axis, keepdims=True, exact=True, device=device)
+            assert alike(got, by_hand(view, axis, None, real), real), (view.strides, axis)
+    got = gpureduce.sum(array, axis=(1, 3), where=mask, initial=2, exact=True, device=device)
+    assert alike(got, by_hand(array, (1, 3), mask, real, 2)[:, 0, :, 0], real)
+    there = gpureduce.to_device(array, device)
+    got = gpureduce.sum(there, axis=1, exact=True, device=device)
+    assert alike(got.numpy(), by_hand(array, 1, None, real)[:, 0], real)
+
+
+def by_hand(array, axis, mask, real, initial=0):
+    """Sums with dimensions kept, each of its own elements."""
+    axes = tuple(range(array.ndim)) if axis is None else np.atleast_1d(axis) % array.ndim
+    kept = [1 if d in axes else length for d, length in enumerate(array.shape)]
+    mask = np.broadcast_to(True if mask is None else mask, array.shape)
+    results = np.empty(kept, array.dtype)
+    for at in np.ndindex(*kept):
+        where = tuple(slice(None) if d in axes else i for d, i in enumerate(at))
+        taken = array[where][mask[where]]
+        if array.dtype.kind == "c":
+            results[at] = complex(exact_sum(np.append(taken.real, real.type(initial))), exact_sum(taken.imag))
+        else:
+            results[at] = exact_sum(np.append(taken, real.type(initial)))
+    return results
+
+
+def alike(got, want, real):
+    return got.shape == want.shape and same(got.copy().view(real), want.copy().view(real))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_means(name, device):
+    dtype = dtype_of(name)
+    rng = np.random.default_rng(5)
+    for n in (1, 3, 7, 100, 641):
+        for kind in (reference.any_bits, reference.subnormal, reference.cancelling, reference.plain):
+            array = kind(rng, 2 * n, dtype)
+            want = exact_sum(array, divisor=len(array))
+            assert same(gpureduce.mean(array, exact=True, device=device), want), (n, kind)
+            mask = rng.random(2 * n) < 0.5
+            mask[0] = True
+            want = exact_sum(array[mask], divisor=int(mask.sum()))
+            assert same(gpureduce.mean(array, where=mask, exact=True, device=device), want)
+
+
+def test_signs_of_zero(device):
+    """As NumPy has them: a sum starts at 0, unless it is told to start at -0."""
+    for name in ("float16", "float32", "float64"):
+        zeros = np.full(300, -0.0, name)
+        for array, initial in (
+            (zeros, 0.0),
+            (zeros, -0.0),
+            (zeros[:0], -0.0),
+            (zeros[:0], 0.0),
+            (-zeros, -0.0),
+        ):
+            got = gpureduce.sum(array, initial=initial, exact=True, device=device)
+            assert np.signbit(got) == np.signbit(np.sum(array, initial=initial)), (name, array[:1], initial)
+        assert not np.signbit(gpureduce.fsum(zeros, device=device))
+        small = np.array([-np.finfo(name).smallest_subnormal] * 3 + [np.finfo(name).smallest_subnormal] * 2)
+        mean = gpureduce.mean(small.astype(name), exact=True, device=device)
+        assert mean == 0 and np.signbit(mean)
+
+
+def test_integers_do_not_wrap(device):
+    array = np.array([2**62, 2**62, -(2**62), -(2**62), 5, 2**62] * 3 + [-(2**61)] * 5)
+    total = sum(array.tolist())
+    assert total < 2**63
+    assert gpureduce.sum(array, exact=True, device=device) == total
+    assert gpureduce.mean(array, exact=True, device=device) == total / len(array)
+    there = gpureduce.to_device(array, device)
+    assert gpureduce.sum(there, exact=True, device=device) == total
+    unsigned = np.array([2**63, 2**63 - 1], np.uint64)
+    assert gpureduce.sum(unsigned, exact=True, device=device) == 2**64 - 1
+    for wrong, options in ((np.array([2**62] * 2), {}), (np.array([2**63] * 2, np.uint64), {}),
+                           (np.array([100, 100], np.int8), {"dtype": np.int8}),
+                           (np.array([-(2**63)]), {"initial": -1})):  # fmt: skip
+        with pytest.raises(OverflowError, match=r"sum: -?[0-9]+ does not fit u?int"):
+            gpureduce.sum(wrong, exact=True, device=device, **options)
+    small = np.array([[100, 100], [-3, 1]], np.int8)
+    assert gpureduce.sum(small, axis=1, exact=True, device=device).tolist() == [200, -2]
+    assert gpureduce.mean(small, exact=True, device=device) == 49.5
+
+
+def test_where_results_go(device):
+    array = np.arange(12, dtype=np.float32).reshape(3, 4) * np.float32(1e20)
+    out = np.zeros(3, np.float64)
+    assert gpureduce.sum(array, axis=1, out=out, exact=True, device=device) is out
+    assert same(out, np.array([exact_sum(row.astype(np.float64)) for row in array]))
+    there = gpureduce.to_device(np.zeros(4, np.float32), device)
+    assert gpureduce.sum(array, axis=0, out=there, exact=True, device=device) is there
+    assert same(there.numpy(), np.array([exact_sum(column) for column in array.T]))
+    stays = gpureduce.fsum(array, as_device=True, device=device)
+    assert isinstance(stays, gpureduce.DeviceArray) and stays.numpy() == exact_sum(array.ravel())
+    complex_dot = gpureduce.dot(
+        np.array([1e200 + 1j, 3]), np.array([1 - 1e-200j, 1j]), exact=True, device=device
+    )
+    assert complex_dot == 1e200 + 3j
+
+
+def test_what_is_refused(device):
+    floats = np.ones(4)
+    for wrong, call in (
+        (ValueError, lambda: gpureduce.sum(floats, variant="v7", exact=True, device=device)),
+        (
+            ValueError,
+            lambda: gpureduce.sum(floats, where=[True] * 4, initial=None, exact=True, device=device),
+        ),
+        (TypeError, lambda: gpureduce.dot([1, 2], [3, 4], exact=True, device=device)),
+        (TypeError, lambda: gpureduce.mean([1, 2], dtype=int, exact=True, device=device)),
+    ):
+        with pytest.raises(wrong):
+            call()
+    with np.errstate(invalid="ignore"), pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert np.isnan(gpureduce.mean(floats[:0], exact=True, device=device))
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        assert gpureduce.sum(floats * 1.7e308, exact=True, device=device) == np.inf
