@@ -196,6 +196,7 @@ def time_general(
     repeats: int,
     seconds: tuple[DeviceView, ...] | None = ...,
     shape: int = ...,
+    exact: bool = ...,
     /,
 ) -> list[float]: ...
 def custom_load(name: str, ptx: str, device_kind: int, device_index: int, /) -> object: ...

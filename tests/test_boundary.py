@@ -397,6 +397,7 @@ CORE = (
         "reduce",
         "time",
         "general",
+        "exact",
         "reducer",
         "array_class",
         "array_empty",
@@ -435,6 +436,7 @@ def test_calls_of_the_core(cases):
         "reduce": (plain, "sum", "v2", None, None, _core.SIM, 0),
         "time": (plain, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
         "general": (plain.reshape(5, 8), "sum", (0,), None, None, None, _core.SIM, 0, None),
+        "exact": (plain.reshape(5, 8), "sum", (0,), None, None, None, _core.SIM, 0, 0, 1, 2),
         "reducer": ("sum", ("a", "axis"), ("out",)),
         "array_empty": ((2, 3), "float32", _core.SIM, 0, 1),
         "stream_handle": (1,),
@@ -462,7 +464,7 @@ def test_calls_of_the_core(cases):
         "dlpack_export": (plain, 16, (2, 3), "float32", 1, 0, True, False),
     }
 
-    kinds = {"reduce": 5, "time": 5, "general": 6, "time_general": 4, "profile": 5}
+    kinds = {"reduce": 5, "time": 5, "general": 6, "exact": 6, "time_general": 4, "profile": 5}
     kinds |= {
         "array_empty": 2,
         "stream_order": 0,
@@ -483,7 +485,7 @@ def test_calls_of_the_core(cases):
             arguments[kinds[name]] = _core.SIM
         if name == "device_write" and not isinstance(arguments[2], int):
             arguments[2] = 16
-        if name in ("general", "reduce", "plan_general") and isinstance(arguments[0], tuple):
+        if name in ("general", "exact", "reduce", "plan_general") and isinstance(arguments[0], tuple):
             sizes = arguments[0][1] if len(arguments[0]) > 1 else ()
             numbers = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, tuple) else []
             if abs(math.prod(numbers)) > MOST_ELEMENTS:

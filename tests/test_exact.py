@@ -1,5 +1,8 @@
 """Exact sums, means and dot products: right to the last bit, whatever the order, the grid and the data."""
 
+import json
+import struct
+
 import exact_reference as reference
 import numpy as np
 import pytest
@@ -7,6 +10,9 @@ from exact_reference import DTYPES, dtype_of, exact_dot, exact_sum, same
 
 import gpureduce
 from gpureduce import _core
+from gpureduce._device.kernels import KERNELS
+from gpureduce._profiles.observed import kernel_profiles
+from gpureduce.bench import exact_sums
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +36,12 @@ def test_any_floats(name, kind, place):
     """Any data, size, order, number of blocks and additions between folds."""
     dtype = dtype_of(name)
     rng = np.random.default_rng([DTYPES.index(name), reference.KINDS.index(kind)])
-    for n in (0, 1, 2, 3, 31, 65, 257, 1500, *rng.integers(1, 3000, 4)):
+    for n in (0, 1, 2, 3, 31, 65, 257, 9001, *rng.integers(1, 3000, 4)):
         array = kind(rng, int(n), dtype)
         want = exact_sum(array)
-        for fold, blocks in ((0, 0), (1, 3), (40, 1)):
-            got = core(array, place, fold=fold, blocks=blocks)
-            assert same(got, want), (n, fold, blocks, got, want)
+        for fold, blocks, step in ((0, 0, 1), (1, 1, 1), (5, 1, -1), (2, 3, 1)):
+            got = core(array[::step], place, fold=fold, blocks=blocks)
+            assert same(got, want), (n, fold, blocks, step, got, want)
             array = rng.permutation(array)
 
 
@@ -55,6 +61,9 @@ def test_any_products(name, place):
                 want = exact_dot(a, b)
             got = core(a, place, "dot", b, None, fold, blocks)
             assert same(got, want), (kind, n, got, want)
+    a, b = (reference.plain(rng, 500, dtype) for _ in range(2))
+    a, b = np.concatenate([a, -(a * b)]), np.concatenate([b, np.ones(500, dtype)])
+    assert same(core(a, place, "dot", b), exact_dot(a, b))  # what the products' roundings leave out
 
 
 def cancelled(array, total, unit):
@@ -222,3 +231,56 @@ def test_what_is_refused(device):
         assert np.isnan(gpureduce.mean(floats[:0], exact=True, device=device))
     with pytest.warns(RuntimeWarning, match="overflow encountered"):
         assert gpureduce.sum(floats * 1.7e308, exact=True, device=device) == np.inf
+
+
+PACKED, MASKED = 1, 2
+
+
+def parameters(array, flags, fold):
+    """A gr_exact_params of a whole array, without addresses: those of inputs, results, states come first."""
+    dims = [array.size, 1, 1, 1, array.itemsize, 0, 0, 0, array.itemsize if flags == PACKED else 1, 0, 0, 0]
+    one = [1, 1, 1, 1, *[0] * 8]
+    return struct.pack("<4Q2Q12q12q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, 0)
+
+
+@pytest.mark.parametrize("kernel, threads, bytes_each", [
+    ("sum_f32", 256, 128), ("sum_f16", 256, 128), ("sum_f64", 64, 1024), ("dot_f32", 64, 1024),
+    ("dot_f64", 64, 1024),
+])  # fmt: skip
+def test_no_races(kernel, threads, bytes_each):
+    """Three blocks that fold often and join; by vectors and, of sums, one by one under a mask."""
+    op, short = kernel.split("_")
+    dtype = np.dtype({"f32": "float32", "f16": "float16", "f64": "float64"}[short])
+    rng = np.random.default_rng(1)
+    array = reference.any_bits(rng, 7000, dtype)
+    ptx = KERNELS.joinpath(f"exact_{op}.ptx").read_text("utf-8")
+    for flags in (PACKED, MASKED) if op == "sum" else (PACKED,):
+        other = rng.random(array.size) < 0.5 if flags == MASKED else reference.any_bits(rng, 7000, dtype)
+        out, states = np.zeros(1, dtype), np.zeros(144, np.int64)
+        places = ((array, 0), (other, 8), (out, 16), (states, 24))
+        size = ((1, 3, 1), (threads, 1, 1), (1, 1, 1), parameters(array, flags, 16), places)
+        _, (launch,), problem = _core.simulate(
+            ptx, f"exact_{kernel}", *size, 144 * 8 + threads * bytes_each, True, 0
+        )
+        assert problem is None and not states.any()
+        found = kernel_profiles([launch], "exact", 0)[0]
+        assert found.races == ()
+        want = (
+            exact_dot(array, other) if op == "dot" else exact_sum(array[other] if flags == MASKED else array)
+        )
+        assert same(out[0], want)
+
+
+def test_the_benchmark(tmp_path, on_gpu):
+    """It compares as this does, by a reference of its own, and times whole calls where there is no clock."""
+    if on_gpu:
+        pytest.skip("for devices without a clock; others are timed by it")
+    out = tmp_path / "exact.json"
+    arguments = ["--device", "sim", "--check", "60", "--most", "8", "--repeats", "1", "--out", str(out)]
+    with np.errstate(all="ignore"):
+        assert exact_sums.main(arguments) == 0
+    record = json.loads(out.read_text())
+    assert record["compared"] == 60 and record["different"] == 0
+    assert {row["dtype"] for row in record["rows"]} == {"float16", "float32", "float64"}
+    one = np.float32(1)
+    assert exact_sums.rounded(exact_sums.whole(np.array([one, 2.0**-24, 2.0**-149], "f4")), one.dtype) > 1

@@ -111,6 +111,7 @@ def test_rounding(c):
     cases = [
         ([1, one_ulp / 2], 1), ([1 + one_ulp, one_ulp / 2], 1 + 2 * one_ulp),
         ([1, one_ulp / 2, 2.0**-149], 1 + one_ulp), ([1, one_ulp / 2, -(2.0**-149)], 1),
+        ([1, one_ulp / 2, 2.0**-64], 1 + one_ulp), ([1, one_ulp / 2, -(2.0**-64)], 1),
         ([-1, -one_ulp / 2], -1), ([-1, -one_ulp / 2, -(2.0**-149)], -1 - one_ulp),
         ([2.0**-149, 2.0**-149], 2.0**-148), ([-(2.0**-149)], -(2.0**-149)),
         ([float(np.finfo(np.float32).max), 2.0**102], float(np.finfo(np.float32).max)),
@@ -119,6 +120,9 @@ def test_rounding(c):
     ]  # fmt: skip
     for values, want in cases:
         assert result(c, state_of(c, values, NARROW), "float32") == np.float32(want), values
+    # Quotients of which only the remainder is no tie, and one that is.
+    assert result(c, state_of(c, [3 * 2.0**64, 3 * 2.0**40, 2], NARROW), "float32", 3) == 2.0**64 + 2.0**41
+    assert result(c, state_of(c, [3 * 2.0**64, 3 * 2.0**40], NARROW), "float32", 3) == 2.0**64
     assert result(c, state_of(c, [3 * 2.0**-149], NARROW), "float32", 2) == np.float32(2.0**-148)
     assert result(c, state_of(c, [2.0**-149], NARROW), "float32", 2) == 0
 

@@ -161,17 +161,21 @@ static bool report(void *arg, uint64_t done, uint64_t total) {
     return failed;
 }
 
+gr_exact py_call_exact(const py_call *self) {
+    return (gr_exact){.op = self->reduction.op,
+                      .dtype = self->reduction.dtype,
+                      .layout = &self->reduction.layout,
+                      .plan = &self->reduction.plan,
+                      .initial = self->reduction.initial,
+                      .fold = self->fold,
+                      .blocks = self->blocks};
+}
+
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     py_call *self = arg;
     if (self->exact) {
-        const gr_exact exact = {.op = self->reduction.op,
-                                .dtype = self->reduction.dtype,
-                                .layout = &self->reduction.layout,
-                                .plan = &self->reduction.plan,
-                                .initial = self->reduction.initial,
-                                .fold = self->fold,
-                                .blocks = self->blocks};
+        const gr_exact exact = py_call_exact(self);
         return gr_exact_run(device, &exact, binding, interrupt, error);
     }
     const gr_progress progress = {.report = report, .arg = self};

@@ -26,6 +26,9 @@ void py_call_shape(py_call *self);
 /* Makes the plan, of copies where the strides of arrays do not merge. -1 with an exception set. */
 int py_call_plan(py_call *self);
 
+/* What it asks for where it is an exact one; points into it. */
+gr_exact py_call_exact(const py_call *self);
+
 /* Runs it and returns the result, a new reference. */
 PyObject *py_call_run(py_call *self);
 

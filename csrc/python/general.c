@@ -67,6 +67,9 @@ static int take_call(py_state *state, PyObject *const *args, py_call *self) {
     if (!gr_op_takes(self->reduction.op, self->reduction.dtype))
         return PY_REFUSE(PyExc_TypeError, "a: %s takes bool and integers, not %s",
                          gr_ops[self->reduction.op].name, gr_dtypes[self->reduction.dtype].numpy_name);
+    if (self->exact && !gr_exact_takes(self->reduction.op, self->reduction.dtype))
+        return PY_REFUSE(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[self->reduction.op].name,
+                         gr_dtypes[self->reduction.dtype].numpy_name);
     if (py_take_axes(args[2], source->ndim, self->reduction.layout.reduced) < 0)
         return -1;
     py_call_shape(self);
@@ -114,13 +117,8 @@ PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     PyObject *result = NULL;
     if (take_call(state, args, &now) == 0 && py_stream_argument(state, args[8], &now.job.stream) == 0 &&
         take_number(args[9], "fold", INT32_MAX, &now.fold) == 0 &&
-        take_number(args[10], "blocks", MOST_BLOCKS, &now.blocks) == 0) {
-        if (gr_exact_takes(now.reduction.op, now.reduction.dtype))
-            result = py_call_run(&now);
-        else
-            PyErr_Format(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[now.reduction.op].name,
-                         gr_dtypes[now.reduction.dtype].numpy_name);
-    }
+        take_number(args[10], "blocks", MOST_BLOCKS, &now.blocks) == 0)
+        result = py_call_run(&now);
     py_call_release(&now);
     return result;
 }
@@ -166,6 +164,16 @@ static int take_addresses(py_state *state, PyObject *views, const char *name, co
     return 0;
 }
 
+/* The program of a call that has results. */
+static void plan_call(const py_call *now, const gr_abilities *can, gr_program *program) {
+    if (now->exact) {
+        const gr_exact exact = py_call_exact(now);
+        gr_exact_plan(&exact, can, program);
+    } else {
+        gr_reduction_plan(&now->reduction, can, program);
+    }
+}
+
 static PyObject *time_call(py_state *state, const py_call *now, const gr_timing *timing) {
     const gr_reduction *reduction = &now->reduction;
     const gr_abilities *can = &now->job.device->backend->info.can;
@@ -177,7 +185,7 @@ static PyObject *time_call(py_state *state, const py_call *now, const gr_timing 
         return PyErr_Format(PyExc_ValueError, "a: there are no results to time");
     if (reduction->shape != NULL && !gr_flat_shape_fits(reduction->shape, reduction->layout.pair, can))
         return PyErr_Format(PyExc_ValueError, "shape: not for this device or operator");
-    gr_reduction_plan(reduction, can, &program);
+    plan_call(now, can, &program);
     double *times = calloc(timing->repeats, sizeof *times);
     if (times == NULL)
         return PyErr_NoMemory();
@@ -205,8 +213,9 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *sources, *op, *axes, *outs, *kind, *index, *seconds = NULL, *result = NULL;
     Py_ssize_t rounds, repeats, shape = -1;
-    if (!PyArg_ParseTuple(args, "O!OOO!OOnn|On", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
-                          &kind, &index, &rounds, &repeats, &seconds, &shape))
+    int exact = 0;
+    if (!PyArg_ParseTuple(args, "O!OOO!OOnn|Onp", &PyTuple_Type, &sources, &op, &axes, &PyTuple_Type, &outs,
+                          &kind, &index, &rounds, &repeats, &seconds, &shape, &exact))
         return NULL;
     if (seconds == Py_None)
         seconds = NULL;
@@ -224,6 +233,7 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
     py_call now;
     py_operand out;
     py_call_begin(&now, state);
+    now.exact = exact != 0;
     py_operand_clear(&out);
     gr_devptr *addresses = calloc((size_t)buffers * 3, sizeof *addresses);
     if (addresses == NULL)

@@ -169,9 +169,9 @@ static PyMethodDef methods[] = {
     {"flat_shapes", py_flat_shapes, METH_NOARGS,
      "flat_shapes() -> up to how many bytes, kernel, threads, most blocks, early, for each way of launching"},
     {"time_general", py_time_general, METH_VARARGS,
-     "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats, seconds, shape) -> "
-     "microseconds a "
-     "repeat"},
+     "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats, seconds, shape, "
+     "exact) "
+     "-> microseconds a repeat"},
     {"custom_load", py_custom_load, METH_VARARGS,
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
      "custom_run"},

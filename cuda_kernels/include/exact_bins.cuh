@@ -24,7 +24,9 @@ inline __device__ double power_of_two(int exponent) { // a normal one
     return __longlong_as_double(static_cast<long long>(1023 + exponent) << 52);
 }
 
-// The flags of a bin that was added to; 0 of one that has had nothing but -0.
+// The flags of a bin that was added to; 0 of one that has had nothing but -0. Those of infinity and NaN make
+// the result, so that it does not matter which integers become of them. Of a pair the first part tells: what
+// infinity leaves in the other is NaN.
 inline __device__ uint32_t flags_of(double x) {
     const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(x));
     if ((bits >> 52 & 2047) != 2047)
@@ -69,8 +71,7 @@ template <class In> struct NarrowBins {
         if (flags == 0)
             return 0;
         place = -0.0;
-        if (flags == GR_EXACT_OTHER)
-            sum.low += __double2ll_rn(x * power_of_two(150 - 16 * static_cast<int>(bin)));
+        sum.low += __double2ll_rn(x * power_of_two(150 - 16 * static_cast<int>(bin)));
         return flags;
     }
     __device__ static unsigned position(unsigned bin) {
@@ -100,7 +101,7 @@ template <> struct NarrowBins<gr_f16> {
     __device__ static uint32_t take(unsigned char *bins, unsigned, unsigned thread, Units &sum) {
         const double x = reinterpret_cast<double *>(bins)[thread];
         const uint32_t flags = flags_of(x);
-        if (flags == GR_EXACT_OTHER)
+        if (flags != 0)
             sum.low += __double2ll_rn(x * power_of_two(24));
         return flags;
     }
@@ -141,8 +142,6 @@ template <unsigned Words = GR_EXACT_WIDE_WORDS, unsigned Below = GR_EXACT_WIDE_B
         if (flags == 0)
             return 0;
         place = make_double2(-0.0, 0.0);
-        if (flags != GR_EXACT_OTHER) // infinity spoils what sums left out
-            return flags;
         const int exponent = 1075 - 32 * static_cast<int>(bin) + (bin == count - 1 ? 64 : 0);
         const double first = power_of_two(exponent / 2), second = power_of_two(exponent - exponent / 2);
         const double x = pair.x * first * second;

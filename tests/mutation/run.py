@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from convolutions import MUTANTS as CONVOLUTIONS
+from exact import MUTANTS as EXACT
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
 
@@ -167,7 +168,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS)
+        for m in (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS, *EXACT)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

@@ -1,0 +1,181 @@
+"""Checks exact sums and times them beside plain ones: ``python -m gpureduce.bench.exact_sums --out FILE``.
+
+Checked against sums of Python integers: random arrays of many kinds, in several orders, grids, and numbers of
+additions between folds. Timed as the other benchmarks time: graphs that rotate over inputs which are together
+larger than the L2 cache, exact and plain sums in turns; the figure is the median over the replays, in
+microseconds a sum. Without a clock, on the simulator, the seconds of whole calls stand for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import empty, to_device
+from gpureduce._device.devices import resolve
+from gpureduce._reduce import arithmetic
+from gpureduce.bench import environment
+from gpureduce.bench.environment import ROTATION_BYTES
+
+# Bits of a significand, and the exponent of the last bit of the smallest numbers.
+FORMATS = {"float32": (24, -149), "float64": (53, -1074), "float16": (11, -24)}
+KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "subnormal", "constant")
+DEEPEST = 1127  # every float64 is whole in units of 2^-1127
+
+
+def data(kind: str, n: int, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """Return finite numbers of a kind."""
+    if kind == "normal":
+        return rng.standard_normal(n).astype(dtype)
+    if kind == "lognormal":
+        return np.exp(rng.normal(0, 2, n)).astype(dtype)
+    if kind == "largest":
+        return (rng.choice([-1.0, 1.0], n) * np.finfo(dtype).max).astype(dtype)
+    if kind == "constant":
+        return np.full(n, 1.1, dtype)
+    bits = rng.integers(0, 1 << 8 * dtype.itemsize, n, dtype=f"u{dtype.itemsize}")
+    if kind == "subnormal":
+        bits &= np.array((1 << FORMATS[dtype.name][0]) - 1, bits.dtype)
+    numbers = bits.view(dtype)
+    numbers = np.where(np.isfinite(numbers), numbers, dtype.type(0))
+    if kind == "cancelling":
+        half = numbers[: n // 2]
+        numbers = np.concatenate([half, -half, half[: n % 2] * dtype.type(0.5)])
+        numbers[: n // 50] = 0
+        rng.shuffle(numbers)
+    return numbers
+
+
+def whole(array: np.ndarray) -> int:
+    """Return the sum of finite numbers in units of 2^-DEEPEST."""
+    fractions, exponents = np.frexp(array.astype(np.float64))
+    integers = (fractions * 2.0**53).astype(np.int64)
+    low, high = integers & 0x3FFFFFF, integers >> 26
+    places, index = np.unique(exponents, return_inverse=True)
+    total = 0
+    for parts, shift in ((low, 0), (high, 26)):
+        sums = np.zeros(len(places), np.int64)
+        np.add.at(sums, index.ravel(), parts)
+        for place, partial in zip(places.tolist(), sums.tolist(), strict=True):
+            total += partial << (place - 53 + shift + DEEPEST)
+    return total
+
+
+def rounded(total: int, dtype: np.dtype) -> np.generic:
+    """Return such a sum rounded once."""
+    if total == 0:
+        return dtype.type(0)
+    precision, least = FORMATS[dtype.name]
+    unit = max(abs(total).bit_length() - DEEPEST - precision, least)
+    steps = round(Fraction(abs(total), 1 << (unit + DEEPEST)))
+    try:
+        size = math.ldexp(steps, unit)
+    except OverflowError:
+        size = math.inf
+    with np.errstate(over="ignore"):
+        return dtype.type(-size if total < 0 else size)
+
+
+def check(count: int, device: str, seed: int) -> tuple[int, list[str]]:
+    """Compare so many random sums; return how many, and those that differ."""
+    kind, index = resolve(device)
+    rng = np.random.default_rng(seed)
+    wrong, done = [], 0
+    while done < count:
+        dtype = np.dtype(rng.choice(list(FORMATS)))
+        name = str(rng.choice(KINDS))
+        n = int(2.0 ** rng.uniform(0, 12 if rng.random() < 0.95 else 18))
+        array = data(name, n, dtype, rng)
+        want = rounded(whole(array), dtype)
+        for _ in range(5):
+            fold, blocks = int(rng.choice([0, 0, 1, 33])), int(rng.choice([0, 0, 1, 7]))
+            handle = array[:: int(rng.choice([-1, 1]))]
+            got = _core.exact(handle, "sum", (0,), None, None, None, kind, index, 0, fold, blocks)[()]
+            if got.tobytes() != want.tobytes():
+                wrong.append(f"{dtype} {name} n={n} fold={fold} blocks={blocks}: {got!r}, not {want!r}")
+            array = rng.permutation(array)
+            done += 1
+    return done, wrong
+
+
+class Clock:
+    """Times sums of one array on a device, exact and plain."""
+
+    def __init__(self, array: np.ndarray, device: str) -> None:
+        kind, index = resolve(device)
+        copies = max(2, min(256, math.ceil(ROTATION_BYTES / array.nbytes)))
+        self.arrays = [to_device(array, device) for _ in range(copies)]
+        self.outs = [empty((), array.dtype, kind, index) for _ in range(copies)]
+        self.where = (kind, index)
+        self.rounds = max(1, 64 // copies)
+
+    def microseconds(self, repeats: int) -> dict[str, float]:
+        """Return the medians of both, taking turns."""
+        views = tuple(array.view_tuple() for array in self.arrays)
+        outs = tuple(out.view_tuple() for out in self.outs)
+        times: dict[str, list[float]] = {"plain": [], "exact": []}
+        for _ in range(repeats):
+            for name, found in times.items():
+                arguments = (views, "sum", (0,), outs, *self.where, self.rounds, 3, None, -1)
+                found += _core.time_general(*arguments, name == "exact")
+        return {name: float(np.median(found)) for name, found in times.items()}
+
+
+def seconds(array: np.ndarray, device: str, repeats: int) -> dict[str, float]:
+    """Return the fastest of whole calls of both, in microseconds, taking turns."""
+    best = {"plain": math.inf, "exact": math.inf}
+    for _ in range(repeats):
+        for name in best:
+            start = time.perf_counter()
+            arithmetic.sum(array, device=device, exact=name == "exact")
+            best[name] = min(best[name], time.perf_counter() - start)
+    return {name: 1e6 * value for name, value in best.items()}
+
+
+def measure(exponents: range, device: str, repeats: int) -> Iterator[dict[str, Any]]:
+    """Yield a row for each dtype, kind of data and size."""
+    clock = resolve(device)[0] == _core.CUDA
+    rng = np.random.default_rng(1)
+    for dtype in map(np.dtype, FORMATS):
+        for kind in ("normal", "any"):
+            for exponent in exponents:
+                array = np.resize(data(kind, 1 << min(exponent, 24), dtype, rng), 1 << exponent)
+                us = Clock(array, device).microseconds(repeats) if clock else seconds(array, device, repeats)
+                ratio = round(us["exact"] / us["plain"], 3)
+                us = {name: round(value, 3) for name, value in us.items()}
+                yield {"dtype": dtype.name, "data": kind, "n": 1 << exponent, "us": us, "ratio": ratio}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpureduce.bench.exact_sums", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--check", type=int, default=100_000, help="sums to compare (default 100000)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=28, help="exponent of two, for elements (default 28)")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--out", help="results file to write")
+    options = parser.parse_args(argv)
+    record = environment.header(environment.find_device(options.device))
+    done, wrong = check(options.check, options.device, options.seed)
+    print(f"{done} sums compared, {len(wrong)} differ", *wrong[:20], sep="\n", flush=True)
+    record["compared"], record["different"] = done, len(wrong)
+    record["rows"] = []
+    for row in measure(range(8, options.most + 1, 4), options.device, options.repeats):
+        record["rows"].append(row)
+        print(f"{row['dtype']:8} {row['data']:7} n={row['n']:<10}", row["us"], row["ratio"], flush=True)
+    environment.write(options.out, record)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
