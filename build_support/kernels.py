@@ -109,8 +109,7 @@ def _builds(source: Path) -> dict[str, int]:
     if source.parent.name == "flat":
         return FLAT
     ladder = source.relative_to("cuda_kernels").parts[0]
-    rungs = Path("csrc", ladder, "rungs.def")  # which not every ladder has
-    rows = dict(ROW.findall(rungs.read_text("utf-8"))) if rungs.exists() else {}
+    rows = dict(ROW.findall(Path("csrc", ladder, "rungs.def").read_text("utf-8")))
     return {"": int(rows.get(source.stem, "75"))}
 
 

@@ -259,10 +259,7 @@ def kernels(root: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*.cu*")):
         name = path.relative_to(folder)
         ladder = name.parts[0]
-        room = root / "csrc" / ladder
-        if ladder != "include" and not any(
-            room.joinpath(file).is_file() for file in ("rungs.def", "params.h")
-        ):
+        if ladder != "include" and not root.joinpath("csrc", ladder, "rungs.def").is_file():
             yield f"cuda_kernels/{name}:1: is not in the folder of a ladder, which has a csrc/*/rungs.def"
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if not (match := INCLUDE.match(line)) or (folder / "include" / match[1]).is_file():

@@ -284,3 +284,68 @@ def test_the_benchmark(tmp_path, on_gpu):
     assert {row["dtype"] for row in record["rows"]} == {"float16", "float32", "float64"}
     one = np.float32(1)
     assert exact_sums.rounded(exact_sums.whole(np.array([one, 2.0**-24, 2.0**-149], "f4")), one.dtype) > 1
+
+
+# ---- the ladder ----
+
+RUNGS = gpureduce.variants("exact")
+EXACT_RUNGS = [rung.name for rung in RUNGS[2:]]
+
+
+def by(rung, array, device):
+    return gpureduce.sum(array, exact=True, variant=rung, device=device)
+
+
+@pytest.mark.parametrize("kind", reference.KINDS, ids=lambda kind: kind.__name__)
+def test_rungs_that_are_exact(kind, device):
+    rng = np.random.default_rng(reference.KINDS.index(kind))
+    for n in (0, 1, 31, 5000, 20001):
+        array = kind(rng, n, np.dtype(np.float32))
+        want = exact_sum(array)
+        with np.errstate(all="ignore"):
+            for rung in EXACT_RUNGS:
+                assert same(by(rung, array, device), want), (rung, n)
+
+
+def test_each_rung_mends_what_the_one_before_loses(device):
+    """The plain sum of a thread, small elements behind large ones, and cancellation beyond two floats."""
+    n = 256 * 64
+    ones = np.full(n, np.float32(0.1))
+    plain = np.float32(0)
+    for x in ones[:64]:
+        plain += x
+    assert by("e0", ones, device) == exact_sum(ones) != plain * 256
+    large = np.zeros(256 * 3, np.float32)
+    large[0], large[256], large[512] = 1, 2.0**40, -(2.0**40)  # of one thread
+    assert by("e0", large, device) == 0 and by("e1", large, device) == 1
+    wide = np.zeros(256 * 4, np.float32)
+    wide[:4] = 2.0**100, 2.0**50, -(2.0**100), 1
+    wide[4] = -(2.0**50)
+    assert by("e1", wide, device) != 1 and all(by(rung, wide, device) == 1 for rung in EXACT_RUNGS)
+    with np.errstate(all="ignore"):
+        assert by("e1", np.array([1, np.inf], np.float32), device) == np.inf
+
+
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: rung.name)
+def test_profiles_of_rungs(rung):
+    array = reference.plain(np.random.default_rng(2), 20000, np.dtype(np.float32))
+    found = gpureduce.profile(array, rung.name)
+    assert found.races == () and found.result == by(rung.name, array, "sim")
+    assert found.annotate() and gpureduce.source(rung.name).startswith(f"// {rung.name}: ")
+    assert f".entry {rung.name}_sum_f32" in gpureduce.ptx(rung.name)
+
+
+def test_what_rungs_refuse(device):
+    array = np.ones((4, 4), np.float32)
+    there = gpureduce.to_device(array, device)
+    assert by("e4", there, device) == by("e4", array.T, device) == 16
+    for wrong, call in (
+        (ValueError, lambda: gpureduce.sum(array, axis=0, exact=True, variant="e4", device=device)),
+        (ValueError, lambda: gpureduce.sum(array, exact=True, variant="e4", block_size=64, device=device)),
+        (ValueError, lambda: gpureduce.sum(array, variant="e4", device=device)),
+        (ValueError, lambda: gpureduce.mean(array, exact=True, variant="e4", device=device)),
+        (ValueError, lambda: gpureduce.bench(variants="e4", device=device)),
+        (TypeError, lambda: by("e4", array.astype(np.float64), device)),
+    ):
+        with pytest.raises(wrong, match="e4"):
+            call()

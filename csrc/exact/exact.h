@@ -7,6 +7,7 @@
 #include "program/program.h"
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
+#include "rungs/rung.h"
 
 /* Its inputs are the elements and, when layout->has_second, a mask or the other vector of a dot product. */
 typedef struct gr_exact {
@@ -27,5 +28,25 @@ void gr_exact_plan(const gr_exact *exact, const gr_abilities *can, gr_program *p
 /* Nothing is done where there are no results. */
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);
+
+/* ---- the ladder, whose rungs lead to that: sums of whole arrays of float32 ---- */
+
+typedef struct gr_exact_variant {
+    gr_rung rung;
+    bool has_state;  /* its blocks hand over digits, and the sum is exact */
+    uint32_t shared; /* bytes of a block */
+} gr_exact_variant;
+
+extern const gr_exact_variant gr_exact_variants[];
+extern const size_t gr_exact_variant_count;
+
+/* GR_ERR_VALUE lists the names. */
+gr_status gr_exact_find(const char *name, const gr_exact_variant **out, gr_error *error);
+bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype);
+
+/* Sums `count` elements side by side. */
+gr_status gr_exact_rung_run(gr_device *device, const gr_exact_variant *variant, uint64_t count,
+                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
+                            gr_error *error);
 
 #endif

@@ -263,4 +263,13 @@ typedef struct gr_exact_params {
     uint8_t initial[GR_INITIAL_BYTES]; /* an element, in parts; it takes part once */
 } gr_exact_params;
 
+/* What the rungs of the ladder are told, which sum whole arrays of float32. */
+typedef struct gr_exact_rung_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t count;
+    uint64_t sums;  /* a sum of each block, with its error */
+    uint64_t state; /* all 0 before and after; of rungs that have no state a ticket */
+} gr_exact_rung_params;
+
 #endif

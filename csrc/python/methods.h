@@ -11,6 +11,7 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_ladder_records(void);
 PyObject *py_matmul_records(void);
 PyObject *py_conv_records(void);
+PyObject *py_exact_records(void);
 PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
 /* Reductions of any layout: functions that take the arguments of the public ones, with as little as possible
@@ -18,6 +19,8 @@ PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 PyObject *py_reducer(PyObject *module, PyObject *args);
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_exact_rung(PyObject *module, PyObject *args);
+PyObject *py_profile_exact(PyObject *module, PyObject *args);
 PyObject *py_default_device(PyObject *module, PyObject *args);
 PyObject *py_plan_general(PyObject *module, PyObject *args);
 PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);

@@ -112,7 +112,8 @@ static PyObject *core_hold(PyObject *module, PyObject *taken) {
 }
 
 static PyObject *core_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    static PyObject *(*const ladders[])(void) = {py_ladder_records, py_matmul_records, py_conv_records};
+    static PyObject *(*const ladders[])(void) = {py_ladder_records, py_matmul_records, py_conv_records,
+                                                 py_exact_records};
     PyObject *all = PyList_New(0);
     for (size_t i = 0; all != NULL && i < sizeof ladders / sizeof ladders[0]; ++i) {
         PyObject *more = ladders[i]();
@@ -137,6 +138,10 @@ static PyMethodDef methods[] = {
     {"exact", (PyCFunction)(void (*)(void))py_exact, METH_FASTCALL,
      "exact(source, op, axes, second, initial, out, device_kind, device_index, stream, fold, blocks) -> as "
      "general, rounded once; of fold and blocks 0 is what is best"},
+    {"exact_rung", py_exact_rung, METH_VARARGS,
+     "exact_rung(a, variant, device_kind, device_index) -> scalar"},
+    {"profile_exact", py_profile_exact, METH_VARARGS,
+     "profile_exact(a, variant, races, timeline_block, visits), as profile"},
     {"reducer", py_reducer, METH_VARARGS,
      "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
      "where "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "chunk.cuh"
+#include "exact_join.cuh"
 #include "exact_products.cuh"
 #include "general_offsets.cuh"
 
@@ -152,31 +153,7 @@ __device__ uint64_t add_each(const gr_exact_params &p, Offsets base, uint64_t re
     return taken;
 }
 
-// Adds the block's state to that of the result. True in the block that comes last, which has all of it then.
-template <class Bins> __device__ bool is_last_to_join(int64_t *whole) {
-    __shared__ bool last;
-    int64_t *state = block_state();
-    constexpr unsigned flags = Bins::size.words - 1;
-    for (unsigned i = threadIdx.x; i < flags; i += blockDim.x)
-        if (state[i] != 0)
-            add_word(whole + i, state[i]);
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        join_flags(whole + flags, static_cast<uint32_t>(state[flags]));
-        __threadfence();
-        unsigned *joined = reinterpret_cast<unsigned *>(whole + flags) + 1;
-        last = atomicAdd(joined, 1u) == gridDim.y - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    if (last)
-        for (unsigned i = threadIdx.x; i < Bins::size.words; i += blockDim.x)
-            state[i] = atomicExch(reinterpret_cast<unsigned long long *>(whole + i), 0ull);
-    __syncthreads();
-    return last;
-}
-
+// What the result is rounded to.
 template <class In> struct Format;
 template <> struct Format<float> { static constexpr gr_exact_format format = {24, 8}; };
 template <> struct Format<double> { static constexpr gr_exact_format format = {53, 11}; };
@@ -218,8 +195,9 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
                 add_word(state + Bins::size.words - 2, static_cast<int64_t>(taken));
             __syncthreads();
         }
-        const bool whole = gridDim.y == 1 || is_last_to_join<Bins>(reinterpret_cast<int64_t *>(p.states) +
-                                                                   result * Bins::size.words);
+        const bool whole =
+            gridDim.y == 1 || is_last_to_join<Bins::size.words>(reinterpret_cast<int64_t *>(p.states) +
+                                                                result * Bins::size.words);
         if (whole && threadIdx.x == 0)
             finish<In, Bins>(p, result);
         __syncthreads();

@@ -14,6 +14,7 @@ LADDERS = {
         *("convolutions", "docs/conv.md", ((1, 18, 18, 12), (24, 3, 3, 12))),
         "a convolution of 18 x 18 x 12 by 24 filters of 3 x 3",
     ),
+    "exact": ("exact sums", "docs/exact.md", 4096, "a sum of 4,096"),
 }
 BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
 ROUNDS = 20  # that are drawn; more are no picture

@@ -116,6 +116,23 @@ def _run_convolution(
     return profile
 
 
+def _run_exact(
+    data: np.ndarray, record: Variant, races: bool, drawn: int = 0, visits: bool = False
+) -> Profile:
+    result, launches, problem = _core.profile_exact(data, record.name, races, drawn, visits)
+    file = f"cuda_kernels/exact/{record.file}"
+    kernels = kernel_profiles(launches, file, drawn)
+    title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads a block"
+
+    def rerun(block: int, visits: bool) -> Profile:
+        return _run_exact(data, record, False, block, visits)
+
+    profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
+    if problem is not None:
+        raise stopped(problem, profile)
+    return profile
+
+
 def _run(
     data: np.ndarray,
     record: Variant,
@@ -207,6 +224,8 @@ def profile(
         for name, size in (("block_size", block_size), ("grid_size", grid_size)):
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
+        if record.ladder == "exact":
+            return _run_exact(_data(arr_or_n, dtype), record, races)
         if record.ladder == "conv":
             return _run_convolution(*_pictures(arr_or_n, dtype), record, races)
         return _run_product(*_matrices(arr_or_n, dtype), record, races)

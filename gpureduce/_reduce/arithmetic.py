@@ -113,7 +113,8 @@ def sum(
     >>> gpureduce.sum([[1.0, 2.0], [3.0, 4.0]], axis=0, device="sim")
     array([4., 6.])
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    ladder = "exact" if exact else "reduction"
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress, ladder)
     if exact:
         return _exact.sum(a, options, axis, dtype, out, keepdims, initial, where)
     return reduction(
@@ -443,7 +444,8 @@ def mean(
     array([[1.5],
            [3.5]])
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    ladder = "exact" if exact else "reduction"
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress, ladder)
     if exact:
         return _exact.mean(a, options, axis, dtype, out, keepdims, where)
     return _mean(a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
@@ -522,7 +524,8 @@ def dot(
     >>> gpureduce.dot([1, 2, 3], [4, 5, 6], device="sim")
     np.int64(32)
     """
-    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    ladder = "exact" if exact else "reduction"
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress, ladder)
     if exact:
         return _exact.dot(a, b, out, options)
     return _dot(a, b, out, options)

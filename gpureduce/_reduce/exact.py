@@ -55,10 +55,12 @@ def sum(
     a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Any:
     """Reduce by the exact sum."""
-    _refuse_variant(options)
     operand = intake(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape))
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    if options.record is not None:
+        whole = len(axes) == len(operand.shape) and where is True and initial is rules.NO_VALUE
+        return _by_rung(operand, whole and dtype is None, target, options)
     mask = target.take_mask(where, operand) if where is not True else None
     loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
     if initial is None:
@@ -79,7 +81,7 @@ def sum(
 
 def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
     """Reduce by the exact sum divided by the number of elements."""
-    _refuse_variant(options)
+    _refuse_rung("mean", options)
     operand = intake(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
@@ -101,7 +103,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
 
 def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     """Reduce by the exact dot product of two vectors."""
-    _refuse_variant(options)
+    _refuse_rung("dot", options)
     left, right, target = engine.vectors(a, b, out, options)
     if target.dtype.kind in "biu":
         raise TypeError(
@@ -109,6 +111,23 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
         )
     result = run("dot", left, (0,), right, None, target)
     return _stored(target, "dot", result, left, (0,), right)
+
+
+# The ladder
+
+
+def _by_rung(operand: Operand, whole: bool, target: Target, options: Options) -> Any:
+    """Have the core sum a whole array with one named kernel."""
+    name = options.record.name
+    for given, size in (("block_size", options.block_size), ("grid_size", options.grid_size)):
+        if size is not None:
+            raise ValueError(f"{given}: {name} chooses its own; leave it None")
+    if not whole:
+        raise ValueError(
+            f"variant: {name} sums whole arrays, without axis=, where=, initial= or dtype=; 'auto' takes them"
+        )
+    target.work_in_default_stream()
+    return target.take(_core.exact_rung(operand.handle, name, operand.kind, operand.index))
 
 
 # Integers
@@ -175,9 +194,9 @@ def _warn_of_empty_slices() -> None:
 # All of them
 
 
-def _refuse_variant(options: Options) -> None:
+def _refuse_rung(op: str, options: Options) -> None:
     if options.record is not None:
-        raise ValueError(f"variant: {options.record.name} is not exact; 'auto' is, with exact=True")
+        raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
 
 
 def _stored(target, op, result, operand, axes, second, start=None) -> Any:

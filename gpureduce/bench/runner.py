@@ -116,6 +116,8 @@ def _reduction(name: str) -> str:
     ladder = find(name, AUTO).ladder
     if ladder == "conv":
         raise ValueError(f"variants: {name} makes convolutions, which gpureduce.bench.conv times")
+    if ladder == "exact":
+        raise ValueError(f"variants: {name} makes exact sums, which gpureduce.bench.exact_sums times")
     if ladder != "reduction":
         raise ValueError(
             f"variants: {name} makes products of matrices: ops='matmul', and no reductions beside"

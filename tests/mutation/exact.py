@@ -7,6 +7,7 @@ BINS = INCLUDE + "exact_bins.cuh"
 BLOCK = INCLUDE + "exact_block.cuh"
 PRODUCTS = INCLUDE + "exact_products.cuh"
 SUM = INCLUDE + "exact_sum.cuh"
+JOIN = INCLUDE + "exact_join.cuh"
 
 
 def state(words=""):
@@ -109,10 +110,10 @@ MUTANTS = (
         sums("races"),
     ),
     Mutant("the count of additions is not", SUM, "added += more * Bins::each;", "", sums("bin_is_folded")),
-    Mutant("a state is left behind", SUM, "atomicExch(", "atomicOr(", sums("races")),
+    Mutant("a state is left behind", JOIN, "atomicExch(", "atomicOr(", sums("races")),
     Mutant(
         "flags of other blocks are lost",
-        SUM,
+        JOIN,
         "        join_flags(whole + flags, static_cast<uint32_t>(state[flags]));\n",
         "",
         sums("specials"),

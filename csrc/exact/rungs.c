@@ -1,0 +1,75 @@
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "exact/exact.h"
+
+const gr_exact_variant gr_exact_variants[] = {
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, hands, shared_)     \
+    {                                                                                                        \
+        .rung = GR_RUNG_COLUMNS("exact", name, file, after, role, backends, capability, launch, title,       \
+                                technique),                                                                  \
+        .has_state = GR_HANDS_##hands,                                                                       \
+        .shared = shared_,                                                                                   \
+    },
+#define GR_HANDS_SUMS false
+#define GR_HANDS_STATE true
+#include "exact/rungs.def"
+#undef GR_RUNG
+};
+
+const size_t gr_exact_variant_count = sizeof gr_exact_variants / sizeof gr_exact_variants[0];
+
+gr_status gr_exact_find(const char *name, const gr_exact_variant **out, gr_error *error) {
+    size_t place;
+    const gr_status status = gr_rung_find(gr_exact_variants, sizeof gr_exact_variants[0],
+                                          gr_exact_variant_count, name, " of exact sums", &place, error);
+    if (status == GR_OK)
+        *out = &gr_exact_variants[place];
+    return status;
+}
+
+bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype) {
+    return variant != NULL && op == GR_OP_sum && dtype == GR_DTYPE_f32;
+}
+
+enum {
+    THREAD_ELEMENTS = 32, /* as of the default */
+    PAIR_BYTES = 8,       /* a sum and its error */
+    BLOCKS_EACH = 4,      /* of a multiprocessor */
+};
+
+static void plan(const gr_exact_variant *variant, uint64_t count, gr_program *program) {
+    const gr_exact_rung_params params = {.count = count};
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * BLOCKS_EACH;
+    const uint64_t worth = gr_ceil_div(count, (uint64_t)GR_EXACT_THREADS * THREAD_ELEMENTS);
+    const uint32_t blocks = (uint32_t)(worth < 1 ? 1 : worth < most ? worth : most);
+    gr_program_begin(program);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = 1;
+    step->grid[1] = blocks;
+    step->block[0] = GR_EXACT_THREADS;
+    step->shared_bytes = variant->shared;
+    step->kernel.owner = variant->rung.name;
+    GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
+    GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_sum_f32");
+    gr_program_place(program, offsetof(gr_exact_rung_params, in), gr_program_input(program, 0));
+    gr_program_place(program, offsetof(gr_exact_rung_params, out),
+                     gr_program_buffer(program, GR_BUFFER_OUTPUT, sizeof(float)));
+    gr_program_place(program, offsetof(gr_exact_rung_params, state),
+                     gr_program_buffer(program, GR_BUFFER_CLEAN, GR_EXACT_NARROW_WORDS * 8));
+    if (!variant->has_state)
+        gr_program_place(program, offsetof(gr_exact_rung_params, sums),
+                         gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)blocks * PAIR_BYTES));
+}
+
+gr_status gr_exact_rung_run(gr_device *device, const gr_exact_variant *variant, uint64_t count,
+                            const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
+                            gr_error *error) {
+    const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = sizeof(float)};
+    gr_program program;
+    gr_status status = gr_rung_check(&variant->rung, &device->backend->info, error);
+    if (status != GR_OK)
+        return status;
+    plan(variant, count, &program);
+    return gr_program_run(device, &program, &binding, interrupt, error);
+}

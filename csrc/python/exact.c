@@ -1,0 +1,106 @@
+#include "exact/exact.h"
+
+#include <string.h>
+
+#include "python/args.h"
+#include "python/dtype.h"
+#include "python/errors.h"
+#include "python/intake/operand.h"
+#include "python/methods.h"
+#include "python/observed.h"
+#include "python/tables.h"
+
+/* A sum by a rung. */
+typedef struct rung_call {
+    const gr_exact_variant *variant;
+    py_operand source;
+    uint64_t count;
+} rung_call;
+
+/* Of (a, variant). */
+static int take_call(py_state *state, PyObject *a, const char *name, rung_call *self) {
+    gr_error error;
+    py_operand_clear(&self->source);
+    if (gr_exact_find(name, &self->variant, &error) != GR_OK) {
+        py_raise(state, &error);
+        return -1;
+    }
+    if (py_operand_take(state, a, PyTuple_Check(a) ? PY_TAKE : PY_CONVERT, GR_SCOPE_GENERAL, "a",
+                        &self->source) < 0)
+        return -1;
+    if (!gr_exact_covers(self->variant, GR_OP_sum, self->source.dtype))
+        return PY_REFUSE(PyExc_TypeError, "a: %s takes float32, not %s", name,
+                         gr_dtypes[self->source.dtype].numpy_name);
+    if (!py_operand_packed(&self->source, true)) {
+        if (self->source.owner == NULL)
+            return PY_REFUSE(PyExc_ValueError,
+                             "a: %s takes device arrays in C order; 'auto' takes any strides", name);
+        if (py_operand_pack(&self->source) < 0)
+            return -1;
+    }
+    self->count = py_operand_count(&self->source, NULL);
+    return 0;
+}
+
+PyObject *py_exact_rung(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *kind, *index, *answer = NULL;
+    const char *name;
+    gr_device *device;
+    rung_call call;
+    if (!PyArg_ParseTuple(args, "OsOO", &a, &name, &kind, &index))
+        return NULL;
+    if (take_call(state, a, name, &call) == 0 && py_take_device(state, kind, index, &device) == 0) {
+        gr_scalar result = {.bytes = {0}};
+        py_work work;
+        py_begin(&work);
+        const gr_status status = gr_exact_rung_run(device, call.variant, call.count, &call.source.source,
+                                                   &work.interrupt, &result, &work.error);
+        if (py_end(state, &work, status) == 0) {
+            py_count_run();
+            answer = py_result(state, GR_DTYPE_f32, result);
+        }
+    }
+    py_operand_release(&call.source);
+    return answer;
+}
+
+PyObject *py_profile_exact(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *result = NULL, *all = NULL;
+    const char *name;
+    int races, visits;
+    unsigned long long timeline;
+    rung_call call;
+    if (!PyArg_ParseTuple(args, "OspKp", &a, &name, &races, &timeline, &visits))
+        return NULL;
+    if (take_call(state, a, name, &call) == 0) {
+        gr_scalar scalar = {.bytes = {0}};
+        gr_profile profile = {
+            .look_for_races = races != 0, .list_visits = visits != 0, .timeline_block = timeline};
+        py_work work;
+        py_begin(&work);
+        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);
+        if (status == GR_OK)
+            status = gr_exact_rung_run(profile.device, call.variant, call.count, &call.source.source,
+                                       &work.interrupt, &scalar, &work.error);
+        PyEval_RestoreThread(work.thread);
+        if (status == GR_OK)
+            result = py_result(state, GR_DTYPE_f32, scalar);
+        all = py_observed_outcome(state, &profile, status, &work.error, result);
+        gr_profile_release(&profile);
+    }
+    py_operand_release(&call.source);
+    return all;
+}
+
+PyObject *py_exact_records(void) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < gr_exact_variant_count; ++i)
+        py_append(&list,
+                  py_rung_record(
+                      &gr_exact_variants[i].rung,
+                      Py_BuildValue("((ss))", gr_ops[GR_OP_sum].name, gr_dtypes[GR_DTYPE_f32].numpy_name),
+                      Py_BuildValue("(i)", GR_EXACT_THREADS), GR_EXACT_THREADS, false, false, "", false));
+    return list;
+}

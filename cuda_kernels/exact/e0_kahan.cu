@@ -1,0 +1,22 @@
+// e0: Kahan's sum, a thread.
+//
+// What plain sums cost: every addition rounds, and the errors grow with the number of elements; sums of other
+// grids have other bits.
+// The change: a thread carries along what its last addition lost, and takes it off the next element (W.
+// Kahan, 1965). Four additions in place of one, and the error of a thread no longer grows with its elements.
+// What limits now: an element that is larger than the sum loses the sum's bits unseen, and what is lost where
+// threads and blocks are put together is lost as before. The counters show a tree of plain additions.
+#include "exact_rungs.cuh"
+
+extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e0_sum_f32(const gr_exact_rung_params p) {
+    const float *in = reinterpret_cast<const float *>(p.in);
+    float sum = 0, lost = 0;
+    for (uint64_t i = first_of_thread(); i < p.count; i += threads_of_grid()) {
+        const float x = in[i] - lost, next = sum + x;
+        lost = (next - sum) - x;
+        sum = next;
+    }
+    const auto add = [](float a, float b) { return a + b; };
+    if (combine_blocks(sum, add, p))
+        *reinterpret_cast<float *>(p.out) = sum;
+}

@@ -1,0 +1,33 @@
+// e1: sums with their errors, in a tree.
+//
+// What e0 cost: only a small element's bits are kept, and only within a thread.
+// The change: an addition gives its sum and, whatever is larger, exactly what it lost (D. Knuth's two-sum,
+// six additions). A pair of both goes through threads, block and grid; errors are summed beside the sums (A.
+// Neumaier, 1974). What limits now: the errors are summed with rounding. Two floats hold 48 bits, so that a
+// sum under cancellation is as wrong as a plain one of twice the precision, and its bits still depend on the
+// order.
+#include "exact_rungs.cuh"
+
+struct Pair {
+    float sum, error;
+};
+
+inline __device__ Pair two_sum(float a, float b) {
+    const float sum = a + b, part = sum - a;
+    return {sum, (a - (sum - part)) + (b - part)};
+}
+
+extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e1_sum_f32(const gr_exact_rung_params p) {
+    const float *in = reinterpret_cast<const float *>(p.in);
+    const auto add = [](Pair a, Pair b) {
+        Pair both = two_sum(a.sum, b.sum);
+        both.error += a.error + b.error;
+        return both;
+    };
+    Pair sum = {0, 0};
+    for (uint64_t i = first_of_thread(); i < p.count; i += threads_of_grid())
+        sum = add(sum, {in[i], 0});
+    // Of infinity there is no error: what two-sum makes of it is NaN.
+    if (combine_blocks(sum, add, p))
+        *reinterpret_cast<float *>(p.out) = isfinite(sum.sum) ? sum.sum + sum.error : sum.sum;
+}

@@ -1,0 +1,36 @@
+// e3: two doubles a thread before the wide integer.
+//
+// What e2 cost: atomics for every element.
+// The change: a thread adds to two doubles first, and what the first loses goes to the second, by two-sum.
+// Only what the second loses, too, goes to the digits (S. Collange, D. Defour, S. Graillat and R. Iakymchuk,
+// 2015). Two doubles hold some 100 bits: of like elements nothing is ever left over. What limits now: the
+// data. Elements of all sizes leave something over nearly every time, which is then as slow as before, and
+// lanes that have nothing wait for those that have. The counters show lanes that diverge.
+#include "exact_rungs.cuh"
+
+// Leaves the sum in a and what was lost in b.
+inline __device__ void two_sum(double &a, double &b) {
+    const double sum = a + b, part = sum - a;
+    b = (a - (sum - part)) + (b - part);
+    a = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e3_sum_f32(const gr_exact_rung_params p) {
+    const float *in = reinterpret_cast<const float *>(p.in);
+    clear_state();
+    double high = 0, low = 0;
+    for (uint64_t i = first_of_thread(); i < p.count; i += threads_of_grid()) {
+        double x = in[i];
+        if (!isfinite(x)) { // would spoil both
+            add_number(x);
+            continue;
+        }
+        two_sum(high, x);
+        two_sum(low, x);
+        if (x != 0)
+            add_number(x);
+    }
+    add_number(high);
+    add_number(low);
+    finish_state(p);
+}
