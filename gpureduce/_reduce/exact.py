@@ -118,6 +118,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
 
 def _by_rung(operand: Operand, whole: bool, target: Target, options: Options) -> Any:
     """Have the core sum a whole array with one named kernel."""
+    assert options.record is not None
     name = options.record.name
     for given, size in (("block_size", options.block_size), ("grid_size", options.grid_size)):
         if size is not None:
@@ -136,11 +137,17 @@ def _by_rung(operand: Operand, whole: bool, target: Target, options: Options) ->
 def _whole_sums(operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int) -> np.ndarray:
     """Return sums of integers as Python's: of 64 bits the halves are summed, each in 64 bits."""
     if operand.dtype.itemsize < 8:
-        return engine.run("sum", operand, axes, mask, stream=stream).astype(object)
-    low, high = (
-        engine.run("sum", half, axes, mask, stream=stream).astype(object) for half in _halves(operand)
-    )
+        return _on_host("sum", operand, axes, mask, stream).astype(object)
+    low, high = (_on_host("sum", half, axes, mask, stream).astype(object) for half in _halves(operand))
     return low + high * 2**32
+
+
+def _on_host(
+    op: str, operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int
+) -> np.ndarray:
+    result = engine.run(op, operand, axes, mask, stream=stream)
+    assert result is not None
+    return result
 
 
 def _halves(operand: Operand) -> list[Operand]:
@@ -184,7 +191,7 @@ def _counts(operand: Operand, axes: tuple[int, ...], mask: Operand | None, strea
     """Return how many elements make each result."""
     if mask is None:
         return np.asarray(rules.reduced_count(operand.shape, axes))
-    return engine.run("count_nonzero", mask, axes, stream=stream)
+    return _on_host("count_nonzero", mask, axes, None, stream)
 
 
 def _warn_of_empty_slices() -> None:

@@ -36,6 +36,8 @@ class Stream:
 # Numbers on the host.
 assert_type(gpureduce.sum(a), np.float32)
 assert_type(gpureduce.mean(z, variant="auto", device="sim"), np.complex128)
+assert_type(gpureduce.sum(a, exact=True), np.float32)
+assert_type(gpureduce.fsum(a), np.float32)
 assert_type(gpureduce.max(n), np.int64)
 assert_type(gpureduce.dot(a.ravel(), a.ravel()), np.float32)
 assert_type(gpureduce.all(d), np.bool_)
