@@ -349,3 +349,12 @@ def test_what_rungs_refuse(device):
     ):
         with pytest.raises(wrong, match="e4"):
             call()
+
+
+def test_errors_of_the_rungs(device):
+    """As in docs/exact.md: more is lost under more cancellation, up to the rungs that are exact."""
+    rows = dict(exact_sums.errors(1 << 12, device, draws=2))
+    assert rows[1e8]["v8"] > 1e-3 and rows[1e8]["e0"] > 1e-3 > rows[1e8]["e1"]
+    assert rows[1e16]["e1"] > 1e-3
+    assert all(row[rung] == 0 for row in rows.values() for rung in EXACT_RUNGS)
+    assert exact_sums.errors_table(64, device).count("\n") == 1 + len(rows)

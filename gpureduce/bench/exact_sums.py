@@ -3,7 +3,8 @@
 Checked against sums of Python integers: random arrays of many kinds, in several orders, grids, and numbers of
 additions between folds. Timed as the other benchmarks time: graphs that rotate over inputs which are together
 larger than the L2 cache, exact and plain sums in turns; the figure is the median over the replays, in
-microseconds a sum. Without a clock, on the simulator, the seconds of whole calls stand for that.
+microseconds a sum. Without a clock, on the simulator, the seconds of whole calls stand for that. With
+``--errors`` it prints what the rungs get wrong of sums under cancellation, and does nothing else.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._device.devices import resolve
+from gpureduce._device.variants import variants
 from gpureduce._reduce import arithmetic
 from gpureduce.bench import environment
 from gpureduce.bench.environment import ROTATION_BYTES
+from gpureduce.bench.exact import float_sum
 
 # Bits of a significand, and the exponent of the last bit of the smallest numbers.
 FORMATS = {"float32": (24, -149), "float64": (53, -1074), "float16": (11, -24)}
@@ -105,6 +108,43 @@ def check(count: int, device: str, seed: int) -> tuple[int, list[str]]:
     return done, wrong
 
 
+def cancelling(n: int, condition: float, rng: np.random.Generator) -> np.ndarray:
+    """Return float32 numbers whose magnitudes sum to so many times their sum."""
+    half = rng.lognormal(0, 3, n // 2 - 1).astype(np.float32)
+    rest = np.full(2, half.sum(dtype=np.float64) / condition, np.float32)
+    numbers = np.concatenate([half, -half, rest])
+    rng.shuffle(numbers)
+    return numbers
+
+
+def errors(n: int, device: str, draws: int = 5) -> Iterator[tuple[float, dict[str, float]]]:
+    """Yield condition numbers, and the largest relative error of a plain sum and of each rung."""
+    for exponent in range(0, 21, 4):
+        rng = np.random.default_rng(exponent)
+        worst: dict[str, float] = {}
+        for _ in range(draws):
+            array = cancelling(n, 10.0**exponent, rng)
+            right = float_sum(array)
+            sums = {"v8": arithmetic.sum(array, variant="v8", device=device)}
+            for rung in variants("exact"):
+                sums[rung.name] = arithmetic.sum(array, variant=rung.name, exact=True, device=device)
+            for name, value in sums.items():
+                worst[name] = max(worst.get(name, 0.0), abs(float(value) - right) / right)
+        yield 10.0**exponent, worst
+
+
+def errors_table(n: int, device: str) -> str:
+    """Return these errors as a Markdown table."""
+    rows = list(errors(n, device))
+    names = list(rows[0][1])
+    lines = ["| condition | " + " | ".join(f"`{name}`" for name in names) + " |"]
+    lines.append("|--:|" + "--:|" * len(names))
+    for condition, worst in rows:
+        cells = " | ".join(f"{worst[name]:.0e}" for name in names)
+        lines.append(f"| {condition:.0e} | {cells} |".replace("0e+00", "0"))
+    return "\n".join(lines)
+
+
 class Clock:
     """Times sums of one array on a device, exact and plain."""
 
@@ -163,8 +203,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=28, help="exponent of two, for elements (default 28)")
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--errors", action="store_true", help="print those of the rungs alone")
     parser.add_argument("--out", help="results file to write")
     options = parser.parse_args(argv)
+    if options.errors:
+        print(errors_table(1 << 16, options.device))
+        return 0
     record = environment.header(environment.find_device(options.device))
     done, wrong = check(options.check, options.device, options.seed)
     print(f"{done} sums compared, {len(wrong)} differ", *wrong[:20], sep="\n", flush=True)
