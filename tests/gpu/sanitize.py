@@ -1,7 +1,7 @@
 """Runs every variant under the four tools of compute-sanitizer: ``python tests/gpu/sanitize.py --out FILE``.
 
-With ``--ladder matmul`` those that multiply, with ``--ladder conv`` those that convolve, and `auto`, in
-``--jobs`` processes side by side.
+With ``--ladder matmul`` those that multiply, with ``--ladder conv`` those that convolve, with
+``--ladder exact`` those that sum exactly, and `auto`, in ``--jobs`` processes side by side.
 
 Expects no finding, except that racecheck must report the studies that race on purpose: a run in which it does
 not see them proves nothing about the others.
@@ -25,7 +25,12 @@ TOOLS = {
     "initcheck": [],
     "synccheck": [],
 }
-PROGRAMS = {"reduction": "exercise.py", "matmul": "exercise_products.py", "conv": "exercise_convolutions.py"}
+PROGRAMS = {
+    "reduction": "exercise.py",
+    "matmul": "exercise_products.py",
+    "conv": "exercise_convolutions.py",
+    "exact": "exercise_exact.py",
+}
 # initcheck does not see what the copy engine stores by a tensor map.
 OPTIONS = {(ladder, "initcheck"): ["--by-threads"] for ladder in ("matmul", "conv")}
 TOGETHER = 5  # variants of one process, but of racecheck, which is slow
