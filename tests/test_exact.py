@@ -10,7 +10,7 @@ from exact_reference import DTYPES, dtype_of, exact_dot, exact_sum, same
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.kernels import ptx_text
 from gpureduce._profiles.observed import kernel_profiles
 from gpureduce.bench import exact_sums
 
@@ -253,7 +253,7 @@ def test_no_races(kernel, threads, bytes_each):
     dtype = np.dtype({"f32": "float32", "f16": "float16", "f64": "float64"}[short])
     rng = np.random.default_rng(1)
     array = reference.any_bits(rng, 7000, dtype)
-    ptx = KERNELS.joinpath(f"exact_{op}.ptx").read_text("utf-8")
+    ptx = ptx_text(f"exact_{op}.cu")
     for flags in (PACKED, MASKED) if op == "sum" else (PACKED,):
         other = rng.random(array.size) < 0.5 if flags == MASKED else reference.any_bits(rng, 7000, dtype)
         out, states = np.zeros(1, dtype), np.zeros(144, np.int64)
