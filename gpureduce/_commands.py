@@ -206,7 +206,7 @@ def _check_picture(path: str) -> None:
 
 
 def _flat(lists: list[list[str]] | None) -> list[str] | None:
-    return lists and [word for words in lists for word in words]
+    return None if lists is None else [word for words in lists for word in words]
 
 
 def run_bench(args: argparse.Namespace) -> int:
