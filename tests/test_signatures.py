@@ -18,7 +18,7 @@ OPTIONS = {
 }  # fmt: skip
 REDUCTIONS = tuple(dict.fromkeys(op for op, _ in _core.general_coverage()))
 # In the order in which they stand, of which a function may leave some out.
-ARGUMENTS = ("a", "b", "axis", "dtype", "out", "keepdims", "initial", "where", *OPTIONS)
+ARGUMENTS = ("a", "b", "axis", "dtype", "out", "keepdims", "initial", "where", *OPTIONS, "exact")
 SECTIONS = ["Parameters", "Returns", "Raises", "Warns", "Notes", "Examples"]
 PROJECT = jedi.Project(make_stub.PACKAGE.parent)
 FUNCTIONS = [

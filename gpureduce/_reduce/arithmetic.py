@@ -86,8 +86,7 @@ def sum(
         and a named variant, which takes the array in one piece, refuses it.
     exact : bool
         Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
-        order of the elements nor on the device. Integers that do not fit raise OverflowError. See
-        docs/exact.md.
+        order of the elements nor on the device. See docs/exact.md.
 
     Returns
     -------
@@ -97,7 +96,8 @@ def sum(
     -----
     Result dtypes are those of `numpy.sum`: integers smaller than 64 bits and bool add up in 64 bits, and wrap
     there. float16 and bfloat16 are added in float32 and rounded once; float32 and complex64 sums are
-    compensated. No elements give 0.
+    compensated. No elements give 0. With `exact`, sums of integers that do not fit raise
+    OverflowError.
 
     The ladder of named variants follows M. Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007),
     with the races and lost tails of the printed kernels mended; `source` shows each rung.
@@ -502,7 +502,7 @@ def dot(
         and a named variant, which takes the array in one piece, refuses it.
     exact : bool
         Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
-        order of the elements nor on the device. Not of integers. See docs/exact.md.
+        order of the elements nor on the device. See docs/exact.md.
 
     Returns
     -------
@@ -516,7 +516,7 @@ def dot(
     Notes
     -----
     Accumulates as `sum` does, but integers wrap in the result's own dtype, as in NumPy. Complex numbers are
-    not conjugated. An `out` must have exactly the result's dtype.
+    not conjugated. An `out` must have exactly the result's dtype. Integers have no `exact` result.
 
     Examples
     --------
