@@ -17,6 +17,7 @@ from selection import runs_on
 
 import gpureduce
 from gpureduce.bench import (
+    accuracy,
     chart,
     drawings,
     environment,
@@ -644,3 +645,12 @@ def test_pinned_arrays_are_timed(device, monkeypatch):
         ("pinned", 1000, "gpureduce"),
     ]
     assert all(row["gb_per_s"] > 0 for row in rows)
+
+
+def test_accuracy_is_that_of_the_rungs_of_reductions(monkeypatch, tmp_path):
+    monkeypatch.setattr(accuracy, "CASES", ("uniform",))
+    out = tmp_path / "accuracy.json"
+    assert accuracy.main(["--device", "sim", "--n", "1000", "--draws", "1", "--out", str(out)]) == 0
+    (row,) = json.loads(out.read_text())["rows"]
+    assert {"numpy", "auto", "v0", "v12"} <= set(row["relative_error"])
+    assert all(error < 1e-5 for error in row["relative_error"].values())

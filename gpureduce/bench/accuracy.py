@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     device = environment.find_device(options.device)
     names = ["auto"] + [
         variant.name
-        for variant in all_variants()
+        for variant in all_variants("reduction")
         if variant.role != "study" and not variant.float_atomics and variant.runs_on(device)
     ]
     record = environment.header(device)
