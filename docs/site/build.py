@@ -24,19 +24,9 @@ PAGES = ("README.md", "docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.
 SECTIONS = {
     "Guides": [
         f"docs/{name}"
-        for name in (
-            "use",
-            "install",
-            "arrays",
-            "errors",
-            "exact",
-            "reduction_kernel",
-            "devices",
-            "streams",
-            "torch",
-        )
+        for name in ("use", "install", "arrays", "errors", "reduction_kernel", "devices", "streams", "torch")
     ],
-    "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", *BOOK, "docs/coverage"],
+    "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", "docs/exact", *BOOK, "docs/coverage"],
     "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
     "Inside": ["docs/instrument", "docs/simulator"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
