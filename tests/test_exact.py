@@ -358,3 +358,22 @@ def test_errors_of_the_rungs(device):
     assert rows[1e16]["e1"] > 1e-3
     assert all(row[rung] == 0 for row in rows.values() for rung in EXACT_RUNGS)
     assert exact_sums.errors_table(64, device).count("\n") == 1 + len(rows)
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_many_results(name, place):
+    """Blocks that make several results, and threads that make several: each begins anew, and folds."""
+    dtype = np.dtype(name)
+    rng = np.random.default_rng(4)
+    rows = reference.any_bits(rng, 2100 * 65, dtype).reshape(2100, 65)
+    rows[5::7, 3] = np.nan
+    rows[6::7, :] = -0.0
+    columns = np.ascontiguousarray(rows.T[:, np.arange(8200) % 2100])
+    want = np.array([exact_sum(row) for row in rows])
+    for array, axis, right in ((rows, 1, want), (columns, 0, want[np.arange(8200) % 2100])):
+        got = _core.exact(array, "sum", (axis,), None, None, None, *place, 0, 9, 0)
+        assert same(got, right)
+    start = np.array(-0.0, dtype)
+    got = _core.exact(rows[:, :9], "sum", (1,), None, start, None, *place, 0, 0, 0)
+    assert np.signbit(got[6::7]).all() and (got[6::7] == 0).all()
+    assert same(got[:5], np.array([exact_sum(row[:9]) for row in rows[:5]]))

@@ -7,8 +7,10 @@
 
 enum {
     WARP = 32,
-    MOST_RESULTS_ACROSS = 1 << 20, /* blocks along x; each then takes every so-manieth result */
-    THREAD_ELEMENTS = 32,          /* for each thread of a block that shares a result: a fold costs as much */
+    MOST_ACROSS = 2048, /* blocks along x; each takes every so-manieth result, or as many as it has threads */
+    FEW = 64,           /* elements that a thread sums by itself */
+    MANY = 8192,        /* results that are threads enough */
+    THREAD_ELEMENTS = 32, /* for each thread of a block that shares a result: a fold costs as much */
 };
 
 /* What the kernels of a dtype take. */
@@ -100,6 +102,13 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
     return params;
 }
 
+/* Whether threads make whole results by themselves: of few elements, or where neighbours lie side by side. */
+static bool takes_each(const gr_exact *self, const gr_exact_params *params) {
+    const bool across = gr_magnitude(params->keep.stride[0]) < gr_magnitude(params->along.stride[0]);
+    return self->op != GR_OP_dot && self->blocks == 0 &&
+           ((params->results >= WARP && params->count <= FEW) || (params->results >= MANY && across));
+}
+
 void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
     const kind *of = &kinds[self->dtype];
     const bins *by = bins_of(self, of);
@@ -107,9 +116,10 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     const uint64_t vector = params.flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
     const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
     const uint32_t most = least(room, by->most_threads);
-    const uint32_t threads = threads_of(gr_ceil_div(params.count, vector), most);
-    const uint32_t blocks = blocks_of(self, &params, threads, by->resident);
-    const char *what = self->op == GR_OP_dot ? "dot" : "sum";
+    const bool each = takes_each(self, &params);
+    const uint32_t threads = threads_of(each ? params.results : gr_ceil_div(params.count, vector), most);
+    const uint32_t blocks = each ? 1 : blocks_of(self, &params, threads, by->resident);
+    const char *what = each ? "each" : self->op == GR_OP_dot ? "dot" : "sum";
 
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
@@ -117,7 +127,7 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     const uint32_t out =
         gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)params.results * of->item_bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = least(params.results, MOST_RESULTS_ACROSS);
+    step->grid[0] = least(each ? gr_ceil_div(params.results, threads) : params.results, MOST_ACROSS);
     step->grid[1] = blocks;
     step->block[0] = threads;
     step->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : threads);

@@ -120,35 +120,39 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
     }
 }
 
-// Elements that lie anyhow, some of them under a mask. Returns how many the thread has taken.
+// Adds element number k of a result, wherever it lies; false where a mask leaves it out.
+template <class In, bool Pair, class Bins>
+__device__ bool add_element(const gr_exact_params &p, Offsets base, unsigned component, uint64_t k,
+                            Bins &bins) {
+    if constexpr (Pair) {
+        // The parts of a complex product: re re - im im, and re im + im re.
+        const unsigned part = p.components == 2 ? k & 1 : 0, of_other = part ^ component;
+        const Offsets at = offsets(p.along, k / p.components);
+        In x = reinterpret_cast<const In *>(p.in + base.in + at.in)[part];
+        if (part == 1 && component == 0)
+            x = -x;
+        bins.add_product(x, reinterpret_cast<const In *>(p.second + base.second + at.second)[of_other]);
+    } else {
+        const Offsets at = offsets(p.along, k);
+        if ((p.flags & GR_EXACT_MASKED) &&
+            *reinterpret_cast<const uint8_t *>(p.second + base.second + at.second) == 0)
+            return false;
+        bins.add(reinterpret_cast<const In *>(p.in + base.in + at.in)[component]);
+    }
+    return true;
+}
+
+// Elements that lie anyhow, by all threads. Returns how many this one has taken.
 template <class In, bool Pair, class Bins>
 __device__ uint64_t add_each(const gr_exact_params &p, Offsets base, uint64_t result, Folder<Bins> &folder) {
     const unsigned component = static_cast<unsigned>(result % p.components);
+    const uint64_t step = uint64_t(gridDim.y) * blockDim.x;
     uint64_t taken = 0;
-    for (uint64_t first = uint64_t(blockIdx.y) * blockDim.x; first < p.count;
-         first += uint64_t(gridDim.y) * blockDim.x) {
+    for (uint64_t first = uint64_t(blockIdx.y) * blockDim.x; first < p.count; first += step) {
         folder.expect(1);
         folder.count(1);
-        uint64_t k = first + threadIdx.x;
-        if (k >= p.count)
-            continue;
-        if constexpr (Pair) {
-            // The parts of a complex product: re re - im im, and re im + im re.
-            const unsigned part = p.components == 2 ? k & 1 : 0, of_other = part ^ component;
-            const Offsets at = offsets(p.along, k / p.components);
-            In x = reinterpret_cast<const In *>(p.in + base.in + at.in)[part];
-            if (part == 1 && component == 0)
-                x = -x;
-            folder.bins.add_product(
-                x, reinterpret_cast<const In *>(p.second + base.second + at.second)[of_other]);
-        } else {
-            const Offsets at = offsets(p.along, k);
-            if ((p.flags & GR_EXACT_MASKED) &&
-                *reinterpret_cast<const uint8_t *>(p.second + base.second + at.second) == 0)
-                continue;
-            ++taken;
-            folder.bins.add(reinterpret_cast<const In *>(p.in + base.in + at.in)[component]);
-        }
+        if (first + threadIdx.x < p.count)
+            taken += add_element<In, Pair>(p, base, component, first + threadIdx.x, folder.bins);
     }
     return taken;
 }
@@ -160,8 +164,9 @@ template <> struct Format<double> { static constexpr gr_exact_format format = {5
 template <> struct Format<gr_f16> { static constexpr gr_exact_format format = {11, 5}; };
 template <> struct Format<gr_bf16> { static constexpr gr_exact_format format = {8, 8}; };
 
-template <class In, class Bins> __device__ void finish(const gr_exact_params &p, uint64_t result) {
-    int64_t *state = block_state();
+// Rounds the result that a state holds.
+template <class In, class Bins>
+__device__ void finish(const gr_exact_params &p, uint64_t result, int64_t *state) {
     const uint64_t counted = static_cast<uint64_t>(state[Bins::size.words - 2]);
     const double initial = as_double(reinterpret_cast<const In *>(p.initial)[result % p.components]);
     gr_exact_add(state, Bins::size, static_cast<uint64_t>(__double_as_longlong(initial)));
@@ -199,7 +204,7 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
             gridDim.y == 1 || is_last_to_join<Bins::size.words>(reinterpret_cast<int64_t *>(p.states) +
                                                                 result * Bins::size.words);
         if (whole && threadIdx.x == 0)
-            finish<In, Bins>(p, result);
+            finish<In, Bins>(p, result, state);
         __syncthreads();
     }
 }

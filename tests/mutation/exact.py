@@ -7,6 +7,7 @@ BINS = INCLUDE + "exact_bins.cuh"
 BLOCK = INCLUDE + "exact_block.cuh"
 PRODUCTS = INCLUDE + "exact_products.cuh"
 SUM = INCLUDE + "exact_sum.cuh"
+EACH = INCLUDE + "exact_each.cuh"
 JOIN = INCLUDE + "exact_join.cuh"
 
 
@@ -110,6 +111,7 @@ MUTANTS = (
         sums("races"),
     ),
     Mutant("the count of additions is not", SUM, "added += more * Bins::each;", "", sums("bin_is_folded")),
+    Mutant("a thread keeps the state of its last result", EACH, "state[i] = 0;", ";", sums("many_results")),
     Mutant("a state is left behind", JOIN, "atomicExch(", "atomicOr(", sums("races")),
     Mutant(
         "flags of other blocks are lost",
