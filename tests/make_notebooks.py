@@ -8,8 +8,12 @@ words on another machine is taken out; tests/test_notebooks.py holds the rest ag
 import argparse
 import base64
 import io
+import math
+import queue
 import re
+import time
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import nbclient
@@ -65,6 +69,12 @@ def run(name: str, png: bool = True) -> nbformat.NotebookNode:
     )
     # What it says of this machine and this moment is not for others.
     client.record_timing = False
+
+    def started(**_: Any) -> None:
+        look_often(client.kc.shell_channel)
+        look_often(client.kc.iopub_channel)
+
+    client.on_notebook_start = started
     client.execute()
     notebook.metadata.language_info = {"name": "python"}
     notebook.metadata.pop("widgets", None)
@@ -72,6 +82,25 @@ def run(name: str, png: bool = True) -> nbformat.NotebookNode:
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if tidy(output)]
     return notebook
+
+
+def look_often(channel: Any) -> None:
+    """Have a channel look every second whether a message is there.
+
+    On busy machines it was seen to be told of none: a run then stood still until its timeout, and went on.
+    """
+    get_msg = channel.get_msg
+
+    async def often(timeout: float | None = None) -> dict:
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                return await get_msg(timeout=max(0, min(1, end - time.monotonic())))
+            except queue.Empty:
+                if time.monotonic() >= end:
+                    raise
+
+    channel.get_msg = often
 
 
 def tidy(output: nbformat.NotebookNode) -> bool:
