@@ -241,6 +241,7 @@ def measured(*_, **__):
         ["profile", "v0", "-o", "chart.docx"],
         ["profile", "v0", "--compare=v77"],
         ["profile", "v0", "--compare=m0"],
+        ["profile", "c0", "--compare=m0"],
     ],
 )
 def test_places_are_looked_at_before_anything_is_measured(arguments, run, monkeypatch, tmp_path):
@@ -334,6 +335,7 @@ def test_profile_in_every_form(run):
     assert "bar.sync" in run("profile", "v1", "--ptx")[1]
     assert "round    0 |####" in run("profile", "v1", "--timeline")[1]
     assert "hazards" in run("profile", "v1", "--compare=v2")[1]
+    assert "hazards" in run("profile", "v1", "--compare=e0")[1]  # which is of another ladder, and sums, too
     record = json.loads(run("profile", "v1", "-n", "2^12", "--json")[1])
     assert (record["variant"], record["bank conflicts"], record["hazards"]) == ("v1", 1785, 0)
     rows = list(csv.DictReader(io.StringIO(run("profile", "v1", "--compare=v2", "--csv")[1])))
@@ -369,6 +371,19 @@ def test_without_matplotlib(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = run("plot", "-o", tmp_path / "chart.svg")
     assert code == 1 and "pip install 'gpureduce[plot]'" in err
+
+
+def test_a_bar_for_those_who_look_on(run, numbers, monkeypatch):
+    asked = []
+    monkeypatch.setattr(gpureduce, "sum", lambda *_, progress, **__: asked.append(progress) or np.float32(1))
+    for looked_at, variant in ((True, "auto"), (True, "v7"), (False, "auto")):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda looked_at=looked_at: looked_at)
+        assert run("sum", numbers[0], "--device=sim", f"--variant={variant}")[0] == 0
+    assert asked == [True, False, False]
+    monkeypatch.undo()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for variant in ("auto", "v7"):
+        assert float(run("sum", numbers[0], "--device=sim", f"--variant={variant}")[1]) == numbers[1]
 
 
 def test_ctrl_c(run, monkeypatch):
