@@ -138,7 +138,8 @@ def run_variants(args: argparse.Namespace) -> int:
         width = max(len(record["title"]) for record in records)
         for record in records:
             missing = "" if record["installed"] else " (not installed)"
-            _print(f"{record['variant']:<13} {record['title']:<{width}}  {record['technique']}{missing}", 14)
+            title = f"{record['title']}:" if _columns() else f"{record['title']:<{width}} "
+            _print(f"{record['variant']:<13} {title} {record['technique']}{missing}", 14)
     return 0
 
 
