@@ -20,7 +20,7 @@ from gpureduce._device.devices import record as find_device
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce.bench import pictures
-from gpureduce.bench.environment import RESULTS
+from gpureduce.bench.environment import RESULTS, check_place
 
 
 def _print_csv(records: list[dict[str, Any]]) -> None:
@@ -162,17 +162,6 @@ def _load(file: str) -> np.ndarray:
         raise ValueError(f"{file}: a .npy file without an array of numbers ({error})") from None
 
 
-def _check_place(path: str) -> None:
-    """Raise what writing a file would raise, before anything is measured."""
-    place = Path(path)
-    is_new = not place.exists()
-    if is_new or place.is_file() or place.is_dir():  # to a pipe the end of this writer would be the end
-        with open(place, "ab"):
-            pass
-        if is_new:
-            place.unlink()
-
-
 def run_sum(args: argparse.Namespace) -> int:
     """Sum the numbers in a file."""
     array = _load(args.file)
@@ -204,7 +193,7 @@ def _check_picture(path: str) -> None:
     """Do so for a picture, which needs matplotlib, too."""
     pictures.check_name(path)
     with pictures.style():
-        _check_place(path)
+        check_place(path)
 
 
 def _flat(lists: list[list[str]] | None) -> list[str] | None:
@@ -216,7 +205,7 @@ def run_bench(args: argparse.Namespace) -> int:
     if args.out and args.out.endswith(pictures.FORMATS):
         raise ValueError(f"out: bench writes JSON; of that `gpureduce plot FILE.json -o {args.out}` draws")
     if args.out:
-        _check_place(args.out)
+        check_place(args.out)
     result = gpureduce.bench(
         args.n,
         _flat(args.variants),

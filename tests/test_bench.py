@@ -7,9 +7,11 @@ import inspect
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -654,3 +656,21 @@ def test_accuracy_is_that_of_the_rungs_of_reductions(monkeypatch, tmp_path):
     (row,) = json.loads(out.read_text())["rows"]
     assert {"numpy", "auto", "v0", "v12"} <= set(row["relative_error"])
     assert all(error < 1e-5 for error in row["relative_error"].values())
+
+
+WRITERS = [
+    path.relative_to(Path(environment.__file__).parent).with_suffix("").as_posix().replace("/", ".")
+    for path in sorted(Path(environment.__file__).parent.rglob("*.py"))
+    if "results file to write" in path.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_places_for_results_are_looked_at_before_anything_is_measured(name, capsys, tmp_path):
+    module = importlib.import_module(f"gpureduce.bench.{name}")
+    for place in (tmp_path / "absent" / "results.json", tmp_path):
+        with pytest.raises(SystemExit) as stop:
+            module.main(["--out", str(place)])  # or --output, shortened
+        assert stop.value.code == 2
+        assert re.search(f"argument --out(put)?: {place}: ", capsys.readouterr().err)
+    assert len(WRITERS) >= 12 and not list(tmp_path.iterdir())

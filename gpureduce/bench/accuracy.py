@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--n", type=int, default=(1 << 24) + 7, help="elements (default 2^24 + 7)")
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     device = environment.find_device(options.device)
     names = ["auto"] + [

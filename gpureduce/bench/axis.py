@@ -146,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--large", type=int, default=26, help="the same for a second, coarser sweep")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--no-torch", action="store_true")
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
 
     record = environment.header(environment.find_device(options.device))

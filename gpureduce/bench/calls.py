@@ -244,7 +244,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m gpureduce.bench.calls", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     parser.add_argument("--table", metavar="FILE", help="measure nothing; print a results file as Markdown")
     options = parser.parse_args(argv)
     if options.table:

@@ -248,7 +248,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
     parser.add_argument("--precision", default="ieee", choices=PRECISIONS)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     unknown = set(options.layers) - {layer.name for layer in LAYERS}
     if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import platform
@@ -92,6 +93,26 @@ def as_json(record: dict) -> str:
     rows = ",\n".join("    " + json.dumps(row) for row in record["rows"])
     head = json.dumps({**record, "rows": []}, indent=2)
     return head.replace('"rows": []', '"rows": [\n' + rows + "\n  ]") + "\n"
+
+
+def check_place(path: str) -> None:
+    """Raise what writing a file would raise, before anything is measured."""
+    place = Path(path)
+    is_new = not place.exists()
+    if is_new or place.is_file() or place.is_dir():  # to a pipe the end of this writer would be the end
+        with open(place, "ab"):
+            pass
+        if is_new:
+            place.unlink()
+
+
+def place(text: str) -> str:
+    """Return the name of a file that can be written, for argparse."""
+    try:
+        check_place(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error.strerror}") from None
+    return text
 
 
 def write(path: str | None, record: dict) -> None:

@@ -204,7 +204,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=28, help="exponent of two, for elements (default 28)")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--errors", action="store_true", help="print those of the rungs alone")
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     if options.errors:
         print(errors_table(1 << 16, options.device))

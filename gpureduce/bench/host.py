@@ -164,7 +164,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--device", default="cuda:0", help="the first CUDA device, on which others work, too")
     parser.add_argument("--powers", type=int, nargs="+", default=HOST, help="arrays of the host have 2^these")
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     torch, cupy = optional("torch"), optional("cupy")
     record = {

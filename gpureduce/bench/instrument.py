@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--n", type=int, default=1 << 20, help="elements (default 2^20)")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--variants", nargs="+", default=["v0", "v2", "v7", "v8"])
-    parser.add_argument("--output", help="results file to write (default: none)")
+    parser.add_argument("--output", type=environment.place, help="results file to write (default: none)")
     options = parser.parse_args(argv)
     os.environ["GPUREDUCE_SIM_THREADS"] = "1"
     data = np.random.default_rng(1).random(options.n).astype(np.float32)

@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
     parser.add_argument("--block-size", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=30)
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
 
     result = bench(

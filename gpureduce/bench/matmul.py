@@ -200,7 +200,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--precision", default="ieee", choices=PRECISIONS)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--roofs", help="JSON of what the device's units do at most, for the file's head")
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     head = environment.header(environment.find_device("cuda"))
     found = list(rows(options.shapes, options.dtypes, options.precision, options.repeats))

@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m gpureduce.bench.operators", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     import torch
 

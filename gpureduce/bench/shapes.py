@@ -97,7 +97,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--most", type=int, default=32, help="exponent of two, for bytes (default 32)")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     record = environment.header(environment.find_device(options.device))
     record["method"] = "graph replays over rotated inputs; microseconds a reduction, each way of launching it"

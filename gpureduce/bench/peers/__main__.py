@@ -120,7 +120,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--quick", action="store_true", help="beside CUB alone")
     parser.add_argument("--nvcc", default=shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     parser.add_argument("--table", metavar="FILE", help="measure nothing; print a results file as Markdown")
     return parser.parse_args(argv)
 
