@@ -395,14 +395,25 @@ def test_ctrl_c(run, monkeypatch):
 
 
 def test_ctrl_c_while_the_demo_draws_its_numbers():
-    program = [sys.executable, "-m", "gpureduce", "demo", "--device=sim", "-n=2^28"]
-    folder = Path(gpureduce.__file__).parent.parent
-    process = subprocess.Popen(program, cwd=folder, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)  # it takes several times as long
+    program = """if True:
+        import sys
+        from gpureduce.__main__ import main
+        print("imported", flush=True)
+        sys.exit(main(["demo", "--device=sim", "-n=2^28"]))
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(gpureduce.__file__).parent.parent,
+    )
+    assert process.stdout.readline() == "imported\n"
+    time.sleep(0.5)  # to draw them takes ten times as long
     process.send_signal(signal.SIGINT)
     start = time.monotonic()
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "gpureduce: interrupted\n")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "gpureduce: interrupted\n")
     assert time.monotonic() - start < 2
 
 
