@@ -138,7 +138,9 @@ def _add_profile(add: Callable) -> None:
     parser.add_argument("--block-size", type=int, metavar="THREADS")
     parser.add_argument("--grid-size", type=int, metavar="BLOCKS")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--source", action="store_true", help="its CUDA source, the counters in the margin")
+    shown.add_argument(
+        "--source", action="store_true", help="its CUDA source, the counters in the margin (wide: | less -S)"
+    )
     shown.add_argument("--ptx", action="store_true", help="its PTX, the counters in the margin")
     shown.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
     shown.add_argument("--compare", metavar="OTHER", help="another variant beside it")
