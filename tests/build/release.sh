@@ -56,7 +56,7 @@ wheel = zipfile.ZipFile(sys.argv[1])
 tags = ELFFile(io.BytesIO(wheel.read(core))).get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
 needed = [tag.needed for tag in tags]
 print(core, "needs", *needed)
-assert all(re.match(r"(libc|libm|libdl|libpthread|ld-linux.*)\.so", name) for name in needed)
+assert all(re.match(r"(libc|libm|libz|libdl|libpthread|ld-linux.*)\.so", name) for name in needed)
 PYTHON
 
 say "what cibuildwheel would build"

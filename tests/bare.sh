@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# A newcomer's first ten minutes (first_ten_minutes.sh) in a bare Debian that debootstrap makes; as root:
+#   tests/bare.sh [--notebook] trixie dist/*.whl     the wheel, where no compiler is installed
+#   tests/bare.sh [--notebook] trixie .              a clean clone of what is committed here
+set -euo pipefail
+notebook=
+if [[ $1 == --notebook ]]; then notebook=$1 && shift; fi
+suite=$1 what=$(realpath "$2")
+tree=$(cd "$(dirname "$0")/.." && pwd)
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+debootstrap --variant=minbase --include=ca-certificates,python3-venv "$suite" "$root" >"$root.log" ||
+    { tail "$root.log" && exit 1; }
+rm "$root.log"
+git clone -q "$tree" "$root/gpureduce"
+target=README.md
+if [[ $what == *.whl ]]; then
+    cp "$what" "$root/gpureduce"
+    target=$(basename "$what")
+fi
+# The network is this machine's, and so is how it is reached.
+cp -L /etc/resolv.conf "$root/etc"
+if [[ -n ${PIP_CERT:-} ]]; then cp --parents -L "$PIP_CERT" "$root"; fi
+mapfile -t kept < <(env | grep -E '^(PIP_CERT|PIP_INDEX_URL|https?_proxy|no_proxy)=' || true)
+inside() {
+    unshare --mount --pid --fork --mount-proc="$root/proc" env -i HOME=/root LANG=C.UTF-8 "${kept[@]}" \
+        PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$root" bash -c "$1"
+}
+if [[ $notebook ]]; then inside "apt-get -q update && apt-get install -qy --no-install-recommends chromium chromium-driver" >"$root/log"; fi
+inside "cd /gpureduce && tests/first_ten_minutes.sh $notebook $target"
