@@ -65,7 +65,11 @@ def run(name: str, png: bool = True) -> nbformat.NotebookNode:
         for cell in notebook.cells:
             cell.source = cell.source.replace(BOTH, '["svg"]')
     client = nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        coalesce_streams=True,  # how many messages a text comes in depends on the load
+        resources={"metadata": {"path": str(FOLDER)}},
     )
     # What it says of this machine and this moment is not for others.
     client.record_timing = False

@@ -536,6 +536,7 @@ def test_stream_of_the_producer(entries, stream, after, waits, addresses):
         {"data": (2**64, False)},
         {"data": (0, False)},
         {"typestr": "no such"},
+        {"typestr": ","},  # a SyntaxError of NumPy's
         {"typestr": None},
     ],
 )

@@ -153,7 +153,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
         if not isinstance(typestr, str):  # NumPy makes float64 of None
             raise TypeError(f"typestr is {typestr!r}")
         dtype = np.dtype(typestr)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, SyntaxError, TypeError, ValueError) as error:  # NumPy parses typestr
         raise ValueError(f"{protocol}: entries are missing or malformed ({error!r})") from error
     if not 0 <= version <= 3:
         raise ValueError(f"{protocol}: version {version}; 0 to 3 are supported")
