@@ -9,6 +9,7 @@ pytest tests --thin                      every test, of fewer things; tests/sani
 
 import collections
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,13 @@ def full(thin):
 def exhaustive(pytestconfig, on_gpu):
     """Whether tests run all block sizes and shapes with each rung; else some, or in slow builds few."""
     return on_gpu or pytestconfig.getoption("exhaustive")
+
+
+@pytest.fixture
+def some(request, exhaustive):
+    """Chooses from many things: every so-manieth, other ones for each test; all where there is time."""
+    turn = zlib.crc32(request.node.name.encode())
+    return lambda things, of: list(things) if exhaustive else list(things)[turn % of :: of]
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ file uses of another count like includes, so that what one file declares and ano
 
 import argparse
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -282,13 +283,19 @@ def imports(package: Path) -> list[Edge]:
     }
     edges = set()
     for module, path in files.items():
-        for node in _importing(ast.parse(path.read_text("utf-8"))):
+        for node in _imports_of(path.read_text("utf-8")):
             for name in _names(node, f"{package.name}/{module}"):
                 used = _module(name, package.name, files)
                 if used and used != module:
                     place = f"{package.name}/{path.relative_to(package)}:{node.lineno}"
                     edges.add(Edge(module, used, place, f"import of {used}"))
     return sorted(edges)
+
+
+@functools.cache  # the tests change one file at a time
+def _imports_of(text: str) -> list[ast.Import | ast.ImportFrom]:
+    """Return the imports of a module."""
+    return list(_importing(ast.parse(text)))
 
 
 def _importing(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:

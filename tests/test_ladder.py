@@ -42,14 +42,16 @@ def draws_large(variant, block, exhaustive):
 
 
 @pytest.mark.parametrize("variant, dtype, block", list(combinations()))
-def test_every_size(variant, dtype, block, device, study_may_fail, thin, exhaustive):
+def test_every_size(variant, dtype, block, device, study_may_fail, thin, exhaustive, some):
     study_may_fail(variant)
-    sizes = THIN_SIZES if thin else SMALL_SIZES
+    usual = block in (None, variant.default_block_size)  # the others divide the sizes between them
+    sizes = THIN_SIZES if thin else SMALL_SIZES if usual else sorted({*THIN_SIZES, *some(SMALL_SIZES, 2)})
+    large = LARGE_SIZES if usual else some(LARGE_SIZES, 2)
     cases = [reference.case(name, dtype, n) for name in reference.datasets(dtype) for n in sizes]
     # The exact data shows every lost element.
     for name in reference.datasets(dtype) if not thin else ():
         if reference.case(name, dtype, 1).must_equal or draws_large(variant, block, exhaustive):
-            cases += [reference.case(name, dtype, n) for n in LARGE_SIZES]
+            cases += [reference.case(name, dtype, n) for n in large]
     found = failures(variant, cases, device, block)
     assert not found, f"{len(found)} of {len(cases)} sums are wrong:\n" + "\n".join(found)
 
@@ -75,12 +77,12 @@ GRIDS = (1, 2, 3, 31, 64, 100)
 @pytest.mark.parametrize(
     "variant", [variant for variant in VARIANTS if variant.fixed_grid], ids=lambda variant: variant.name
 )
-def test_explicit_grid(variant, grid, dtype, device, thin):
+def test_explicit_grid(variant, grid, dtype, device, thin, some):
     """A grid larger than the work, and one that leaves a thread many elements, lose nothing."""
     sizes = (0, 1, 3, 4097) if thin else (0, 1, 3, 255, 1000, 4097, 65537)
     cases = [reference.case(name, dtype, n) for name in reference.datasets(dtype) for n in sizes]
     found = []
-    for block in (256,) if thin else (64, 256, 1024):
+    for block in (256,) if thin else some((64, 256, 1024), 3):
         found += failures(variant, cases, device, block, grid)
     assert not found, "\n".join(found)
 

@@ -20,7 +20,7 @@ import gpureduce
 # Exceptions that say what happened. CompileError and the like come of the calls themselves.
 CLEAN = (MemoryError, gpureduce.DeviceError)
 # While a kernel file is loaded for the first time, so many allocations fail in turn, then ever fewer.
-EACH = 10**9 if "all" in sys.argv[1:] else 20
+EACH = 10**9 if "all" in sys.argv[1:] else 10
 ASSURED = 3  # in a row without a failure, after which there is no further allocation to fail
 
 allocator = ctypes.CDLL(None)
