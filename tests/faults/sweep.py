@@ -66,7 +66,7 @@ def load(name):
         faults += failed
         if failed and isinstance(outcome, type) and not issubclass(outcome, (*CLEAN, *every_call.ERRORS)):
             results.append((n, outcome))
-        n += n // 5 if n > EACH else 1
+        n += n // 3 if n > EACH else 1
     return faults, results
 
 
