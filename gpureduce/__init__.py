@@ -48,6 +48,8 @@ from gpureduce._functions import (
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
+from gpureduce._states.partial import partial
+from gpureduce._states.state import State
 from gpureduce._version import __version__
 
 # These use the names above.
@@ -67,6 +69,7 @@ __all__ = [
     "ReductionKernel",
     "SimulationError",
     "SimulatorWarning",
+    "State",
     "Variant",
     "__version__",
     "all",
@@ -88,6 +91,7 @@ __all__ = [
     "mean",
     "min",
     "numpy_like",
+    "partial",
     "prod",
     "profile",
     "ptx",

@@ -143,6 +143,20 @@ def exact(
     blocks: int,
     /,
 ) -> Any: ...
+def exact_states(
+    source: np.ndarray | DeviceView,
+    op: str,
+    axes: tuple[int, ...],
+    second: np.ndarray | DeviceView | bool | None,
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    /,
+) -> np.ndarray: ...
+def exact_merge(states: np.ndarray, others: np.ndarray, /) -> None: ...
+def exact_round(
+    states: np.ndarray, divisors: np.ndarray, below: int, precision: int, exponent_bits: int, /
+) -> np.ndarray: ...
 def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: int, device_index: int, /
 ) -> np.generic: ...

@@ -40,6 +40,7 @@ PACKAGE = {
         "_device",
         "_arrays",
         "_reduce",
+        "_states",
         "_matmul",
         "_conv",
         ("_custom", "_profiles", "_torch"),

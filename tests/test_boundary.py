@@ -398,6 +398,9 @@ CORE = (
         "time",
         "general",
         "exact",
+        "exact_states",
+        "exact_merge",
+        "exact_round",
         "reducer",
         "array_class",
         "array_empty",
@@ -437,6 +440,9 @@ def test_calls_of_the_core(cases):
         "time": (plain, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
         "general": (plain.reshape(5, 8), "sum", (0,), None, None, None, _core.SIM, 0, None),
         "exact": (plain.reshape(5, 8), "sum", (0,), None, None, None, _core.SIM, 0, 0, 1, 2),
+        "exact_states": (plain.reshape(5, 8), "sum", (0,), None, _core.SIM, 0, 0),
+        "exact_merge": (np.zeros((2, 16), np.int64), np.zeros((2, 16), np.int64)),
+        "exact_round": (np.zeros((2, 16), np.int64), np.ones(2, np.uint64), 160, 24, 8),
         "reducer": ("sum", ("a", "axis"), ("out",)),
         "array_empty": ((2, 3), "float32", _core.SIM, 0, 1),
         "stream_handle": (1,),
@@ -464,8 +470,9 @@ def test_calls_of_the_core(cases):
         "dlpack_export": (plain, 16, (2, 3), "float32", 1, 0, True, False),
     }
 
-    kinds = {"reduce": 5, "time": 5, "general": 6, "exact": 6, "time_general": 4, "profile": 5}
+    kinds = {"reduce": 5, "time": 5, "general": 6, "exact": 6, "exact_states": 4, "time_general": 4}
     kinds |= {
+        "profile": 5,
         "array_empty": 2,
         "stream_order": 0,
         "stream_wait": 0,
@@ -485,7 +492,8 @@ def test_calls_of_the_core(cases):
             arguments[kinds[name]] = _core.SIM
         if name == "device_write" and not isinstance(arguments[2], int):
             arguments[2] = 16
-        if name in ("general", "exact", "reduce", "plan_general") and isinstance(arguments[0], tuple):
+        reads = ("general", "exact", "exact_states", "reduce", "plan_general")
+        if name in reads and isinstance(arguments[0], tuple):
             sizes = arguments[0][1] if len(arguments[0]) > 1 else ()
             numbers = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, tuple) else []
             if abs(math.prod(numbers)) > MOST_ELEMENTS:

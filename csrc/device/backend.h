@@ -179,7 +179,9 @@ struct gr_backend {
     /* Returns when `to` is written. */
     gr_status (*download)(gr_backend *self, gr_stream stream, void *to, gr_devptr from, size_t bytes,
                           gr_error *error);
-    gr_status (*clear)(gr_backend *self, gr_stream stream, gr_devptr address, size_t bytes, gr_error *error);
+    /* Gives every byte of a piece of memory one value. */
+    gr_status (*fill)(gr_backend *self, gr_stream stream, gr_devptr address, unsigned char value,
+                      size_t bytes, gr_error *error);
     void (*trim)(
         gr_backend *self); /* gives back to the system what `take` may be answered from. May be NULL. */
     gr_status (*load)(gr_backend *self, const gr_image *image, gr_module **out, gr_error *error);

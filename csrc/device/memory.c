@@ -22,7 +22,7 @@ static gr_status take(gr_backend *backend, const gr_order *order, size_t bytes, 
                       gr_error *error) {
     gr_status status = backend->streams->take(backend, order->stream, bytes, out, error);
     if (status == GR_OK && clean &&
-        (status = backend->clear(backend, order->stream, *out, bytes, error)) != GR_OK) {
+        (status = backend->fill(backend, order->stream, *out, 0, bytes, error)) != GR_OK) {
         backend->streams->drop(backend, order->stream, *out);
         *out = 0;
     }
@@ -108,7 +108,7 @@ static gr_status take_for_graph(gr_store *store, const gr_order *order, size_t b
     gr_block *block = NULL;
     gr_status status = gr_block_take(store->blocks, order, bytes, &block, error);
     if (status == GR_OK && clean) {
-        status = backend->clear(backend, backend->own, block->address, bytes, error);
+        status = backend->fill(backend, backend->own, block->address, 0, bytes, error);
         if (status == GR_OK)
             status = backend->wait(backend, backend->own, error);
         *shared = (gr_shared){.stream = order->id, .capture = order->capture, .address = block->address};

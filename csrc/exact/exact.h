@@ -4,6 +4,7 @@
 #define GR_EXACT_EXACT_H
 
 #include "exact/params.h"
+#include "exact/state.h"
 #include "program/program.h"
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
@@ -18,10 +19,14 @@ typedef struct gr_exact {
     const void *initial;         /* an element of the result's dtype, or NULL: 0 */
     uint32_t fold;               /* additions to a bin between two folds, 0: as many as it holds exactly */
     uint32_t blocks;             /* that share a result, 0: as many as are best */
+    bool squares;                /* of a dot product: the other vector is the first input, too */
+    bool states;                 /* the results are states, as gr_exact_states_settle takes them */
 } gr_exact;
 
 /* Whether there are kernels for it. */
 bool gr_exact_takes(gr_op op, gr_dtype dtype);
+/* The states of a result of it: their size, and how many there are, one for each part of a number. */
+gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts);
 
 void gr_exact_plan(const gr_exact *exact, const gr_abilities *can, gr_program *program);
 

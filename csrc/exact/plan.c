@@ -27,7 +27,7 @@ static const kind kinds[GR_DTYPE_COUNT] = {
 
 /* How they add: see exact_bins.cuh. */
 typedef struct bins {
-    uint32_t words;        /* of a state */
+    uint32_t words, below; /* of a state, as in params.h */
     uint32_t most_threads; /* of a block */
     uint32_t resident;     /* blocks of a multiprocessor, by their registers and shared memory */
     uint32_t fold;         /* additions */
@@ -35,22 +35,43 @@ typedef struct bins {
     bool fixed;            /* a block has the bytes of most_threads, however few it has */
 } bins;
 
-static const bins narrow = {GR_EXACT_NARROW_WORDS, GR_EXACT_THREADS,         4,
-                            GR_EXACT_NARROW_FOLD,  GR_EXACT_NARROW_BINS * 8, true};
-static const bins wide = {GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_THREADS,   1,
-                          GR_EXACT_WIDE_FOLD,  GR_EXACT_WIDE_BINS * 16, false};
-static const bins widest = {GR_EXACT_WIDEST_WORDS, GR_EXACT_WIDE_THREADS,   1,
-                            GR_EXACT_WIDE_FOLD,    GR_EXACT_WIDE_BINS * 16, false};
+static const bins narrow = {GR_EXACT_NARROW_WORDS,
+                            GR_EXACT_NARROW_BELOW,
+                            GR_EXACT_THREADS,
+                            4,
+                            GR_EXACT_NARROW_FOLD,
+                            GR_EXACT_NARROW_BINS * 8,
+                            true};
+static const bins wide = {GR_EXACT_WIDE_WORDS,
+                          GR_EXACT_WIDE_BELOW,
+                          GR_EXACT_WIDE_THREADS,
+                          1,
+                          GR_EXACT_WIDE_FOLD,
+                          GR_EXACT_WIDE_BINS * 16,
+                          false};
+static const bins widest = {GR_EXACT_WIDEST_WORDS,
+                            GR_EXACT_WIDEST_BELOW,
+                            GR_EXACT_WIDE_THREADS,
+                            1,
+                            GR_EXACT_WIDE_FOLD,
+                            GR_EXACT_WIDE_BINS * 16,
+                            false};
 
-static const bins *bins_of(const gr_exact *self, const kind *of) {
+static const bins *bins_of(gr_op op, const kind *of) {
     const bool is_double = of->item_bytes == 8;
-    if (self->op == GR_OP_dot)
+    if (op == GR_OP_dot)
         return is_double ? &widest : &wide;
     return is_double ? &wide : &narrow;
 }
 
 bool gr_exact_takes(gr_op op, gr_dtype dtype) {
     return (op == GR_OP_sum || op == GR_OP_mean || op == GR_OP_dot) && kinds[dtype].components > 0;
+}
+
+gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts) {
+    const bins *by = bins_of(op, &kinds[dtype]);
+    *parts = kinds[dtype].components;
+    return (gr_exact_size){by->words, by->below};
 }
 
 static uint32_t least(uint64_t a, uint32_t b) {
@@ -105,40 +126,60 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
 /* Whether threads make whole results by themselves: of few elements, or where neighbours lie side by side. */
 static bool takes_each(const gr_exact *self, const gr_exact_params *params) {
     const bool across = gr_magnitude(params->keep.stride[0]) < gr_magnitude(params->along.stride[0]);
-    return self->op != GR_OP_dot && self->blocks == 0 &&
+    return self->op != GR_OP_dot && self->blocks == 0 && !self->states &&
            ((params->results >= WARP && params->count <= FEW) || (params->results >= MANY && across));
+}
+
+/* Its bytes of shared memory and its grid are those of the bins. */
+static void size_launch(gr_step *step, const gr_exact_params *params, const bins *by, uint32_t threads,
+                        uint32_t blocks, bool each) {
+    step->grid[0] = least(each ? gr_ceil_div(params->results, threads) : params->results, MOST_ACROSS);
+    step->grid[1] = blocks;
+    step->block[0] = threads;
+    step->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : threads);
+}
+
+/* The output. Where it is states, blocks add up there, and their count begins beyond any grid: none of them
+   is the last, which would round. */
+static uint32_t add_output(const gr_exact *self, uint64_t results, uint32_t words, uint32_t item_bytes,
+                           gr_program *program) {
+    static const unsigned char paint = GR_EXACT_PAINT;
+    const size_t bytes = (size_t)results * (self->states ? words * 8 : item_bytes);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
+    if (self->states)
+        gr_program_step(program, GR_STEP_PAINT, &paint, sizeof paint)->buffer = out;
+    return out;
 }
 
 void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
     const kind *of = &kinds[self->dtype];
-    const bins *by = bins_of(self, of);
+    const bins *by = bins_of(self->op, of);
     const gr_exact_params params = params_of(self, of, by);
     const uint64_t vector = params.flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
     const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
     const uint32_t most = least(room, by->most_threads);
     const bool each = takes_each(self, &params);
     const uint32_t threads = threads_of(each ? params.results : gr_ceil_div(params.count, vector), most);
-    const uint32_t blocks = each ? 1 : blocks_of(self, &params, threads, by->resident);
+    const uint32_t few = each ? 1 : blocks_of(self, &params, threads, by->resident);
+    const uint32_t blocks = self->states && few < 2 ? 2 : few; /* one alone keeps its state to itself */
     const char *what = each ? "each" : self->op == GR_OP_dot ? "dot" : "sum";
 
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t second = self->layout->has_second ? gr_program_input(program, 1) : in;
-    const uint32_t out =
-        gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)params.results * of->item_bytes);
+    const bool other = self->layout->has_second && !self->squares;
+    const uint32_t second = other ? gr_program_input(program, 1) : in;
+    const uint32_t out = add_output(self, params.results, by->words, of->item_bytes, program);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = least(each ? gr_ceil_div(params.results, threads) : params.results, MOST_ACROSS);
-    step->grid[1] = blocks;
-    step->block[0] = threads;
-    step->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : threads);
+    size_launch(step, &params, by, threads, blocks, each);
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "exact_", what);
     GR_KERNEL_NAME(step->kernel.entry, "exact_", what, "_", of->name);
     gr_program_place(program, offsetof(gr_exact_params, in), in);
-    gr_program_place(program, offsetof(gr_exact_params, out), out);
     if (self->layout->has_second)
         gr_program_place(program, offsetof(gr_exact_params, second), second);
-    if (blocks > 1)
+    gr_program_place(program,
+                     self->states ? offsetof(gr_exact_params, states) : offsetof(gr_exact_params, out), out);
+    if (blocks > 1 && !self->states)
         gr_program_place(program, offsetof(gr_exact_params, states),
                          gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)params.results * by->words * 8));
 }

@@ -26,3 +26,63 @@ uint64_t gr_exact_state_round(const gr_exact_state *state, uint64_t divisor, gr_
     gr_exact_state copy = *state;
     return gr_exact_result(copy.word, copy.size, divisor, format);
 }
+
+void gr_exact_states_settle(int64_t *words, size_t count, gr_exact_size size) {
+    const uint64_t paint = GR_EXACT_PAINT * UINT64_C(0x0101010101010101);
+    const int64_t flags = GR_EXACT_NAN | GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY | GR_EXACT_OTHER;
+    for (size_t i = 0; i < count; ++i, words += size.words) {
+        for (uint32_t k = 0; k + 1 < size.words; ++k)
+            words[k] = (int64_t)((uint64_t)words[k] - paint);
+        words[size.words - 1] &= flags;
+        gr_exact_carry(words, size.words - 2);
+    }
+}
+
+static bool is_good(const int64_t *words, gr_exact_size size) {
+    const uint32_t last = size.words - 3;
+    bool good = words[last] >= INT32_MIN && words[last] <= INT32_MAX && words[last + 1] >= 0 &&
+                words[last + 2] >= 0 && words[last + 2] < 16;
+    for (uint32_t k = 0; k < last; ++k)
+        good = good && words[k] >= 0 && words[k] <= UINT32_MAX;
+    return good;
+}
+
+bool gr_exact_states_good(const int64_t *words, size_t count, gr_exact_size size) {
+    for (size_t i = 0; i < count; ++i)
+        if (!is_good(words + i * size.words, size))
+            return false;
+    return true;
+}
+
+/* Their sum, which may not be good. */
+static void add_states(int64_t *sum, const int64_t *one, const int64_t *other, gr_exact_size size) {
+    const uint32_t flags = size.words - 1;
+    for (uint32_t k = 0; k < flags; ++k)
+        sum[k] = (int64_t)((uint64_t)one[k] + (uint64_t)other[k]);
+    sum[flags] = one[flags] | other[flags];
+    gr_exact_carry(sum, size.words - 2);
+}
+
+bool gr_exact_states_merge(int64_t *words, const int64_t *others, size_t count, gr_exact_size size) {
+    int64_t sum[GR_EXACT_WIDEST_WORDS];
+    for (size_t i = 0; i < count * size.words; i += size.words) {
+        add_states(sum, words + i, others + i, size);
+        if (!is_good(sum, size))
+            return false;
+    }
+    for (size_t i = 0; i < count * size.words; i += size.words) {
+        add_states(sum, words + i, others + i, size);
+        memcpy(words + i, sum, size.words * sizeof *sum);
+    }
+    return true;
+}
+
+void gr_exact_states_round(const int64_t *words, const uint64_t *divisors, size_t count, gr_exact_size size,
+                           gr_exact_format format, uint64_t *bits) {
+    gr_exact_state state;
+    for (size_t i = 0; i < count; ++i) {
+        memcpy(state.word, words + i * size.words, size.words * sizeof *words);
+        state.word[size.words - 1] |= GR_EXACT_OTHER; /* a sum starts at 0 */
+        bits[i] = gr_exact_result(state.word, size, divisors[i], format);
+    }
+}

@@ -91,7 +91,7 @@ static gr_status ring_open(gr_backend *backend, gr_kept *kept, gr_error *error) 
     self->plain = self->clean + GR_CLEAN_BYTES;
     self->result = self->plain + PLAIN_BYTES;
     if (status == GR_OK)
-        status = backend->clear(backend, 0, self->clean, GR_CLEAN_BYTES, error);
+        status = backend->fill(backend, 0, self->clean, 0, GR_CLEAN_BYTES, error);
     if (status == GR_OK)
         status = streams->host_alloc(backend, bytes + GR_RESULT_BYTES, &host, &self->mapped, error);
     self->host = host;

@@ -31,12 +31,13 @@ typedef struct gr_buffer {
 typedef enum gr_step_kind {
     GR_STEP_LAUNCH,  /* a kernel */
     GR_STEP_FILL,    /* a few bytes, its parameters, go to the start of a buffer */
+    GR_STEP_PAINT,   /* every byte of a buffer becomes its one parameter */
     GR_STEP_LIBRARY, /* a library launches by itself; its parameters begin with a gr_library_call */
 } gr_step_kind;
 
 typedef struct gr_step {
     gr_step_kind kind;
-    uint32_t buffer;     /* of a FILL */
+    uint32_t buffer;     /* of a FILL or PAINT */
     gr_kernel_id kernel; /* of a LAUNCH; of a LIBRARY the function */
     gr_kernel *found;    /* takes the place of `kernel` where it is no kernel of the package */
     uint32_t grid[3], block[3], cluster[3]; /* 0 is as good as 1 */

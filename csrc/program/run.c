@@ -47,6 +47,16 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
     return GR_OK;
 }
 
+/* Does a step that is no launch. */
+static gr_status put(gr_backend *backend, const gr_program *program, const gr_step *step,
+                     const gr_devptr *addresses, gr_stream stream, const void *params, gr_error *error) {
+    const gr_devptr address = addresses[step->buffer];
+    return step->kind == GR_STEP_FILL
+               ? backend->upload(backend, stream, address, params, step->param_bytes, error)
+               : backend->fill(backend, stream, address, *(const unsigned char *)params,
+                               program->buffers[step->buffer].bytes, error);
+}
+
 gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                              gr_stream stream, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
@@ -55,9 +65,9 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
     gr_status status = gr_program_lay_out(device, program, addresses, stream, launches, params, error);
     for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];
-        status = step->kind == GR_STEP_FILL ? backend->upload(backend, stream, addresses[step->buffer],
-                                                              launches[i].params, step->param_bytes, error)
-                                            : backend->launch(backend, &launches[i], interrupt, error);
+        const bool launched = step->kind == GR_STEP_LAUNCH || step->kind == GR_STEP_LIBRARY;
+        status = launched ? backend->launch(backend, &launches[i], interrupt, error)
+                          : put(backend, program, step, addresses, stream, launches[i].params, error);
     }
     return status;
 }

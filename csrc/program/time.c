@@ -17,7 +17,7 @@ static gr_status lay_out_set(gr_device *device, const gr_program *program, const
     *count = 0;
     const gr_status status = gr_program_lay_out(device, program, addresses, 0, all, params, error);
     for (size_t i = 0; status == GR_OK && i < program->step_count && *count < most; ++i)
-        if (program->steps[i].kind != GR_STEP_FILL)
+        if (program->steps[i].kind != GR_STEP_FILL && program->steps[i].kind != GR_STEP_PAINT)
             launches[(*count)++] = all[i];
     return status;
 }

@@ -13,6 +13,7 @@ void py_call_begin(py_call *self, py_state *state) {
     self->progress = NULL;
     self->keepdims = self->exact = false;
     self->fold = self->blocks = 0;
+    self->squares = self->states = false;
 }
 
 void py_call_release(py_call *self) {
@@ -74,12 +75,12 @@ static void find_order(const py_call *self, size_t *order) {
 }
 
 /* The kept axes as results are to follow each other: those for the host as NumPy's, which keeps the order of
-   the elements, but for positions; others in C order. */
+   the elements, but for positions; others, and states, in C order. */
 static size_t order_kept(const py_call *self, size_t *kept) {
     const bool *reduced = self->reduction.layout.reduced;
     const size_t ndim = self->job.inputs[PY_SOURCE].ndim;
     size_t order[GR_MAX_NDIM], count = 0;
-    const bool follow = !self->job.on_device && !gr_op_in_order(self->reduction.op);
+    const bool follow = !self->job.on_device && !self->states && !gr_op_in_order(self->reduction.op);
     if (follow)
         find_order(self, order);
     for (size_t i = 0; i < ndim; ++i) {
@@ -110,7 +111,8 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
 /* `kept`: the order of the kept axes, or NULL where they have it already. */
 static void fill_layout(py_call *self, const size_t *kept) {
     gr_layout *layout = &self->reduction.layout;
-    const py_operand *source = &self->job.inputs[PY_SOURCE], *second = &self->job.inputs[PY_SECOND];
+    const py_operand *source = &self->job.inputs[PY_SOURCE];
+    const py_operand *second = self->squares ? source : &self->job.inputs[PY_SECOND];
     py_operand_lay_out(source, layout);
     layout->result_bytes = gr_dtypes[self->job.dtype].item_bytes;
     layout->in_order = gr_op_in_order(self->reduction.op);
@@ -135,12 +137,13 @@ int py_call_plan(py_call *self) {
     gr_error error;
     size_t kept[GR_MAX_NDIM];
     const size_t count = order_kept(self, kept);
+    self->job.input_count = self->reduction.layout.has_second && !self->squares ? 2 : 1;
     stride_results(self, kept, count);
     if (make_plan(self, kept, &error))
         return 0;
     py_operand *const operands[] = {&self->job.inputs[PY_SOURCE], &self->job.inputs[PY_SECOND]};
     gr_layout *layout = &self->reduction.layout;
-    if (py_operands_pack(operands, layout->has_second ? 2 : 1, kept, layout->reduced) < 0)
+    if (py_operands_pack(operands, self->job.input_count, kept, layout->reduced) < 0)
         return -1;
     if (make_plan(self, NULL, &error))
         return 0;
@@ -168,7 +171,9 @@ gr_exact py_call_exact(const py_call *self) {
                       .plan = &self->reduction.plan,
                       .initial = self->reduction.initial,
                       .fold = self->fold,
-                      .blocks = self->blocks};
+                      .blocks = self->blocks,
+                      .squares = self->squares,
+                      .states = self->states};
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -185,8 +190,8 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
-    self->job.rounded = op == GR_OP_sum || op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot;
+    self->job.rounded =
+        !self->states && (op == GR_OP_sum || op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);
     self->job.alone = self->progress != NULL; /* a callback may do anything, on other devices too */
-    self->job.input_count = self->reduction.layout.has_second ? 2 : 1;
     return py_job_run(&self->job, work, self);
 }

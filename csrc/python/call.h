@@ -14,6 +14,7 @@ typedef struct py_call {
     bool keepdims;
     bool exact;            /* by exact/ rather than reduce/ */
     uint32_t fold, blocks; /* of an exact one, as in gr_exact */
+    bool squares, states;
 } py_call;
 
 /* One of which nothing is taken yet. */

@@ -11,6 +11,10 @@ static int take_second(PyObject *object, py_call *self) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     py_operand *second = &self->job.inputs[PY_SECOND];
     const bool pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
+    if (self->states && pair && object == Py_True) {
+        self->reduction.layout.has_second = self->squares = true;
+        return 0;
+    }
     if (object == Py_None)
         return pair ? PY_REFUSE(PyExc_TypeError, "second: expected the other vector") : 0;
     if (py_operand_take(self->job.state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", second) < 0)
@@ -119,6 +123,41 @@ PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count) {
         take_number(args[9], "fold", INT32_MAX, &now.fold) == 0 &&
         take_number(args[10], "blocks", MOST_BLOCKS, &now.blocks) == 0)
         result = py_call_run(&now);
+    py_call_release(&now);
+    return result;
+}
+
+/* Has the results be states, which follow each other in C order. */
+static gr_exact_size shape_states(py_call *self) {
+    uint32_t parts;
+    const gr_exact_size size = gr_exact_state_size(self->reduction.op, self->reduction.dtype, &parts);
+    self->job.dtype = GR_DTYPE_i64;
+    self->job.ndim = 3;
+    self->job.extent[0] = self->reduction.plan.results;
+    self->job.extent[1] = parts;
+    self->job.extent[2] = size.words;
+    return size;
+}
+
+PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t count) {
+    py_state *state = PyModule_GetState(module);
+    if (count != 7)
+        return PyErr_Format(PyExc_TypeError, "expected 7 arguments, got %zd", count);
+    PyObject *const all[] = {args[0], args[1], args[2], args[3], Py_None, Py_None, args[4], args[5]};
+    py_call now;
+    py_call_begin(&now, state);
+    now.exact = now.states = true;
+    PyObject *result = NULL;
+    if (take_call(state, all, &now) == 0 && py_stream_argument(state, args[6], &now.job.stream) == 0) {
+        const gr_exact_size size = shape_states(&now);
+        if (py_job_stride_result(&now.job))
+            result = py_call_run(&now);
+        else
+            PyErr_NoMemory();
+        if (result != NULL)
+            gr_exact_states_settle(PyArray_DATA((PyArrayObject *)result),
+                                   (size_t)(now.job.extent[0] * now.job.extent[1]), size);
+    }
     py_call_release(&now);
     return result;
 }

@@ -19,6 +19,10 @@ PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 PyObject *py_reducer(PyObject *module, PyObject *args);
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* The states of exact sums: of elements, merged, and rounded. */
+PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_exact_merge(PyObject *module, PyObject *args);
+PyObject *py_exact_round(PyObject *module, PyObject *args);
 PyObject *py_exact_rung(PyObject *module, PyObject *args);
 PyObject *py_profile_exact(PyObject *module, PyObject *args);
 PyObject *py_default_device(PyObject *module, PyObject *args);

@@ -138,6 +138,14 @@ static PyMethodDef methods[] = {
     {"exact", (PyCFunction)(void (*)(void))py_exact, METH_FASTCALL,
      "exact(source, op, axes, second, initial, out, device_kind, device_index, stream, fold, blocks) -> as "
      "general, rounded once; of fold and blocks 0 is what is best"},
+    {"exact_states", (PyCFunction)(void (*)(void))py_exact_states, METH_FASTCALL,
+     "exact_states(source, op, axes, second, device_kind, device_index, stream) -> (results, parts, words) "
+     "of "
+     "int64; second may be True: source itself"},
+    {"exact_merge", py_exact_merge, METH_VARARGS,
+     "exact_merge(states, others): adds others, (any, words) of int64, to states in place"},
+    {"exact_round", py_exact_round, METH_VARARGS,
+     "exact_round(states, divisors, below, precision, exponent_bits) -> the bits of each, in uint64"},
     {"exact_rung", py_exact_rung, METH_VARARGS,
      "exact_rung(a, variant, device_kind, device_index) -> scalar"},
     {"profile_exact", py_profile_exact, METH_VARARGS,

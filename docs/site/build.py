@@ -24,7 +24,17 @@ PAGES = ("README.md", "docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.
 SECTIONS = {
     "Guides": [
         f"docs/{name}"
-        for name in ("use", "install", "arrays", "errors", "reduction_kernel", "devices", "streams", "torch")
+        for name in (
+            "use",
+            "install",
+            "arrays",
+            "errors",
+            "reduction_kernel",
+            "devices",
+            "streams",
+            "states",
+            "torch",
+        )
     ],
     "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", "docs/exact", *BOOK, "docs/coverage"],
     "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],

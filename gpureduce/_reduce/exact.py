@@ -138,7 +138,7 @@ def _whole_sums(operand: Operand, axes: tuple[int, ...], mask: Operand | None, s
     """Return sums of integers as Python's: of 64 bits the halves are summed, each in 64 bits."""
     if operand.dtype.itemsize < 8:
         return _on_host("sum", operand, axes, mask, stream).astype(object)
-    low, high = (_on_host("sum", half, axes, mask, stream).astype(object) for half in _halves(operand))
+    low, high = (_on_host("sum", half, axes, mask, stream).astype(object) for half in halves(operand))
     return low + high * 2**32
 
 
@@ -150,7 +150,7 @@ def _on_host(
     return result
 
 
-def _halves(operand: Operand) -> list[Operand]:
+def halves(operand: Operand) -> list[Operand]:
     """Return the lower and the upper 32 bits of integers of 64, where they lie."""
     names = ("uint32", "int32" if operand.dtype.kind == "i" else "uint32")
     if operand.view is not None:

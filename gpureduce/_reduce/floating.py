@@ -106,7 +106,7 @@ def _causes(
 
 def extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None = None) -> list[tuple[Any, Any]]:
     """Return the largest and the smallest elements of the real, and the imaginary, parts."""
-    return [_extremes(part, axes, mask) for part in _parts(operand)]
+    return [_extremes(part, axes, mask) for part in parts_of(operand)]
 
 
 def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> tuple[Any, Any]:
@@ -131,7 +131,7 @@ def real_parts(array: np.ndarray) -> list[np.ndarray]:
     return [part.astype(np.float64) for part in parts]
 
 
-def _parts(operand: Operand) -> list[Operand]:
+def parts_of(operand: Operand) -> list[Operand]:
     """Return the real and the imaginary part of a complex operand, or the operand itself."""
     if operand.dtype.kind != "c":
         return [operand]

@@ -120,11 +120,12 @@ gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devp
     return gr_cuda_leave(self, status, error);
 }
 
-gr_status gr_cuda_clear(gr_backend *base, gr_stream stream, gr_devptr address, size_t bytes,
-                        gr_error *error) {
+gr_status gr_cuda_fill(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
+                       size_t bytes, gr_error *error) {
     cuda_backend *self = as_cuda(base);
     return GR_CUDA_CALL(self, error,
-                        bytes ? self->driver->fill(address, 0, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
+                        bytes ? self->driver->fill(address, value, bytes, gr_cuda_stream(stream))
+                              : GR_CU_SUCCESS,
                         "clearing %zu bytes on cuda:%d", bytes, base->info.index);
 }
 

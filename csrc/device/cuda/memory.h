@@ -15,7 +15,8 @@ gr_status gr_cuda_upload(gr_backend *base, gr_stream stream, gr_devptr to, const
                          gr_error *error);
 gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devptr from, size_t bytes,
                            gr_error *error);
-gr_status gr_cuda_clear(gr_backend *base, gr_stream stream, gr_devptr address, size_t bytes, gr_error *error);
+gr_status gr_cuda_fill(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
+                       size_t bytes, gr_error *error);
 gr_status gr_cuda_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error);
 void gr_cuda_drop(gr_backend *base, gr_stream stream, gr_devptr address);
 void gr_cuda_trim(gr_backend *base);

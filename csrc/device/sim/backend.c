@@ -50,13 +50,14 @@ static gr_status sim_download(gr_backend *base, gr_stream stream, void *to, gr_d
     return gr_sim_check(ptx_memory_read(memory_of(base), to, from, bytes, &failed), &failed, error);
 }
 
-static gr_status sim_clear(gr_backend *base, gr_stream stream, gr_devptr address, size_t bytes,
-                           gr_error *error) {
-    void *zeroes = calloc(1, bytes > 0 ? bytes : 1);
-    if (zeroes == NULL)
+static gr_status sim_fill(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
+                          size_t bytes, gr_error *error) {
+    void *values = malloc(bytes > 0 ? bytes : 1);
+    if (values == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
-    const gr_status status = sim_upload(base, stream, address, zeroes, bytes, error);
-    free(zeroes);
+    memset(values, value, bytes);
+    const gr_status status = sim_upload(base, stream, address, values, bytes, error);
+    free(values);
     return status;
 }
 
@@ -257,7 +258,7 @@ static const gr_backend sim_operations = {
     .free = sim_free,
     .upload = sim_upload,
     .download = sim_download,
-    .clear = sim_clear,
+    .fill = sim_fill,
     .load = sim_load,
     .unload = sim_unload,
     .find = sim_find,

@@ -1,0 +1,59 @@
+/* States of exact sums in arrays: (any, words) of int64 in C order. */
+#include "exact/exact.h"
+#include "python/errors.h"
+#include "python/methods.h"
+
+/* Describes the states of an array; -1 with an exception set where it has none. */
+static int take_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
+    if (PyArray_TYPE(array) != NPY_INT64 || PyArray_NDIM(array) != 2 || !PyArray_ISCARRAY_RO(array) ||
+        PyArray_DIM(array, 1) < 3 || PyArray_DIM(array, 1) > GR_EXACT_WIDEST_WORDS)
+        return PY_REFUSE(PyExc_ValueError, "%s: expected int64 of shape (any, words) in C order", name);
+    *count = (size_t)PyArray_DIM(array, 0);
+    size->words = (uint32_t)PyArray_DIM(array, 1);
+    if (!gr_exact_states_good(PyArray_DATA(array), *count, *size))
+        return PY_REFUSE(PyExc_ValueError, "%s: these are no states", name);
+    return 0;
+}
+
+PyObject *py_exact_merge(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyArrayObject *states, *others;
+    size_t count, other_count;
+    gr_exact_size size = {0, 0}, other = {0, 0};
+    if (!PyArg_ParseTuple(args, "O!O!", &PyArray_Type, &states, &PyArray_Type, &others) ||
+        take_states(states, "states", &count, &size) < 0 ||
+        take_states(others, "others", &other_count, &other) < 0)
+        return NULL;
+    if (count != other_count || size.words != other.words || !PyArray_ISWRITEABLE(states))
+        return PyErr_Format(PyExc_ValueError, "states: expected as many of one size, to write to");
+    if (!gr_exact_states_merge(PyArray_DATA(states), PyArray_DATA(others), count, size))
+        return PyErr_Format(PyExc_OverflowError, "states: the sum is beyond what a state holds");
+    Py_RETURN_NONE;
+}
+
+PyObject *py_exact_round(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyArrayObject *states, *divisors;
+    size_t count;
+    gr_exact_size size = {0, 0};
+    unsigned below, precision, exponent_bits;
+    if (!PyArg_ParseTuple(args, "O!O!III", &PyArray_Type, &states, &PyArray_Type, &divisors, &below,
+                          &precision, &exponent_bits) ||
+        take_states(states, "states", &count, &size) < 0)
+        return NULL;
+    if (PyArray_TYPE(divisors) != NPY_UINT64 || PyArray_NDIM(divisors) != 1 ||
+        !PyArray_ISCARRAY_RO(divisors) || (size_t)PyArray_DIM(divisors, 0) != count)
+        return PyErr_Format(PyExc_ValueError, "divisors: expected a uint64 for each state");
+    for (size_t i = 0; i < count; ++i)
+        if (((const uint64_t *)PyArray_DATA(divisors))[i] > INT64_MAX)
+            return PyErr_Format(PyExc_ValueError, "divisors: expected up to 2^63 - 1");
+    if (below > 32 * GR_EXACT_WIDEST_WORDS || precision < 2 || precision > 53 || exponent_bits < 2 ||
+        exponent_bits > 11)
+        return PyErr_Format(PyExc_ValueError, "below, precision, exponent_bits: no format of a float");
+    const npy_intp length = (npy_intp)count;
+    PyObject *bits = PyArray_SimpleNew(1, &length, NPY_UINT64);
+    if (bits == NULL)
+        return NULL;
+    size.below = below;
+    gr_exact_states_round(PyArray_DATA(states), PyArray_DATA(divisors), count, size,
+                          (gr_exact_format){precision, exponent_bits}, PyArray_DATA((PyArrayObject *)bits));
+    return bits;
+}

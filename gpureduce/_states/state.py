@@ -1,0 +1,274 @@
+"""States, which hold what is known of a reduction after part of its elements."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from gpureduce._rules import dtypes
+from gpureduce._states import exact
+from gpureduce._states.operators import IDENTITIES, MOST, OPERATORS, TRUTH, Fields
+
+_MAGIC, _VERSION = b"gred", 1
+_HEAD = struct.Struct("<4sHBBBBH")  # magic, version, operator, both dtypes, dimensions, nothing
+_OPS = tuple(OPERATORS)
+# In the order of their numbers in bytes, which never change.
+_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+)
+
+
+class State:
+    """What is known of a reduction after part of its elements: what `partial` gives.
+
+    States of one operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any grouping;
+    `result` gives what the reduction of all their elements gives. They can be pickled, and turned into bytes
+    of a fixed layout: see docs/states.md.
+
+    Attributes
+    ----------
+    op : str
+        The operator.
+    dtype : numpy.dtype
+        That of the result.
+    shape : tuple of int
+        That of the result: ``()`` unless an axis was given to `partial`.
+    nbytes : int
+        The bytes that it takes.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> a = np.array([1e100, 1.0, -1e100, 2.0])
+    >>> halves = [gpureduce.partial(part, "sum", device="sim") for part in (a[:2], a[2:])]
+    >>> (halves[0] + halves[1]).result()
+    np.float64(3.0)
+    """
+
+    __slots__ = ("__weakref__", "_fields", "_held", "dtype", "op", "shape")
+
+    op: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    _held: np.dtype[Any]  # of the elements
+    _fields: Fields
+
+    def __init__(self) -> None:
+        raise TypeError("a State is made by gpureduce.partial and State.from_bytes")
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that it takes."""
+        return sum(field.nbytes for field in self._fields.values())
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
+    def __repr__(self) -> str:
+        return f"State({self.op!r}, dtype={self.dtype}, shape={self.shape})"
+
+    def __add__(self, other: State) -> State:
+        if not isinstance(other, State):
+            return NotImplemented
+        merged = self._like({name: field.copy() for name, field in self._fields.items()}, self.shape)
+        merged += other
+        return merged
+
+    def __iadd__(self, other: State) -> State:
+        if not isinstance(other, State):
+            return NotImplemented
+        mine = (self.op, self._held, self.dtype, self.shape)
+        theirs = (other.op, other._held, other.dtype, other.shape)
+        if mine != theirs:
+            raise ValueError(f"{self!r} and {other!r} are of different reductions")
+        if "count" in self._fields and (other._fields["count"] > MOST - self._fields["count"]).any():
+            raise OverflowError(f"{self.op}: more than {MOST} elements")
+        OPERATORS[self.op].merge(self._fields, other._fields)
+        return self
+
+    def result(self, ddof: int = 0) -> Any:
+        """Return what the reduction of all elements gives.
+
+        Parameters
+        ----------
+        ddof : int
+            Of var and std: what is taken off the number of elements before it divides.
+
+        Returns
+        -------
+        numpy scalar or numpy.ndarray
+
+        Raises
+        ------
+        ValueError
+            For min, max, argmin and argmax of no elements.
+        OverflowError
+            For sums of integers that do not fit the dtype.
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> gpureduce.partial([1.0, 2.0, 6.0], "var", device="sim").result(ddof=1)
+        np.float64(7.0)
+        """
+        if ddof and self.op not in ("var", "std"):
+            raise TypeError(f"ddof: is for var and std, not for {self.op}")
+        return OPERATORS[self.op].result(self._fields, self._held, self.dtype, ddof)[()]
+
+    def to_bytes(self) -> bytes:
+        """Return it as bytes, whose layout docs/states.md tells.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> state = gpureduce.partial([1, 2, 3], "sum", device="sim")
+        >>> len(state.to_bytes()), gpureduce.State.from_bytes(state.to_bytes()).result()
+        (29, np.int64(6))
+        """
+        codes = (_OPS.index(self.op), _DTYPES.index(self._held.name), _DTYPES.index(self.dtype.name))
+        parts = [
+            _HEAD.pack(_MAGIC, _VERSION, *codes, len(self.shape), 0),
+            np.array(self.shape, "<u8").tobytes(),
+        ]
+        for field, kind in zip(self._fields.values(), self._kinds().values(), strict=True):
+            rows = exact.packed(field) if isinstance(kind, tuple) else np.ascontiguousarray(field)
+            parts.append(rows.tobytes())
+        return b"".join(parts)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> State:
+        """Return the state that `to_bytes` has made bytes of.
+
+        Parameters
+        ----------
+        data : bytes
+            As they came.
+
+        Returns
+        -------
+        State
+
+        Raises
+        ------
+        ValueError
+            For bytes that are no state of this version.
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> gpureduce.State.from_bytes(gpureduce.partial([3, 7, 5], "max", device="sim").to_bytes())
+        State('max', dtype=int64, shape=())
+        """
+        data = bytes(data)
+        op, held, dtype, shape = _read_head(data)
+        state = nothing(op, held, dtype, (0,))
+        state.shape, at = shape, _HEAD.size + 8 * len(shape)
+        count = math.prod(shape)
+        sizes = {name: _row_bytes(kind) for name, kind in state._kinds().items()}
+        if len(data) - at != count * sum(sizes.values()) or max(shape, default=0) > MOST:
+            raise ValueError(f"not as many bytes as a state of {op} of shape {shape} has")
+        for name, kind in state._kinds().items():
+            rows = np.frombuffer(data, np.uint8, count * sizes[name], at)
+            state._fields[name] = _field(name, kind, rows, shape)
+            at += rows.size
+        return state
+
+    def __reduce__(self) -> tuple:
+        return (State.from_bytes, (self.to_bytes(),))
+
+    def _kinds(self) -> dict[str, Any]:
+        return OPERATORS[self.op].fields(self._held)
+
+    def _like(self, fields: Fields, shape: tuple[int, ...]) -> State:
+        state = object.__new__(State)
+        state.op, state._held, state.dtype = self.op, self._held, self.dtype
+        state._fields, state.shape = fields, shape
+        return state
+
+    def _reshaped(self, shape: tuple[int, ...]) -> State:
+        fields = {
+            name: field.reshape(shape + field.shape[len(self.shape) :])
+            for name, field in self._fields.items()
+        }
+        return self._like(fields, shape)
+
+    def _at(self, index: tuple[slice, ...]) -> State:
+        """Return those of some results, whose fields are views of these."""
+        whole: Any = (*index, ...)
+        fields = {name: field[whole] for name, field in self._fields.items()}
+        return self._like(fields, next(iter(fields.values())).shape[: len(self.shape)])
+
+
+def nothing(op: str, held: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) -> State:
+    """Return the states of no elements, for elements held in one dtype and results in another."""
+    state = object.__new__(State)
+    state.op, state._held, state.dtype, state.shape = op, held, dtype, shape
+    state._fields = {}
+    for name, kind in state._kinds().items():
+        if isinstance(kind, tuple):
+            number, size = kind
+            state._fields[name] = np.zeros((*shape, number, size.words), np.int64)
+        else:
+            start = IDENTITIES.get(op, 0) if name == "value" else 0
+            state._fields[name] = np.full(shape, start, kind)
+    return state
+
+
+# Bytes
+
+
+def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
+    if len(data) < _HEAD.size or data[:4] != _MAGIC:
+        raise ValueError("these bytes are no state")
+    _, version, *codes, ndim, rest = _HEAD.unpack_from(data)
+    if version != _VERSION:
+        raise ValueError(f"a state of version {version}; this is gpureduce's version {_VERSION} of them")
+    if codes[0] >= len(_OPS) or max(codes[1:]) >= len(_DTYPES) or ndim > 64 or rest:
+        raise ValueError("a state of an unknown operator, dtype or shape")
+    op, held, dtype = _OPS[codes[0]], *(dtypes.named(_DTYPES[code]) for code in codes[1:])
+    if dtype not in results_of(op, held) or len(data) < _HEAD.size + 8 * ndim:
+        raise ValueError(f"there is no {op} of {held} that gives {dtype}")
+    return op, held, dtype, tuple(np.frombuffer(data, "<u8", ndim, _HEAD.size).tolist())
+
+
+def results_of(op: str, held: np.dtype) -> tuple[np.dtype, ...]:
+    """Return in which dtypes the results of elements that are held in one may come."""
+    floats, integers = held.kind not in "biu", held == dtypes.named("int64")
+    if op in ("any", "all"):
+        return (held,) if held == TRUTH else ()
+    if op == "count_nonzero":
+        return (held,) if integers else ()
+    if op in ("argmin", "argmax"):
+        return (dtypes.named("int64"),)
+    if op == "sum" and integers:
+        return tuple(dtypes.named(name) for name in _DTYPES if dtypes.named(name).kind in "iu")
+    if op == "mean" and integers:
+        return (dtypes.named("float64"),)
+    if op in ("var", "std"):
+        return (exact.real(held),) if floats else ()
+    return (held,) if floats or op in ("min", "max", "prod") else ()
+
+
+def _row_bytes(kind: Any) -> int:
+    """Return the bytes of a field for one result."""
+    return kind[0] * kind[1].nbytes if isinstance(kind, tuple) else kind.itemsize
+
+
+def _field(name: str, kind: Any, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if isinstance(kind, tuple):
+        number, size = kind
+        return exact.unpacked(rows.reshape(-1, size.nbytes)).reshape(*shape, number, size.words)
+    if kind == TRUTH and (rows > 1).any():
+        raise ValueError("a bool is 0 or 1")
+    field = rows.view(kind).reshape(shape).copy()
+    if name in ("count", "index") and (field.view(np.int64) < 0).any():
+        raise ValueError(f"{name} is below 0")
+    return field

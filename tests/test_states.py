@@ -1,0 +1,377 @@
+"""States: any parts, merged in any order and any grouping, give what the whole gives."""
+
+import functools
+import itertools
+import math
+import operator
+import pickle
+import struct
+from fractions import Fraction
+
+import exact_reference as reference
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from exact_reference import DTYPES, dtype_of, same
+from hypothesis import HealthCheck, given, settings
+
+import gpureduce
+from gpureduce._states import exact
+from gpureduce._states.operators import OPERATORS
+
+OPS = tuple(op for op in OPERATORS if op != "dot")
+PLACES = ("argmin", "argmax")
+OTHERS = ("complex64", "int8", "uint64", "int32", "bool")
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def merged(draw, states):
+    """Merge states in a random order and grouping, some in place."""
+    states = list(states)
+    while len(states) > 1:
+        i = draw(st.integers(0, len(states) - 1))
+        one = states.pop(i)
+        j = draw(st.integers(0, len(states) - 1))
+        if draw(st.booleans()):
+            one += states[j]
+        else:
+            one = states[j] + one
+        states[j] = one
+    return states[0]
+
+
+def spread(array, ddof=0, root=False):
+    """The variance by fractions, rounded once."""
+    real = array.view(exact.real(array.dtype)) if array.dtype.kind == "c" else array
+    dtype = real.dtype
+    parts = [real[0::2], real[1::2]] if array.dtype.kind == "c" else [real]
+    n = len(array)
+    if n == 0 or not np.isfinite(real.astype(np.float64)).all():
+        return dtype.type(math.nan)
+    total = Fraction(0)
+    for part in parts:
+        values = [Fraction(float(x)) for x in part]
+        total += n * sum(x * x for x in values) - sum(values) ** 2
+    if n <= ddof:
+        return dtype.type(math.inf if total else math.nan)
+    value = total / (n * (n - ddof))
+    if not root:
+        return reference.rounded(value, dtype)
+    # A root between two floats, and on which side of their middle, decided by integers.
+    scale = 2**2400
+    below = Fraction(math.isqrt(int(value * scale * scale)), scale)
+    sticky = 0 if below * below == value else Fraction(1, scale * 4)
+    return reference.rounded(below + sticky, dtype)
+
+
+def whole(array, op, device):
+    """What comes of all elements, by what has been tested without states."""
+    if op in ("var", "std"):
+        given = array if array.dtype.kind not in "biu" else array.astype(np.float64)
+        return spread(given, 0, op == "std")
+    exactly = {"exact": True} if op in ("sum", "mean") else {}
+    return getattr(gpureduce, op)(array, device=device, **exactly)
+
+
+@st.composite
+def cases(draw):
+    """An operator, elements, and where they are cut."""
+    op = draw(st.sampled_from(OPS))
+    name = draw(st.sampled_from([*DTYPES, *OTHERS]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(0, 40))
+    if name in DTYPES:
+        array = draw(st.sampled_from(reference.KINDS))(rng, n, dtype_of(name))
+    elif name == "complex64":
+        parts = [draw(st.sampled_from(reference.KINDS))(rng, 40, dtype_of("float32"))[:n] for _ in range(2)]
+        array = np.array(parts).T.copy().view(np.complex64).reshape(-1)
+    else:
+        array = rng.integers(0, 256, n * np.dtype(name).itemsize, np.uint8).view(name)
+        if array.dtype.itemsize == 8:
+            array //= 64  # so that sums fit
+    if op == "prod" and name in (*DTYPES, "complex64"):
+        array = np.sign(array.real).astype(array.dtype)  # exact in any order
+    cuts = sorted(draw(st.lists(st.integers(0, len(array)), max_size=4)))
+    return op, array, cuts, draw
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(case=cases())
+def test_any_parts_in_any_order(case, device):
+    op, array, cuts, draw = case
+    edges = [0, *cuts, len(array)]
+    states = []
+    for start, stop in itertools.pairwise(edges):
+        offset = {"offset": start} if op in PLACES else {}
+        states.append(gpureduce.partial(array[start:stop], op, device=device, **offset))
+    states[0] = pickle.loads(pickle.dumps(states[0]))
+    total = merged(draw, states)
+    if op in ("min", "max", *PLACES) and len(array) == 0:
+        with pytest.raises(ValueError, match="no elements"):
+            total.result()
+        return
+    got, want = total.result(), whole(array, op, device)
+    if op in ("min", "max") and array.dtype.kind != "f":
+        assert np.array_equal(got, want, equal_nan=array.dtype.kind == "c"), (got, want)
+    elif op in ("min", "max"):
+        assert got == want or (got != got and want != want)  # a zero may have either sign
+    elif op in ("sum", "mean") and array.dtype.kind == "c":
+        assert same(got.real, want.real) and same(got.imag, want.imag), (got, want)
+    elif np.asarray(want).dtype.kind in "biu":
+        assert got == want and np.asarray(got).dtype == np.asarray(want).dtype, (got, want)
+    else:
+        assert same(got, want), (got, want)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dot(name, device):
+    rng = np.random.default_rng(5)
+    a, b = (reference.any_bits(rng, 90, dtype_of(name)) for _ in range(2))
+    with np.errstate(all="ignore"):
+        want = reference.exact_dot(a, b)
+    parts = [gpureduce.partial(a[i::3], "dot", b=b[i::3], device=device) for i in range(3)]
+    assert same(functools.reduce(operator.add, parts).result(), want)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_axes(op, device):
+    """States of several results, in any layout, of the host and on the device."""
+    rng = np.random.default_rng(8)
+    array = rng.standard_normal((4, 6, 5)).astype(np.float32).transpose(2, 0, 1)
+    if op == "prod":
+        array = np.sign(array)
+    axis = 1 if op in PLACES else (0, 2)
+    cut = 1 if op in PLACES else 2
+    for there in (False, True):
+        parts = []
+        for start, stop in ((0, 2), (2, 3), (3, array.shape[cut])):
+            part = np.take(array, range(start, stop), cut)
+            part = gpureduce.to_device(part, device) if there else np.asfortranarray(part)
+            offset = {"offset": start} if op in PLACES else {}
+            parts.append(gpureduce.partial(part, op, axis, keepdims=True, device=device, **offset))
+        total = parts[2] + parts[0] + parts[1]
+        if op in ("var", "std"):
+            rows = np.moveaxis(array, 1, 0).reshape(4, -1)
+            want = np.array([spread(row, 0, op == "std") for row in rows]).reshape(1, 4, 1)
+        else:
+            exactly = {"exact": True} if op in ("sum", "mean") else {}
+            want = getattr(gpureduce, op)(array, axis=axis, keepdims=True, device=device, **exactly)
+        got = total.result()
+        assert got.dtype == want.dtype and np.array_equal(got, want) and total.shape == want.shape
+
+
+def test_positions_in_the_whole(device):
+    array = np.random.default_rng(1).integers(0, 9, (6, 7, 4))
+    parts = [
+        gpureduce.partial(array[i : i + 3, j:k], op, offset=(i, j, 0), within=array.shape, device=device)
+        for op in PLACES
+        for i in (3, 0)
+        for j, k in ((4, 7), (0, 4))
+    ]
+    assert functools.reduce(operator.add, parts[:4]).result() == array.argmin()
+    assert functools.reduce(operator.add, parts[4:]).result() == array.argmax()
+
+
+def test_more_than_a_dtype_holds(device):
+    """Integers as Python's, and floats whose parts overflow."""
+    big = gpureduce.partial(np.full(4, 2**62), "sum", device=device)
+    small = gpureduce.partial(np.full(3, -(2**62)), "sum", device=device)
+    assert (big + small).result() == 2**62
+    with pytest.raises(OverflowError, match=f"{2**64} does not fit int64"):
+        big.result()
+    assert gpureduce.partial(np.full(4, 2**64 - 1, np.uint64), "mean", device=device).result() == 2.0**64
+    large = np.full(3, 1e308)
+    total = gpureduce.partial(large, "sum", device=device) + gpureduce.partial(-large, "sum", device=device)
+    assert total.result() == 0 and gpureduce.partial(large, "sum", device=device).result() == math.inf
+    assert gpureduce.partial(large, "var", device=device).result() == 0
+
+
+def test_ddof(device):
+    state = gpureduce.partial(np.array([1.0, 2.0, 4.0], np.float32), "var", device=device)
+    assert state.result() == spread(np.array([1, 2, 4], np.float32)) and state.result().dtype == np.float32
+    assert state.result(ddof=1) == spread(np.array([1, 2, 4], np.float32), 1)
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom"):
+        assert state.result(ddof=3) == math.inf
+    with pytest.raises(TypeError, match="ddof"):
+        gpureduce.partial([1.0], "sum", device=device).result(ddof=1)
+
+
+def test_no_elements_run_no_kernel(monkeypatch):
+    monkeypatch.setattr(gpureduce._core, "exact_states", None)
+    monkeypatch.setattr(gpureduce._core, "general", None)
+    for op in OPS:
+        state = gpureduce.partial(np.empty((0, 3)), op, 0, device="sim")
+        assert state.shape == (3,)
+    assert gpureduce.partial(np.empty((3, 0)), "sum", 0, device="sim").result().shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: gpureduce.partial([1], "median"), "unknown operator 'median'"),
+        (lambda: gpureduce.partial([1], "dot"), "b: .* is missing"),
+        (lambda: gpureduce.partial([1], "sum", b=[1]), "b: the other vector"),
+        (lambda: gpureduce.partial([1], "dot", b=[1], device="sim"), "not of int64"),
+        (lambda: gpureduce.partial([1.0], "max", dtype=float), "dtype: is not for max"),
+        (lambda: gpureduce.partial([1.0], "var", dtype=int, device="sim"), "does not hold"),
+        (lambda: gpureduce.partial([1.0], "mean", dtype=int, device="sim"), "does not hold"),
+        (lambda: gpureduce.partial([1.0], "sum", dtype=bool, device="sim"), "no exact sum"),
+        (lambda: gpureduce.partial([1.0], "argmax", offset=-1, device="sim"), "count from 0"),
+        (lambda: gpureduce.partial([[1.0]], "argmax", 0, within=(3,), device="sim"), "within"),
+        (lambda: gpureduce.State(), "made by gpureduce.partial"),
+        (lambda: gpureduce.partial([1], "sum", device="sim") + 1, "unsupported operand"),
+    ],
+)
+def test_refused(call, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        call()
+
+
+def test_states_of_different_reductions(device):
+    one = gpureduce.partial([1.0], "sum", device=device)
+    for other in (
+        gpureduce.partial([1.0], "mean", device=device),
+        gpureduce.partial([1], "sum", device=device),
+        gpureduce.partial([[1.0]], "sum", 0, device=device),
+    ):
+        with pytest.raises(ValueError, match="different reductions"):
+            one += other
+    assert one.result() == 1
+
+
+# Bytes
+
+BITS = {exact.NARROW: 160, exact.WIDE: 1088, exact.WIDEST: 2176, exact.WHOLE: 0}
+LENGTHS = {exact.NARROW: 56, exact.WIDE: 280, exact.WIDEST: 568, exact.WHOLE: 16}
+F32, F64, I64, BOOL = 11, 12, 4, 0
+
+
+def head(op, held, dtype, *shape):
+    return struct.pack(f"<4sHBBBBH{len(shape)}Q", b"gred", 1, op, held, dtype, len(shape), 0, *shape)
+
+
+def sum_of(size, value, flags=8):
+    return bytes([flags]) + int(value * 2 ** BITS[size]).to_bytes(LENGTHS[size], "little", signed=True)
+
+
+BY_HAND = {
+    "sum": (head(0, F32, F32) + sum_of(exact.NARROW, Fraction(5, 2)), np.float32(2.5)),
+    "sum of integers": (head(0, I64, I64) + sum_of(exact.WHOLE, -7), np.int64(-7)),
+    "infinity": (head(0, F64, F64) + sum_of(exact.WIDE, 0, 8 | 2), np.float64(math.inf)),
+    "NaN": (head(0, F64, F64) + sum_of(exact.WIDE, 0, 8 | 2 | 4), np.float64(math.nan)),
+    "mean": (head(1, F64, F64) + struct.pack("<Q", 3) + sum_of(exact.WIDE, -1), np.float64(-1 / 3)),
+    "dot": (head(2, F64, F64) + sum_of(exact.WIDEST, 12), np.float64(12)),
+    "var": (
+        head(3, F32, F32) + struct.pack("<Q", 2) + sum_of(exact.NARROW, 6) + sum_of(exact.WIDE, 20),
+        np.float32(1),
+    ),
+    "std": (
+        head(4, F64, F64) + struct.pack("<Q", 2) + sum_of(exact.WIDE, 6) + sum_of(exact.WIDEST, 26),
+        np.float64(2),
+    ),
+    "max": (head(6, F32, F32) + struct.pack("<Qf", 9, 1.5), np.float32(1.5)),
+    "argmax": (head(8, F64, I64) + struct.pack("<Qdq", 9, 1.5, 4), np.int64(4)),
+    "any": (head(9, BOOL, BOOL) + b"\1", np.True_),
+    "counts": (head(11, I64, I64, 2) + struct.pack("<2q", 5, 6), np.array([5, 6])),
+    "prod": (head(12, F64, F64, 1, 2) + struct.pack("<2d", 5, 6), np.array([[5.0, 6.0]])),
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_bytes_by_hand(name):
+    data, want = BY_HAND[name]
+    state = gpureduce.State.from_bytes(data)
+    got = state.result()
+    assert np.array_equal(got, want, equal_nan=True) and got.dtype == want.dtype
+    assert state.to_bytes() == data
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_bytes_there_and_back(op, device):
+    array = np.random.default_rng(2).standard_normal((3, 4))
+    state = gpureduce.partial(array, op, 1, device=device)
+    data = state.to_bytes()
+    back = gpureduce.State.from_bytes(data)
+    assert back.to_bytes() == data and (back.op, back.dtype, back.shape) == (op, state.dtype, (3,))
+    assert np.array_equal(back.result(), state.result())
+    back += state
+    assert (back.to_bytes() != data or op in ("any", "all")) and state.to_bytes() == data  # nothing is shared
+
+
+def test_equal_sums_are_equal_bytes(device):
+    """The parts and their order leave no trace."""
+    array = reference.any_bits(np.random.default_rng(4), 60, np.dtype(np.float64))
+    want = gpureduce.partial(array, "var", device=device).to_bytes()
+    parts = [gpureduce.partial(array[i::7], "var", device=device) for i in range(7)]
+    assert functools.reduce(operator.add, reversed(parts)).to_bytes() == want
+
+
+def test_sizes_are_those_of_the_core(device):
+    for name in (*DTYPES, "complex64", "complex128"):
+        dtype = np.dtype(name) if name.startswith("complex") else dtype_of(name)
+        one = np.ones(3, dtype)
+        for op, size in (("sum", exact.size_of_sum(dtype)), ("dot", exact.size_of_products(dtype))):
+            place = gpureduce.to_device(np.zeros(1), device)
+            second = one if op == "dot" else None
+            words = gpureduce._core.exact_states(one, op, (0,), second, place.kind, place.index, 0)
+            assert words.shape == (1, exact.parts(dtype), size.words) and LENGTHS[size] == 4 * size.digits
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.sampled_from(sorted(BY_HAND)), st.data())
+def test_hostile_bytes(name, data):
+    """ValueError, or a state that can be merged and asked for its result."""
+    given_bytes = bytearray(BY_HAND[name][0])
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(given_bytes) - 1))
+        given_bytes[at] = data.draw(st.sampled_from([0, 1, 2, 7, 8, 0x7F, 0x80, 0xFF]))
+    end = data.draw(st.one_of(st.just(len(given_bytes)), st.integers(0, len(given_bytes) + 9)))
+    given_bytes = (bytes(given_bytes) + bytes(9))[:end]
+    try:
+        state = gpureduce.State.from_bytes(given_bytes)
+    except ValueError:
+        return
+    assert state.to_bytes() == given_bytes and state.op in OPERATORS
+    try:
+        (state + state).result()
+        state.result(ddof=1 if state.op in ("var", "std") else 0)
+    except (ValueError, OverflowError):
+        pass
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"gred",
+        bytes(64),
+        BY_HAND["sum"][0] + b"\0",
+        BY_HAND["sum"][0][:-1],
+        b"gred\2\0" + BY_HAND["sum"][0][6:],
+        head(0, F32, F64) + sum_of(exact.NARROW, 1),
+        head(0, F32, F32) + sum_of(exact.NARROW, 1, 16),
+        head(1, F64, F64) + struct.pack("<Q", 2**63) + sum_of(exact.WIDE, 1),
+        head(9, BOOL, BOOL) + b"\2",
+        head(8, F64, I64) + struct.pack("<Qdq", 9, 1.5, -4),
+        head(6, F32, F32, *[2**62] * 3),
+        head(6, F32, F32, 0, 2**63),
+        head(6, F32, F32, 0, *[2**40] * 3),
+    ],
+)
+def test_refused_bytes(data):
+    with pytest.raises(ValueError):
+        gpureduce.State.from_bytes(data)
+
+
+def test_a_sum_beyond_a_state():
+    top = gpureduce.State.from_bytes(head(0, F64, F64) + b"\x08" + b"\xff" * 279 + b"\x7f")
+    before = top.to_bytes()
+    with pytest.raises(OverflowError):
+        top += top
+    assert top.to_bytes() == before
+    assert top.result() == math.inf
+    with pytest.raises(OverflowError, match="elements"):
+        gpureduce.State.from_bytes(head(6, F32, F32) + struct.pack("<Qf", 2**62, 1.5)) + (
+            gpureduce.State.from_bytes(head(6, F32, F32) + struct.pack("<Qf", 2**62, 1.5))
+        )
