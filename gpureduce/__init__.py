@@ -49,6 +49,7 @@ from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
 from gpureduce._states.partial import partial
+from gpureduce._states.processes import allreduce
 from gpureduce._states.state import State
 from gpureduce._version import __version__
 
@@ -73,6 +74,7 @@ __all__ = [
     "Variant",
     "__version__",
     "all",
+    "allreduce",
     "any",
     "argmax",
     "argmin",
