@@ -18,9 +18,10 @@ PUBLIC = [
     ("gpureduce.numpy_like", ""),
     *(("gpureduce.numpy_like", name) for name in numpy_like.__all__),
 ]
-if importlib.util.find_spec("torch"):
-    names = importlib.import_module("gpureduce.torch").__all__
-    PUBLIC += [("gpureduce.torch", name) for name in ("", *names)]
+for each in ("torch", "dask"):
+    if importlib.util.find_spec(each):
+        names = importlib.import_module(f"gpureduce.{each}").__all__
+        PUBLIC += [(f"gpureduce.{each}", name) for name in ("", *names)]
 COMPILED = ("ReductionKernel", "CompileError")  # their examples need NVIDIA's run-time compiler
 
 pytestmark = [

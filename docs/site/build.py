@@ -33,6 +33,7 @@ SECTIONS = {
             "devices",
             "streams",
             "states",
+            "dask",
             "torch",
         )
     ],

@@ -8,12 +8,14 @@ import pkgutil
 import sys
 from unittest.mock import MagicMock
 
-MODULES = ("gpureduce", "gpureduce.numpy_like", "gpureduce.torch")
+MODULES = ("gpureduce", "gpureduce.numpy_like", "gpureduce.torch", "gpureduce.dask")
 BENCH = "gpureduce.bench"
 
 
-def stand_in_for_torch() -> None:
-    """Let gpureduce.torch be imported without PyTorch, of which it then needs names only."""
+def stand_in() -> None:
+    """Let gpureduce.torch and gpureduce.dask be imported without PyTorch and Dask: they need names only."""
+    if importlib.util.find_spec("dask") is None:
+        sys.modules["dask"] = sys.modules["dask.array"] = MagicMock(name="dask")
     if importlib.util.find_spec("torch") is None:
         sys.modules["torch"] = MagicMock(name="torch")
         sys.modules["torch"].autograd.Function = object
@@ -40,7 +42,7 @@ def _module_page(name: str, names: list[str]) -> str:
 
 def reference_pages() -> dict[str, str]:
     """Return the pages by the name of the file."""
-    stand_in_for_torch()
+    stand_in()
     pages = {}
     for name in MODULES:
         module = importlib.import_module(name)

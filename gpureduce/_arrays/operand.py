@@ -11,7 +11,7 @@ import numpy as np
 from gpureduce._arrays.device_array import DeviceArray, DeviceView, to_device
 from gpureduce._arrays.foreign import as_view
 from gpureduce._device.devices import Device, resolve, text
-from gpureduce._rules.arguments import broadcast_strides, host_array, host_mask, refuse_masked
+from gpureduce._rules.arguments import broadcast_strides, host_array, host_mask, refuse_lazy, refuse_masked
 from gpureduce._rules.dtypes import BOOL, require_supported
 
 
@@ -71,6 +71,7 @@ def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     view = None
     if type(a) is not np.ndarray:
         refuse_masked(a, name)
+        refuse_lazy(a, name)
         view = device_view(a, device)
     if view is not None:
         return _of_view(view, name)

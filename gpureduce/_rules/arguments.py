@@ -30,6 +30,16 @@ def refuse_masked(a: object, name: str = "a") -> None:
         )
 
 
+def refuse_lazy(a: object, name: str = "a") -> None:
+    """Raise TypeError for a Dask array, which numpy.asarray would compute as a whole without a word."""
+    graph = getattr(type(a), "__dask_graph__", None)
+    if graph is not None and graph(a) is not None:
+        raise TypeError(
+            f"{name}: a Dask array; gpureduce.dask has functions that reduce its chunks where they are, and "
+            f"{name}.compute() brings all of them here"
+        )
+
+
 def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
     """Return an array the kernels can read: supported dtype, native byte order, aligned, any strides.
 

@@ -98,7 +98,8 @@ def partial(
     if (b is not None) != (op == "dot"):
         raise TypeError("b: the other vector of a dot product" + (" is missing" if b is None else ""))
     if op == "dot":
-        return _of_products(a, b, axis, dtype, options)
+        state = _of_products(a, b, axis, dtype, options)
+        return state._reshaped((1,)) if keepdims else state
     if dtype is not None and op not in ("sum", "mean", "var", "std", "prod"):
         raise TypeError(f"dtype: is not for {op}")
     operand = intake(a, device)

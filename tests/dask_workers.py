@@ -1,0 +1,145 @@
+"""A Dask cluster on this machine reduces a chunked array on disk: dask_workers.py FOLDER small|large.
+
+The last line says whether all results were those of the same array in one process, bit for bit.
+"""
+
+import functools
+import operator
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+
+import dask
+import dask.array as da
+import numpy as np
+import zarr
+from distributed import Client, LocalCluster
+
+import gpureduce
+import gpureduce.dask as gd
+
+PLACES = ("argmin", "argmax")
+TIMED = ("sum", "mean", "var", "argmax")
+
+
+def numbers(shape, seed):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(shape, np.float32) * np.float32(2) ** rng.integers(-20, 20, shape, np.int8)
+
+
+def stored(folder, shape, chunks):
+    """Write the array, a row of chunks at a time."""
+    path = os.path.join(folder, "numbers.zarr")
+    array = zarr.open(path, mode="w", shape=shape, chunks=chunks, dtype="f4")
+    for start in range(0, shape[0], chunks[0]):
+        array[start : start + chunks[0]] = numbers((min(chunks[0], shape[0] - start), *shape[1:]), start)
+    return path
+
+
+def by_hand(path, op, axis=None):
+    """Reduce the same chunks one after the other in this process; return the result and the seconds."""
+    lazy = da.from_zarr(path)
+    began, states = time.perf_counter(), []
+    for index in np.ndindex(*lazy.numblocks):
+        starts = tuple(sum(lengths[:i]) for lengths, i in zip(lazy.chunks, index, strict=True))
+        where = tuple(
+            slice(start, start + lengths[i])
+            for start, lengths, i in zip(starts, lazy.chunks, index, strict=True)
+        )
+        block = zarr.open(path, mode="r")[where]
+        options = {"offset": starts, "within": lazy.shape} if op in PLACES else {}
+        states.append(gpureduce.partial(block, op, axis, device="sim", **options))
+    result = functools.reduce(operator.add, states).result()
+    return result, time.perf_counter() - began
+
+
+def same(got, want):
+    return np.asarray(got).tobytes() == np.asarray(want).tobytes()
+
+
+def cluster(workers, **options):
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, **options}
+    return LocalCluster(**options)
+
+
+SMALL = ("sum", "var", "argmax", "any")  # the others are tested without processes
+
+
+def small(folder):
+    path = stored(folder, (60, 50, 8), (25, 20, 8))
+    alike = []
+    with cluster(2) as local, Client(local):
+        lazy = da.from_zarr(path)
+        other = lazy.rechunk((13, 50, 3))
+        found = {op: getattr(gd, op)(lazy, device="sim") for op in SMALL}
+        found |= {f"{op} of other chunks": getattr(gd, op)(other, device="sim") for op in SMALL}
+        rows = gd.var(lazy, axis=(0, 2), split_every=2, device="sim")
+        found = dask.compute({**found, "rows": rows})[0]
+    array = zarr.open(path, mode="r")[...]
+    for name, got in found.items():
+        op = "var" if name == "rows" else name.partition(" ")[0]
+        want = gpureduce.partial(array, op, (0, 2) if name == "rows" else None, device="sim").result()
+        alike.append(same(got, want))
+        print(name, got if name != "rows" else "", "as in one process" if alike[-1] else f"not {want}")
+    return all(alike)
+
+
+def peak():
+    """Return the most memory that this process has had, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def kill_one(client, after):
+    """End the process of a worker in the middle of the work."""
+    time.sleep(after)
+    pids = client.run(os.getpid)
+    os.kill(next(iter(pids.values())), signal.SIGKILL)
+
+
+def large(folder):
+    shape, chunks = (80, 1024, 1024), (4, 1024, 1024)  # 320 MiB in 20 chunks of 16 MiB
+    path = stored(folder, shape, chunks)
+    alike, wanted, seconds = [], {}, {}
+    for op in TIMED:
+        wanted[op], seconds[op] = by_hand(path, op)
+    for workers in (1, 2, 4):
+        with cluster(workers, memory_limit="280MiB") as local, Client(local) as client:
+            lazy = da.from_zarr(path)
+            gd.sum(lazy[:8], device="sim").compute()  # what is loaded once
+            before = client.run(peak)
+            for op in TIMED:
+                began = time.perf_counter()
+                got = getattr(gd, op)(lazy, device="sim").compute()
+                took = time.perf_counter() - began
+                alike.append(same(got, wanted[op]))
+                print(
+                    f"{workers} workers, {op}: {took:.1f} s, in one process {seconds[op]:.1f} s, "
+                    f"{'alike' if alike[-1] else 'other'}",
+                    flush=True,
+                )
+            grown = [max(0, after - before[name]) for name, after in client.run(peak).items()]
+            print(
+                f"{workers} workers: memory has grown by up to {max(grown):.0f} MiB beyond that of 2 chunks"
+            )
+    with cluster(2, memory_limit="280MiB") as local, Client(local):
+        other = da.from_zarr(path).rechunk((8, 512, 512))
+        for op in TIMED:
+            alike.append(same(getattr(gd, op)(other, device="sim").compute(), wanted[op]))
+            print(f"other chunks, {op}: {'alike' if alike[-1] else 'other'}", flush=True)
+    with cluster(2, memory_limit="280MiB") as local, Client(local) as client:
+        killer = threading.Thread(target=kill_one, args=(client, seconds["var"] / 4))
+        killer.start()
+        got = gd.var(da.from_zarr(path), device="sim").compute()
+        killer.join()
+        alike.append(same(got, wanted["var"]))
+        print(f"a worker was killed: {'alike' if alike[-1] else 'other'}")
+    return all(alike)
+
+
+if __name__ == "__main__":
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})  # starts in half the time
+    good = {"small": small, "large": large}[sys.argv[2]](sys.argv[1])
+    print("all alike" if good else "not all alike")
