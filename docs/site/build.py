@@ -17,7 +17,10 @@ from reference import BENCH, MODULES, reference_pages
 from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("docs/*.svg", "docs/*.png", "notebooks/*.ipynb", "gpureduce/bench/results/*.json", "LICENSE")
+COPIED = (
+    *("docs/*.svg", "docs/*.png", "notebooks/*.ipynb", "examples/*.py"),
+    *("gpureduce/bench/results/*.json", "LICENSE"),
+)
 PAGES = ("README.md", "docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 # The order of pages; Sphinx says which one is missing.
