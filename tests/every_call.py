@@ -99,7 +99,7 @@ def drop_capsule(versioned):
 
 
 def simulate(**changes):
-    arguments = {"ptx": TWICE, "kernel": "twice", "grid": 1, "block": 64, "args": [words.copy()]}
+    arguments = {"source": TWICE, "kernel": "twice", "grid": 1, "block": 64, "args": [words.copy()]}
     return gpureduce.simulate(**(arguments | changes))
 
 
@@ -353,7 +353,7 @@ def instruments():
         "annotate of no file": lambda: profiled().annotate("none.cu"),
         "simulate": simulate,
         "simulate out of bounds": call(simulate, block=96),
-        "simulate broken PTX": call(simulate, ptx=TWICE.replace("mul.wide", "mul.narrow")),
+        "simulate broken PTX": call(simulate, source=TWICE.replace("mul.wide", "mul.narrow")),
         "simulate no kernel": call(simulate, kernel="thrice"),
         "simulate wrong arguments": call(simulate, args=[1, 2]),
         "custom": lambda: norm()(vector, **SIM),

@@ -43,8 +43,10 @@ PACKAGE = {
         "_states",
         "_matmul",
         "_conv",
-        ("_custom", "_profiles", "_torch"),
+        "_custom",
+        ("_profiles", "_torch"),
         "bench",
+        "_course",
     ],
 }
 # Which of those that stand side by side may use the other.

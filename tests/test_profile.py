@@ -482,8 +482,8 @@ def test_simulate_refuses():
         return gpureduce.simulate(ptx, kernel, grid, block, args, **rest)
 
     for call, error, text in [
-        (lambda: simulate(ptx=b"x"), TypeError, "ptx: expected str, got bytes"),
-        (lambda: simulate(ptx="nonsense"), gpureduce.SimulationError, "line 1"),
+        (lambda: simulate(ptx=b"x"), TypeError, "source: expected str or a path, got bytes"),
+        (lambda: simulate(ptx=".nonsense"), gpureduce.SimulationError, "line 1"),
         (
             lambda: simulate(ptx=SCALE.replace("mul.rn.f32", "frob.f32")),
             gpureduce.SimulationError,

@@ -11,8 +11,9 @@ import ctypes
 import functools
 import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gpureduce._device.kernels import KERNELS
@@ -21,6 +22,7 @@ from gpureduce._device.kernels import KERNELS
 _FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")
 _COMPILATION = 6  # NVRTC_ERROR_COMPILATION
 _INVALID_OPTION = 5  # NVRTC_ERROR_INVALID_OPTION
+_NAME_EXPRESSION = 10  # NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID
 
 # NVRTC has no standard headers; this is what ours need of them.
 _INTEGERS = """
@@ -105,19 +107,35 @@ class Nvrtc:
     def compile(self, name: str, source: str, options: tuple[str, ...], headers: dict[str, str]) -> str:
         """Return the PTX of a program; `name` stands for it in messages."""
         with self._program(name, source, headers) as program:
-            given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-            result = self._library.nvrtcCompileProgram(program, len(options), given)
-            if result in (_COMPILATION, _INVALID_OPTION):
-                log = self._text(program, "ProgramLog").strip()
-                raise CompileError(f"{name}: NVRTC refuses the kernel:\n{log}", log, source)
-            self._check(result, f"compiling {name}")
-            return self._text(program, "PTX")
+            return self._compile(program, name, source, options)
+
+    def instantiate(
+        self, name: str, source: str, kernel: str, options: tuple[str, ...], headers: dict[str, str]
+    ) -> tuple[str, str]:
+        """Return the PTX of a program, and the name in it of a kernel, as ``reduce<float, 256>``."""
+        with self._program(name, source, headers) as program:
+            expression = kernel.encode()
+            self._check(self._library.nvrtcAddNameExpression(program, expression), f"naming {kernel}")
+            ptx = self._compile(program, name, source, options)
+            entry = ctypes.c_char_p()
+            found = self._library.nvrtcGetLoweredName(program, expression, ctypes.byref(entry))
+            self._check(found, f"finding {kernel}")
+            return ptx, (entry.value or b"").decode()  # before the program goes, to which it belongs
+
+    def _compile(self, program: ctypes.c_void_p, name: str, source: str, options: tuple[str, ...]) -> str:
+        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        result = self._library.nvrtcCompileProgram(program, len(options), given)
+        if result in (_COMPILATION, _INVALID_OPTION, _NAME_EXPRESSION):
+            log = self._text(program, "ProgramLog").strip()
+            raise CompileError(f"{name}: NVRTC refuses the kernel:\n{log}", log, source)
+        self._check(result, f"compiling {name}")
+        return self._text(program, "PTX")
 
 
 @functools.cache
 def library() -> Nvrtc:
     """Return NVRTC, or raise ImportError that says how to install it."""
-    advice = "custom reductions are compiled by NVIDIA's NVRTC: pip install 'gpureduce[nvrtc]'"
+    advice = "CUDA C++ is compiled by NVIDIA's NVRTC: pip install 'gpureduce[nvrtc]'"
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
     except ImportError as error:
@@ -130,7 +148,8 @@ def library() -> Nvrtc:
 
 
 @functools.cache
-def _headers() -> dict[str, str]:
+def headers() -> dict[str, str]:
+    """Return the texts of the kernels' headers, and of the standard ones that they need, by name."""
     folder = KERNELS / "src" / "include"
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in found}
@@ -184,16 +203,50 @@ def compiled(name: str, source: str, options: tuple[str, ...] = ()) -> tuple[str
     The file's name is a digest of all that the PTX depends on: NVRTC's version, the options, the headers and
     the source. (Not of files that `options` give access to.)
     """
-    nvrtc, headers = library(), _headers()
-    options = (*_FLAGS, *options)
+    nvrtc, options = library(), (*_FLAGS, *options)
+    return _kept(
+        (nvrtc.version, name, options, headers()),
+        source,
+        lambda: nvrtc.compile(name, source, options, headers()),
+    )
+
+
+def instantiated(
+    name: str, source: str, kernel: str, options: tuple[str, ...], beside: dict[str, str]
+) -> tuple[str, str]:
+    """Return the PTX of a program and the name in it of a kernel; `beside` has the headers it may include.
+
+    It is kept on disk as by `compiled`.
+    """
+    nvrtc = library()
+
+    def both() -> str:
+        ptx, entry = nvrtc.instantiate(name, source, kernel, options, beside)
+        return f"{entry}\n{_without_folder(ptx)}"
+
+    text, _ = _kept((nvrtc.version, name, kernel, options, beside), source, both)
+    entry, _, ptx = text.partition("\n")
+    return ptx, entry
+
+
+def _without_folder(ptx: str) -> str:
+    """Return PTX whose files are called as they were given: NVRTC puts the working folder in front."""
+    folder = os.path.join(os.getcwd(), "")
+    return re.sub(rf'^(\s*\.file\s+\d+\s+"){re.escape(folder)}', r"\1", ptx, flags=re.MULTILINE)
+
+
+def _kept(depends_on: tuple, source: str, make: Callable[[], str]) -> tuple[str, bool]:
+    """Return what is kept on disk of a source and of what else it depends on, made where it is not there.
+
+    And whether it was there.
+    """
     folder = cache_folder()
     if folder is None:
-        return nvrtc.compile(name, source, options, headers), False
-    key = _digest(repr((nvrtc.version, name, options, headers)), source)
-    path = folder / f"{key}.ptx"
-    ptx = _read(path)
-    if ptx is not None:
-        return ptx, True
-    ptx = nvrtc.compile(name, source, options, headers)
-    _write(path, ptx)
-    return ptx, False
+        return make(), False
+    path = folder / f"{_digest(repr(depends_on), source)}.ptx"
+    text = _read(path)
+    if text is not None:
+        return text, True
+    text = make()
+    _write(path, text)
+    return text, False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 
-from gpureduce._device.kernels import source_lines
 from gpureduce._profiles.text import COLUMNS, Shown, comparison_rows, legend, margin_rows, ratio
 
 _CELL = "padding:0 .6em;text-align:right;white-space:nowrap"
@@ -20,7 +19,7 @@ def _shade(share: float) -> str:
 
 def profile_html(profile: Shown) -> str:
     """Return the annotated source as a table, each line shaded by its share of the instructions."""
-    file = next((name for name in profile.files()[:1] if source_lines(name)), None)
+    file = next((name for name in profile.files()[:1] if profile.source_lines(name)), None)
     used, rows = margin_rows(profile, file)
     columns = [column for column in COLUMNS if column[0] in used]
     most = max((counts.warp_instructions for counts, *_ in rows if counts), default=0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from gpureduce._device.kernels import source_lines
-from gpureduce._device.variants import find
+from gpureduce._device import kernels as own_kernels
+from gpureduce._device.variants import NAMES, find
 from gpureduce._profiles import text
 from gpureduce._profiles.counts import SECTOR_BYTES, Counts, total
 from gpureduce._profiles.records import KernelProfile, Line, Race
@@ -27,13 +27,16 @@ class Profile:
     kernels : tuple of KernelProfile
         The launches in order.
     file : str
-        The CUDA source file of the variant, as ``Instruction.frames`` names it; empty for a user's PTX.
+        The CUDA source file of the variant or of a user's kernel, as ``Instruction.frames`` names it; empty
+        for PTX without source lines.
     variant : str
-        The variant; empty for a user's PTX.
+        The variant; empty for a user's kernel.
     n : int
-        Elements reduced, or of a product of matrices its multiply-adds; 0 for a user's PTX.
+        Elements reduced, or of a product of matrices its multiply-adds; 0 for a user's kernel.
     result : numpy.generic, numpy.ndarray or None
         What the reduction or the product gave.
+    sources : mapping of str to str
+        The texts of a user's CUDA C++, by the names that ``Instruction.frames`` has for them.
 
     Examples
     --------
@@ -54,11 +57,12 @@ class Profile:
     n: int = 0
     result: Any = None
     _rerun: Callable[[int, bool], Profile] | None = field(repr=False, compare=False, default=None)
+    sources: Mapping[str, str] = field(repr=False, compare=False, default_factory=dict)
 
     @property
     def counted(self) -> str:
         """What there are `n` of: ``"an element"`` or ``"a multiply-add"``."""
-        product = self.variant != "" and find(self.variant).ladder in ("matmul", "conv")
+        product = self.variant in NAMES and find(self.variant).ladder in ("matmul", "conv")
         return "a multiply-add" if product else "an element"
 
     @property
@@ -123,10 +127,16 @@ class Profile:
                 number = instruction.line_in(file)
                 if number is not None:
                     by_line.setdefault(number, []).append(instruction.counts)
-        texts = dict(enumerate(source_lines(file), 1))
+        texts = dict(enumerate(self.source_lines(file), 1))
         return tuple(
             Line(file, number, texts.get(number, ""), total(by_line[number])) for number in sorted(by_line)
         )
+
+    def source_lines(self, file: str) -> list[str]:
+        """Return the lines of a source file, as `files` names it; none where its text is not known."""
+        if file in self.sources:
+            return self.sources[file].splitlines()
+        return own_kernels.source_lines(file)
 
     def files(self) -> tuple[str, ...]:
         """Return the source files that instructions come from, the variant's own first."""
@@ -164,7 +174,7 @@ class Profile:
         -------
         str
         """
-        if ptx or (file is None and not any(source_lines(name) for name in self.files())):
+        if ptx or (file is None and not any(self.source_lines(name) for name in self.files())):
             return text.annotate_ptx(self)
         return text.annotate_cuda(self, self._known_file(file))
 

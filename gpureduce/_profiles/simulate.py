@@ -1,22 +1,34 @@
-"""Running PTX of one's own on the simulator."""
+"""Running kernels of one's own on the simulator."""
 
 from __future__ import annotations
 
 import operator
+import re
 import struct
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._profiles.mangled import CType
 from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
 from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.program import Program, program
+
+if TYPE_CHECKING:
+    import os
 
 _LARGEST = 2**31 - 1
+_KEPT_BYTES = 1 << 26  # of arrays, so that another block can be looked at later
 
 
-def _extent(value: Any, name: str) -> tuple[int, int, int]:
+Extent = tuple[int, int, int]
+Extents = tuple[Extent, Extent, Extent]  # of the grid, a block, a cluster
+
+
+def _extent(value: Any, name: str) -> Extent:
     """Return a grid or block as three numbers."""
     given = (value,) if isinstance(value, (int, np.integer)) else value
     if isinstance(value, bool) or not isinstance(given, Sequence) or not 1 <= len(given) <= 3:
@@ -87,19 +99,45 @@ class _Arrays:
         self.plain.append(plain)
         self.places.append((plain, offset))
 
+    def as_they_are(self) -> tuple[tuple[np.ndarray, int], ...]:
+        """Return copies of them, in their places."""
+        copies = {id(plain): plain.copy() for plain in self.plain}
+        return tuple((copies[id(plain)], offset) for plain, offset in self.places)
+
     def copy_back(self) -> None:
         for original, plain in zip(self.originals, self.plain, strict=True):
             if original is not plain and original.flags.writeable:
                 original[...] = plain
 
 
-def _pack(args: Sequence[Any], params: list[tuple[str, int, int]], size: int) -> tuple[bytes, _Arrays]:
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim + value.size > 0
+
+
+def _check_type(value: Any, wanted: CType, name: str) -> None:
+    """Refuse an array of another dtype than the kernel takes, or none where it takes one."""
+    if _is_array(value):
+        have = f"an array of {value.dtype}"
+        fits = wanted.pointer and wanted.dtype in ("", value.dtype.name)
+    else:
+        have = f"{value!r} ({type(value).__name__})"
+        fits = not wanted.pointer or isinstance(value, (bytes, bytearray)) or value == 0
+    if not fits:
+        raise TypeError(f"{name}: the kernel takes '{wanted.text}' here, got {have}")
+
+
+def _pack(
+    args: Sequence[Any], params: list[tuple[str, int, int]], size: int, types: Sequence[CType] | None = None
+) -> tuple[bytes, _Arrays]:
     if len(args) != len(params):
-        raise ValueError(f"args: the kernel takes {len(params)} arguments, got {len(args)}")
+        takes = f": {', '.join(each.text for each in types)}" if types else ""
+        raise ValueError(f"args: the kernel takes {len(params)} arguments{takes}, got {len(args)}")
     buffer, arrays = bytearray(size), _Arrays()
     for i, (value, (type_name, offset, length)) in enumerate(zip(args, params, strict=True)):
         name, kind, element = f"args[{i}]", type_name[0], int(type_name[1:]) // 8
-        if isinstance(value, np.ndarray) and value.ndim + value.size > 0:
+        if types is not None:
+            _check_type(value, types[i], name)
+        if _is_array(value):
             if kind == "f" or element != 8 or length != 8:
                 raise TypeError(f"{name}: the kernel takes a .{type_name} here, not the address of an array")
             arrays.add(value, offset, name)
@@ -116,8 +154,26 @@ def _pack(args: Sequence[Any], params: list[tuple[str, int, int]], size: int) ->
     return bytes(buffer), arrays
 
 
+def _named(launches: list[tuple], kernel: str) -> list[tuple]:
+    """Return what was seen of launches under the name that the user has for the kernel."""
+    return [(kernel, *record[1:]) for record in launches]
+
+
+def _with_line(problem: str, profile: Profile, of: Program) -> str:
+    """Return the message of a stopped kernel with the user's own line, where PTX alone is named."""
+    problem = problem.replace(of.entry, of.kernel)
+    found = re.search(r"\bline (\d+)\b", problem)
+    instructions = profile.kernels[0].instructions if profile.kernels else ()
+    frames = next((each.frames for each in instructions if found and each.ptx_line == int(found[1])), ())
+    places = [(file, line) for file, line in frames if file in of.sources]
+    for file, line in places[:1]:
+        text = (profile.source_lines(file) + [""] * line)[line - 1].strip()
+        problem += f"\n{file}:{line}: {text}"
+    return problem
+
+
 def simulate(
-    ptx: str,
+    source: str | os.PathLike[str],
     kernel: str,
     grid: int | Sequence[int],
     block: int | Sequence[int],
@@ -126,38 +182,51 @@ def simulate(
     *,
     cluster: int | Sequence[int] = 1,
     races: bool = True,
+    options: Iterable[str] = (),
 ) -> Profile:
-    """Run a kernel of your own, given as PTX, on the simulator, with the counters and checks of `profile`.
-
-    ``nvcc -ptx -lineinfo -arch=compute_75 file.cu`` makes such PTX; ``-lineinfo`` is what ties counters and
-    races to lines of CUDA.
+    """Run a kernel of your own on the simulator, with the counters and checks of `profile`.
 
     Parameters
     ----------
-    ptx : str
-        The text. An instruction outside the simulator's subset is refused by name and line.
+    source : str or path_like
+        CUDA C++, which NVIDIA's NVRTC compiles (``pip install 'gpureduce[nvrtc]'``; no GPU is needed), or
+        PTX, or the path of a ``.cu`` or ``.ptx`` file. An instruction outside the simulator's subset is
+        refused by name and line.
     kernel : str
-        The name of the ``.entry``; of a kernel that is not ``extern "C"`` the mangled one.
+        The name of the kernel; of a template with its arguments, as ``"reduce<float, 256>"``. In PTX that of
+        its ``.entry``.
     grid, block : int or sequence of up to three int
         Blocks, and threads a block.
     args : sequence
         One for each parameter of the kernel: a NumPy array for a pointer, copied to the simulated device and,
-        if it is writeable, back; a number for a scalar; bytes for a structure.
+        if it is writeable, back; a number for a scalar; bytes for a structure. Dtypes are held against the
+        types in the source, except those of ``extern "C"`` kernels and of PTX, which does not have them.
     shared_bytes : int
         Bytes of dynamic shared memory a block.
     cluster : int or sequence of up to three int
         Blocks of a cluster; 1 leaves it to the kernel (``__cluster_dims__``).
     races : bool
         Whether to look for races.
+    options : iterable of str
+        Further options of NVRTC, as ``("-DN=4", "-I/usr/local/cuda/include")``. Without others it compiles
+        for ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that
+        a GPU gives.
 
     Returns
     -------
     Profile
+        Its margins, races and errors have the lines of the source; of PTX those that ``nvcc -lineinfo`` left.
 
     Raises
     ------
     TypeError, ValueError
         For arguments that do not fit; the message names the argument.
+    CompileError
+        When NVRTC refuses the source, with what it says; a kind of ValueError.
+    ImportError
+        For CUDA C++ when NVRTC is not installed.
+    OSError
+        When the file cannot be read.
     SimulationError
         For PTX that the simulator does not know, naming the instruction and its line, and for a kernel that
         it stops: an access out of bounds, a deadlock, a barrier that some lanes miss. Of the latter the
@@ -166,37 +235,40 @@ def simulate(
     Examples
     --------
     >>> import numpy as np, gpureduce
-    >>> ptx = '''
-    ... .version 7.0
-    ... .target sm_75
-    ... .address_size 64
-    ... .visible .entry twice(.param .u64 a)
-    ... {
-    ...     .reg .b32 %r<1>;
-    ...     .reg .b64 %d<3>;
-    ...     .reg .f32 %f<2>;
-    ...     ld.param.u64 %d0, [a];
-    ...     mov.u32 %r0, %tid.x;
-    ...     mul.wide.u32 %d1, %r0, 4;
-    ...     add.u64 %d2, %d0, %d1;
-    ...     ld.global.f32 %f0, [%d2];
-    ...     add.f32 %f1, %f0, %f0;
-    ...     st.global.f32 [%d2], %f1;
-    ...     ret;
+    >>> cuda = '''
+    ... __global__ void twice(float *a) {
+    ...     a[threadIdx.x] += a[threadIdx.x];
     ... }
     ... '''
     >>> a = np.arange(4, dtype=np.float32)
-    >>> found = gpureduce.simulate(ptx, "twice", grid=1, block=4, args=[a])
+    >>> found = gpureduce.simulate(cuda, "twice", grid=1, block=4, args=[a])
     >>> a
     array([0., 2., 4., 6.], dtype=float32)
     >>> found.totals.global_requests, found.races
     (2, ())
+    >>> [(line.number, line.text.strip()) for line in found.lines() if line.counts.global_requests]
+    [(3, 'a[threadIdx.x] += a[threadIdx.x];')]
+
+    PTX needs no compiler:
+
+    >>> ptx = '''
+    ... .version 7.0
+    ... .target sm_75
+    ... .address_size 64
+    ... .visible .entry one(.param .u64 a)
+    ... {
+    ...     .reg .b64 %d0;
+    ...     ld.param.u64 %d0, [a];
+    ...     st.global.f32 [%d0], 0f3F800000;
+    ...     ret;
+    ... }
+    ... '''
+    >>> found = gpureduce.simulate(ptx, "one", grid=1, block=1, args=[a])
+    >>> a
+    array([1., 2., 4., 6.], dtype=float32)
     """
-    for name, value in (("ptx", ptx), ("kernel", kernel)):
-        if not isinstance(value, str):
-            raise TypeError(f"{name}: expected str, got {type(value).__name__}")
-    if "\0" in kernel:
-        raise ValueError("kernel: a name has no NUL character")
+    if not isinstance(kernel, str):
+        raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
     if isinstance(args, (str, bytes, np.ndarray)) or not isinstance(args, Sequence):
@@ -205,16 +277,36 @@ def simulate(
     shared = operator.index(shared_bytes)
     if not 0 <= shared <= _LARGEST:
         raise ValueError(f"shared_bytes: expected 0 or more, got {shared_bytes}")
-    packed, arrays = _pack(args, *_core.kernel_params(ptx, kernel))
+    return run(program(source, kernel, options), extents, args, shared, races)
 
-    def run(drawn: int, given: tuple) -> tuple[Profile, str | None]:
-        _, launches, problem = _core.simulate(ptx, kernel, *extents, packed, given, shared, races, drawn)
-        title = f"{kernel}: {' x '.join(map(str, extents[0]))} blocks of {' x '.join(map(str, extents[1]))}"
-        file = outer_file(launches)
-        return Profile(title, kernel_profiles(launches, file, drawn), file), problem
 
-    profile, problem = run(0, tuple(arrays.places))
+def run(of: Program, extents: Extents, args: Sequence[Any], shared: int, races: bool) -> Profile:
+    """Run a kernel with a grid, blocks and clusters of these extents."""
+    packed, arrays = _pack(args, *_core.kernel_params(of.ptx, of.entry), of.types)
+    grid, block, cluster = extents
+
+    def once(given: tuple, races: bool, drawn: int) -> tuple[Profile, str | None]:
+        _, launches, problem = _core.simulate(
+            of.ptx, of.entry, grid, block, cluster, packed, given, shared, races, drawn
+        )
+        file = next(iter(of.sources), "") or outer_file(launches)
+        kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
+        title = f"{of.kernel}: {' x '.join(map(str, grid))} blocks of {' x '.join(map(str, block))}"
+        return Profile(title, kernels, file, sources=of.sources), problem
+
+    before = arrays.as_they_are() if sum(each.nbytes for each in arrays.plain) <= _KEPT_BYTES else None
+
+    def rerun(drawn: int, visits: bool) -> Profile:
+        if visits:
+            raise ValueError("accesses: only those of variants are kept")
+        assert before is not None
+        copies = {id(array): array.copy() for array, _ in before}
+        return once(tuple((copies[id(array)], offset) for array, offset in before), False, drawn)[0]
+
+    profile, problem = once(tuple(arrays.places), races, 0)
+    if before is not None:
+        profile = replace(profile, _rerun=rerun)
     if problem is not None:
-        raise stopped(problem, profile)
+        raise stopped(_with_line(problem, profile, of), profile)
     arrays.copy_back()
     return profile

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from gpureduce._device.kernels import source_lines
 from gpureduce._profiles.counts import Counts, total
 from gpureduce._profiles.records import KernelProfile, Line, Race
 
@@ -23,7 +22,7 @@ class Shown(Protocol):
 
     @property
     def variant(self) -> str:
-        """The variant; empty for a user's PTX."""
+        """The variant; empty for a user's kernel."""
 
     @property
     def n(self) -> int:
@@ -58,6 +57,9 @@ class Shown(Protocol):
 
     def files(self) -> tuple[str, ...]:
         """Return the source files that instructions come from."""
+
+    def source_lines(self, file: str) -> list[str]:
+        """Return the lines of a source file; none where its text is not known."""
 
 
 Column = tuple[str, Callable[[Counts], str]]
@@ -123,7 +125,7 @@ def _cuda_rows(profile: Shown, file: str) -> list[tuple[Counts | None, int, str,
         for side in (race.first, race.second)
         if side and side.file == file
     }
-    texts = dict(enumerate(source_lines(file), 1))
+    texts = dict(enumerate(profile.source_lines(file), 1))
     numbers = sorted({*texts, *counted})
     return [(counted[i].counts if i in counted else None, i, texts.get(i, ""), i in racy) for i in numbers]
 

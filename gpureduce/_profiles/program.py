@@ -1,0 +1,151 @@
+"""Programs of a user: CUDA C++, which NVRTC compiles to PTX, or PTX as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpureduce._custom import nvrtc
+from gpureduce._profiles.mangled import CType, parameters
+
+# What a text is called that comes from no file.
+UNNAMED = "kernel.cu"
+# By option: what a program is compiled with unless the user says otherwise. -fmad=false keeps a * b + c two
+# roundings, as the shipped kernels have it.
+_DEFAULTS = {"-arch": "-arch=compute_90", "-fmad": "-fmad=false", "-std": "-std=c++17"}
+_SPELLED = {"--gpu-architecture": "-arch", "--fmad": "-fmad", "--std": "-std"}
+
+# What many files include for their host's part, or for what NVRTC knows by itself.
+_EMPTY = (
+    *("cuda_runtime.h", "cuda.h", "device_launch_parameters.h", "stdio.h", "cstdio", "stdlib.h", "cstdlib"),
+    *("math.h", "cmath", "string.h", "cstring", "iostream", "vector", "algorithm", "chrono", "random"),
+    *("numeric", "string", "cstddef", "stddef.h"),
+)
+_LIMITS = """
+#pragma once
+#define FLT_MAX 3.402823466e+38f
+#define FLT_MIN 1.175494351e-38f
+#define FLT_EPSILON 1.192092896e-07f
+#define DBL_MAX 1.7976931348623158e+308
+#define DBL_MIN 2.2250738585072014e-308
+#define DBL_EPSILON 2.2204460492503131e-16
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295u
+"""
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_KERNEL = re.compile(
+    r"(?P<template>\btemplate\s*<[^;{}()]*>\s*)?"
+    r'(?:\bextern\s*"C"\s*)?(?:\b(?:static|inline)\s+)*\b__global__\b'
+    r"(?:[^;{}()]*?\b__\w+__\s*\([^)]*\))*[^;{}()]*?\b(?!__\w+__\s*\()(?P<name>[A-Za-z_]\w*)\s*\("
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel of a user, as PTX.
+
+    `sources` are the texts by the names that the PTX has for them; none of PTX. `types` are those of the
+    kernel's parameters, None where its name does not tell.
+    """
+
+    ptx: str
+    entry: str
+    kernel: str
+    sources: dict[str, str] = field(default_factory=dict)
+    types: tuple[CType, ...] | None = None
+
+
+def kernel_names(text: str) -> dict[str, bool]:
+    """Return the names of the ``__global__`` functions in CUDA C++, and whether each is a template."""
+    plain = _COMMENT.sub(lambda match: " " * len(match[0]), text)
+    return {match["name"]: match["template"] is not None for match in _KERNEL.finditer(plain)}
+
+
+def is_ptx(text: str) -> bool:
+    """Return whether a text is PTX, which begins with a directive, as no CUDA C++ does."""
+    return _COMMENT.sub("", text).strip()[:1] in (".", "")
+
+
+def read(source: object) -> tuple[str, Path | None]:
+    """Return a text, and the file that it is from; one is meant by a path, or by a str that ends in .cu."""
+    if isinstance(source, os.PathLike) or (
+        isinstance(source, str) and "\n" not in source and source.endswith((".cu", ".cuh", ".ptx"))
+    ):
+        path = Path(os.fspath(source))
+        return path.read_text("utf-8"), path
+    if not isinstance(source, str):
+        raise TypeError(f"source: expected str or a path, got {type(source).__name__}")
+    return source, None
+
+
+def _options(given: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError("options: expected a tuple of str, got str")
+    given = tuple(given)
+    if not all(isinstance(option, str) for option in given):
+        raise TypeError("options: expected a tuple of str")
+    names = {option.partition("=")[0] for option in given}
+    names = {_SPELLED.get(name, name) for name in names}
+    return ("-lineinfo", *(flag for name, flag in _DEFAULTS.items() if name not in names), *given)
+
+
+def _beside(text: str, folder: Path, found: dict[str, str]) -> dict[str, str]:
+    """Return the texts of the files of a folder that a text includes, and that those include."""
+    for name in _INCLUDE.findall(text):
+        path = folder / name
+        if name not in found and path.is_file():
+            found[name] = path.read_text("utf-8")
+            _beside(found[name], folder, found)
+    return found
+
+
+def _hint(text: str, kernel: str) -> str:
+    """Return what may be wrong beyond what the compiler says."""
+    names = kernel_names(text)
+    if names and kernel.partition("<")[0].strip() not in names and "::" not in kernel:
+        return f"\nkernel: there is no kernel {kernel!r} in the source; it has {', '.join(names)}"
+    if names.get(kernel):
+        return f"\nkernel: {kernel} is a template; say which of it, as in {kernel + '<float>'!r}"
+    if re.search(r"\bmain\s*\(", _COMMENT.sub("", text)) and "__CUDACC_RTC__" not in text:
+        return (
+            "\nOnly kernels are compiled here: put what runs on the host between #ifndef __CUDACC_RTC__ and "
+            "#endif"
+        )
+    return ""
+
+
+def program(source: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
+    """Return a kernel of CUDA C++ or PTX as PTX.
+
+    `kernel` None takes the only one in the source.
+    """
+    text, path = read(source)
+    if kernel is not None and not isinstance(kernel, str):
+        raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
+    if kernel is not None and "\0" in kernel:
+        raise ValueError("kernel: a name has no NUL character")
+    options = _options(options)
+    if is_ptx(text):
+        return Program(text, kernel or "", kernel or "")
+    if "\0" in text:
+        raise ValueError("source: a text has no NUL character")
+    if kernel is None:
+        names = kernel_names(text)
+        if len(names) != 1:
+            there = f"there are {', '.join(names)}" if names else "there is no __global__ function"
+            raise ValueError(f"kernel: say which; in the source {there}")
+        (kernel,) = names
+    name = UNNAMED if path is None else str(path)
+    sources = {name: text} | ({} if path is None else _beside(text, path.parent, {}))
+    headers = dict.fromkeys(_EMPTY, "") | {"cfloat": _LIMITS, "float.h": _LIMITS, "limits.h": _LIMITS}
+    headers |= {"climits": _LIMITS} | nvrtc.headers() | {key: sources[key] for key in sources if key != name}
+    try:
+        ptx, entry = nvrtc.instantiated(name, text, kernel, options, headers)
+    except nvrtc.CompileError as error:
+        raise nvrtc.CompileError(f"{error}{_hint(text, kernel)}", error.log, error.source) from None
+    return Program(ptx, entry, kernel, sources, parameters(entry))

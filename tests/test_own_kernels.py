@@ -1,0 +1,149 @@
+"""CUDA C++ of a user's own on the simulator: compiled, run, profiled, refused; and as a rung."""
+
+import os
+import re
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpureduce
+
+pytest.importorskip("cuda.pathfinder")
+
+TOOLS = """\
+#include <cstdint>
+#include <cuda_runtime.h>
+
+template <class T, int N> __global__ void add(const T *in, T *out, T what, uint64_t n) {
+    const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = in[i] + N * what;
+}
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept_kernels(tmp_path_factory):
+    """What is compiled stays out of the user's own folder, and is compiled once."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
+        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
+        yield
+
+
+def add(kernel="add<float, 3>", args=None, n=100, **options):
+    a = np.arange(n, dtype=np.float32)
+    out = np.zeros(n, np.float32)
+    found = gpureduce.simulate(TOOLS, kernel, 4, 32, args or [a, out, 2.0, n], **options)
+    return found, out
+
+
+def test_a_template_runs_and_its_lines_are_the_users():
+    found, out = add()
+    assert (out == np.arange(100) + 6).all()
+    assert found.title == "add<float, 3>: 4 x 1 x 1 blocks of 32 x 1 x 1"
+    assert found.file == "kernel.cu" and found.kernels[0].name == "add<float, 3>"
+    by_line = {line.number: line for line in found.lines()}
+    assert by_line[7].text == "        out[i] = in[i] + N * what;"
+    assert by_line[7].counts.global_load_requests == by_line[7].counts.global_store_requests == 4
+    assert by_line[6].counts.divergent_branches == 1  # the last warp has four elements
+    margin = found.annotate()
+    assert "   7 |         out[i] = in[i] + N * what;" in margin and "   1 | #include <cstdint>" in margin
+    assert "out[i] = in[i] + N * what;" in found._repr_html_()
+    assert found.timeline(block=3).active.sum() == 4 and found.timeline().active.sum() == 32
+    assert (out == np.arange(100) + 6).all()
+
+
+def test_arguments_are_held_against_the_types():
+    floats, doubles = np.zeros(100, np.float32), np.zeros(100)
+    takes = r"args\[{}\]: the kernel takes '{}' here, got {}"
+    for args, text in [
+        ([doubles, floats, 2.0, 100], takes.format(0, r"const float \*", "an array of float64")),
+        ([floats, doubles, 2.0, 100], takes.format(1, r"float \*", "an array of float64")),
+        ([floats, floats.copy(), floats[:1], 100], takes.format(2, "float", "an array of float32")),
+        ([floats, 7, 2.0, 100], takes.format(1, r"float \*", r"7 \(int\)")),
+        ([floats, floats.copy(), 2.0, 1.5], r"args\[3\]: expected a value for a .u64"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            add(args=args)
+    types = r"const float \*, float \*, float, unsigned long long"
+    with pytest.raises(ValueError, match=f"takes 4 arguments: {types}, got 1"):
+        add(args=[floats])
+    with pytest.raises(ValueError, match=r"args\[3\]: -1 does not fit"):
+        add(args=[floats, floats.copy(), 2.0, -1])
+
+
+def test_an_access_out_of_bounds_is_at_the_users_line():
+    a, out = np.zeros(100, np.float32), np.full(90, 5, np.float32)
+    with pytest.raises(gpureduce.SimulationError) as raised:
+        add(args=[a, out, 2.0, 100])
+    assert str(raised.value).endswith("\nkernel.cu:7: out[i] = in[i] + N * what;")
+    assert "add<float, 3>" in str(raised.value) and "_Z" not in str(raised.value)
+    assert raised.value.profile.totals.global_store_requests > 0
+    assert (out == 5).all()
+
+
+def test_what_the_compiler_says_stands_as_it_is():
+    with pytest.raises(gpureduce.CompileError) as raised:
+        gpureduce.simulate(TOOLS.replace("N * what", "N * waht"), "add<float, 3>", 1, 32, [])
+    assert 'kernel.cu(7): error: identifier "waht" is undefined' in str(raised.value)
+    assert "out[i] = in[i] + N * waht;" in raised.value.log
+    for kernel, text in [
+        ("sub", "there is no kernel 'sub' in the source; it has add"),
+        ("add", "add is a template; say which of it, as in 'add<float>'"),
+    ]:
+        with pytest.raises(gpureduce.CompileError, match=text):
+            gpureduce.simulate(TOOLS, kernel, 1, 32, [])
+    with pytest.raises(gpureduce.CompileError, match="#ifndef __CUDACC_RTC__"):
+        gpureduce.simulate("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n", "k", 1, 1)
+    with pytest.raises(TypeError, match="options: expected a tuple of str"):
+        gpureduce.simulate(TOOLS, "add<float, 3>", 1, 32, [], options="-DN=3")
+
+
+def test_a_file_with_what_it_includes(tmp_path):
+    (tmp_path / "half.cuh").write_text("__device__ int half_of(int x) {\n    return x / 2;\n}\n")
+    path = tmp_path / "halves.cu"
+    path.write_text(
+        textwrap.dedent("""\
+        #include "half.cuh"
+        extern "C" __global__ void halves(int *a) {
+            __shared__ int slots[64];
+            slots[threadIdx.x] = a[threadIdx.x];
+            WAIT;
+            a[threadIdx.x] = half_of(slots[63 - threadIdx.x]) + BONUS;
+        }
+        #ifndef __CUDACC_RTC__
+        int main() { halves<<<1, 64>>>(nullptr); }
+        #endif
+        """)
+    )
+    a = np.arange(64, dtype=np.int32)
+    options = ["-DBONUS=5", "-DWAIT=__syncthreads()"]
+    assert gpureduce.simulate(path, "halves", 1, 64, [a], options=options).races == ()
+    assert (a == (63 - np.arange(64)) // 2 + 5).all()
+    found = gpureduce.simulate(str(path), "halves", 1, 64, [a], options=["-DBONUS=5", "-DWAIT="])
+    lines = {side.place for race in found.races for side in (race.first, race.second) if side}
+    assert lines == {"halves.cu:4", "halves.cu:6"}
+    assert found.totals.barriers == 0
+    assert set(found.sources) == {str(path), "half.cuh"} and found.file == str(path)
+    assert [line.text for line in found.lines("half.cuh")] == ["    return x / 2;"]
+
+
+def test_what_is_no_source():
+    with pytest.raises(FileNotFoundError):
+        gpureduce.simulate("nowhere.cu", "k", 1, 1)
+    with pytest.raises(TypeError, match="source: expected str or a path, got bytes"):
+        gpureduce.simulate(b"x", "k", 1, 1)
+    with pytest.raises(ValueError, match="NUL"):
+        gpureduce.simulate("int a;\0", "k", 1, 1)
+
+
+def test_the_guide_says_what_happens(capsys):
+    guide = Path(__file__).resolve().parents[1] / "docs" / "own_kernels.md"
+    if not guide.exists():
+        pytest.skip("no documents beside the tests")
+    example, said = re.findall(r"```(?:python|text)\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)[:2]
+    exec(example, {})
+    assert " ".join(said.split()) in capsys.readouterr().out.splitlines()[-1]
