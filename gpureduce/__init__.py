@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from gpureduce.bench.runner import bench
 else:
     from gpureduce import bench
+from gpureduce._course.rung import OwnRung, ladder
 from gpureduce.bench.result import BenchResult
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "Device",
     "DeviceArray",
     "DeviceError",
+    "OwnRung",
     "Profile",
     "ReductionKernel",
     "SimulationError",
@@ -88,6 +90,7 @@ __all__ = [
     "dot",
     "free_memory",
     "fsum",
+    "ladder",
     "matmul",
     "max",
     "mean",

@@ -24,6 +24,7 @@ where to start:
   gpureduce profile v1 --source           the source of a rung, its counters in the margin
   gpureduce profile v0 --compare v2       two rungs side by side
   gpureduce profile m4 -n 256x128x64      a rung of the matrix products
+  gpureduce ladder mine.cu                is your own kernel right, and how does it compare?
   gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
   gpureduce plot -o ladder.svg            the chart of the results that come with the package
 
@@ -150,6 +151,22 @@ def _add_profile(add: Callable) -> None:
     _add_formats(parser)
 
 
+def _add_ladder(add: Callable) -> None:
+    parser = add("ladder", commands.run_ladder, "check a reduction kernel of your own, on the simulator")
+    parser.add_argument("file", metavar="FILE.cu", help="with a kernel (const float *in, float *out, n)")
+    parser.add_argument("--kernel", help="its name, of a template with arguments (default: the only one)")
+    parser.add_argument(
+        "--block-size", type=int, nargs="+", default=[256], metavar="THREADS", help="each is tried (256)"
+    )
+    parser.add_argument("--elements", type=int, default=1, help="of a thread, of which the grid follows (1)")
+    parser.add_argument("--grid-size", type=int, metavar="BLOCKS", help="the most blocks (default: any)")
+    parser.add_argument(
+        "-n", type=_count, default=4096, help="elements of the table beside our rungs (default 4096)"
+    )
+    parser.add_argument("--source", action="store_true", help="also its source, the counters in the margin")
+    _add_formats(parser)
+
+
 def _add_plot(add: Callable) -> None:
     parser = add("plot", commands.run_plot, "draw results of bench into a file")
     parser.add_argument(
@@ -188,7 +205,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_formats(add("info", commands.run_info, "show versions and devices"))
     _add_formats(add("variants", commands.run_variants, "list the variants"))
-    for add_command in (_add_sum, _add_bench, _add_profile, _add_plot, _add_demo):
+    for add_command in (_add_sum, _add_bench, _add_profile, _add_ladder, _add_plot, _add_demo):
         add_command(add)
     return parser
 

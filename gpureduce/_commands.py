@@ -291,6 +291,32 @@ def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
     return {"variant": variant, "n": found.n, **figures, "hazards": len(found.races)}
 
 
+def run_ladder(args: argparse.Namespace) -> int:
+    """Check a kernel of the user's own, and set it beside the rungs."""
+    rung = gpureduce.ladder(
+        Path(args.file),
+        args.kernel,
+        block_size=tuple(args.block_size),
+        elements=args.elements,
+        grid=args.grid_size,
+    )
+    report = rung.check()
+    stopped = any(finding.kind in ("stopped", "grid") for finding in report.findings)
+    beside = None if stopped else rung.bench(args.n)
+    rows = [] if beside is None else beside.records()
+    if args.json:
+        _print_json({**report.as_dict(), "rows": rows})
+    elif args.csv:
+        _print_csv(rows or [report.as_dict() | {"findings": [each.kind for each in report.findings]}])
+    else:
+        _print(report)
+        if args.source and not stopped:
+            print("", rung.profile(args.n).annotate(), sep="\n")
+        if beside is not None:
+            print("", *_narrowed(beside.table().split("\n")), sep="\n")
+    return 0 if report.passed else 1
+
+
 def run_plot(args: argparse.Namespace) -> int:
     """Draw results of bench into a file."""
     result = gpureduce.BenchResult.from_json(

@@ -22,7 +22,8 @@ for each in ("torch", "dask"):
     if importlib.util.find_spec(each):
         names = importlib.import_module(f"gpureduce.{each}").__all__
         PUBLIC += [(f"gpureduce.{each}", name) for name in ("", *names)]
-COMPILED = ("ReductionKernel", "CompileError")  # their examples need NVIDIA's run-time compiler
+# Their examples need NVIDIA's run-time compiler.
+COMPILED = ("ReductionKernel", "CompileError", "simulate", "ladder", "OwnRung")
 
 pytestmark = [
     pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numbers look otherwise"),

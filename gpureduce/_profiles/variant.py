@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gpureduce._profiles.profile import Profile
 from gpureduce._rules.arguments import host_array, refuse_masked
 
 
-def _data(arr_or_n: Any, dtype: Any) -> np.ndarray:
+def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
     """Return the array to reduce; an integer n stands for n random elements."""
     if isinstance(arr_or_n, (int, np.integer)) and not isinstance(arr_or_n, bool):
         if arr_or_n < 0:
@@ -36,13 +36,13 @@ def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     sizes = given if isinstance(given, tuple) and len(given) == 3 else (given,) * 3
     if all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in sizes):
         m, n, k = map(int, sizes)
-        return _data(m * k, dtype).reshape(m, k), _data(k * n, dtype).reshape(k, n)
+        return elements_of(m * k, dtype).reshape(m, k), elements_of(k * n, dtype).reshape(k, n)
     if not isinstance(given, tuple) or len(given) != 2:
         raise TypeError(
             "arr_or_n: a product takes two arrays (a, b), the sizes (m, n, k), or one for all three, got "
             f"{type(given).__name__}"
         )
-    a, b = (_data(each, dtype) for each in given)
+    a, b = (elements_of(each, dtype) for each in given)
     if a.dtype != b.dtype:
         raise TypeError(f"arr_or_n: expected two arrays of one dtype, got {a.dtype} and {b.dtype}")
     return a, b
@@ -82,7 +82,10 @@ def _pictures(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]
         )
 
     def array(each: Any) -> np.ndarray:
-        return _data(math.prod(each), dtype).reshape(each) if isinstance(each, tuple) else _data(each, dtype)
+        shape = each if isinstance(each, tuple) else None
+        return (
+            elements_of(each, dtype) if shape is None else elements_of(math.prod(shape), dtype).reshape(shape)
+        )
 
     x, w = map(array, given)
     if x.dtype != w.dtype:
@@ -160,9 +163,17 @@ def _run(
     return profile
 
 
+@runtime_checkable
+class Rung(Protocol):
+    """A rung that is none of ours, which can profile itself."""
+
+    def profile(self, arr_or_n: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
+        """Run it on the simulator."""
+
+
 def profile(
     arr_or_n: Any,
-    variant: str,
+    variant: str | Rung,
     op: str = "sum",
     *,
     block_size: int | None = None,
@@ -181,8 +192,8 @@ def profile(
         the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. Of a
         convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of those that `conv2d` has more; the
         shapes of `x` and `w` stand for random elements.
-    variant : str
-        The name of a variant, as in `variants`.
+    variant : str or OwnRung
+        The name of a variant, as in `variants`, or a kernel of your own, as `ladder` makes one.
     op : str
         The operator, of a reduction.
     block_size, grid_size : int, optional
@@ -217,16 +228,20 @@ def profile(
     >>> [race.kind for race in found.races]
     []
     """
-    record = find(variant)
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
+    if isinstance(variant, Rung):
+        if op != "sum" or grid_size is not None or dtype is not None:
+            raise ValueError("variant: a kernel of your own has its operator, grid and dtype")
+        return variant.profile(arr_or_n, block_size=block_size, races=races)
+    record = find(variant)
     if record.ladder != "reduction":
         for name, size in (("block_size", block_size), ("grid_size", grid_size)):
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
         if record.ladder == "exact":
-            return _run_exact(_data(arr_or_n, dtype), record, races)
+            return _run_exact(elements_of(arr_or_n, dtype), record, races)
         if record.ladder == "conv":
             return _run_convolution(*_pictures(arr_or_n, dtype), record, races)
         return _run_product(*_matrices(arr_or_n, dtype), record, races)
-    return _run(_data(arr_or_n, dtype), record, op, block_size, grid_size, races)
+    return _run(elements_of(arr_or_n, dtype), record, op, block_size, grid_size, races)

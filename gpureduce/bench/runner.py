@@ -13,6 +13,7 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._device.devices import Device, resolve
 from gpureduce._device.variants import AUTO, find, variants
+from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.variant import profile
 from gpureduce._reduce import functions
 from gpureduce._rules.dtypes import core_dtype
@@ -168,7 +169,11 @@ def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str
 
 def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
     name, op = case[:2]
-    found = profile(data, name, op, block_size=block_size, races=False)
+    return counts_of(profile(data, name, op, block_size=block_size, races=False))
+
+
+def counts_of(found: Profile) -> dict[str, Any]:
+    """Return what a row has of a profile."""
     counts = found.totals
     return {
         "block_size": found.kernels[0].block[0],

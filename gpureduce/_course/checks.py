@@ -1,0 +1,324 @@
+"""Holds a reduction kernel against numpy.sum where ladders fail, and finds out why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.records import Race
+
+Run = tuple[int, int, float]  # begin, end and weight of elements
+
+_MOST_RUNS = 3  # of elements that do not count once, in a message
+_RACES_UP_TO = 5000  # elements; more blocks do the same
+
+
+class Launched(Protocol):
+    """What `OwnRung.passes` yields."""
+
+    given: np.ndarray
+    left: np.ndarray
+    profile: Profile
+    writes_input: bool
+
+
+class Checked(Protocol):
+    """What is checked: an `OwnRung`."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of elements and results."""
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """The threads a block to check."""
+
+    @property
+    def elements(self) -> int:
+        """Elements a thread."""
+
+    def passes(
+        self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = 0xFF
+    ) -> Iterator[Any]:
+        """Yield the launches that reduce an array."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a kernel.
+
+    Attributes
+    ----------
+    kind : str
+        ``"wrong"`` (not what numpy.sum gives), ``"race"``, ``"stopped"`` (by the simulator: an access out of
+        bounds, a deadlock), ``"nan"`` (one among the elements is lost), ``"input"`` (it writes to its
+        elements) or ``"grid"`` (no blocks, or ever more).
+    n, block_size : int
+        Where it was met first: elements, and threads a block.
+    message : str
+        What it is and, where that can be known, why.
+    others : tuple of int
+        Further numbers of elements at which it is so.
+    race : Race or None
+        The race.
+    """
+
+    kind: str
+    n: int
+    block_size: int
+    message: str
+    others: tuple[int, ...] = ()
+    race: Race | None = None
+
+    def __str__(self) -> str:
+        elements = "1 element" if self.n == 1 else f"{self.n:,} elements"
+        text = f"{self.kind}: {elements}, {self.block_size} threads a block: {self.message}"
+        if self.others:
+            shown = ", ".join(f"{n:,}" for n in self.others[:6])
+            text += f"\n  so it is at {shown}{' and more' if len(self.others) > 6 else ''} elements"
+        return text
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `OwnRung.check` found.
+
+    Attributes
+    ----------
+    name : str
+        The rung.
+    sizes : tuple of int
+        The numbers of elements that were tried.
+    block_sizes : tuple of int
+        The threads a block.
+    findings : tuple of Finding
+        What is wrong.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    block_sizes: tuple[int, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it: numbers, text, lists and dicts."""
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "sizes": list(self.sizes),
+            "block_sizes": list(self.block_sizes),
+            "findings": [
+                {
+                    "kind": each.kind,
+                    "n": each.n,
+                    "block_size": each.block_size,
+                    "message": each.message,
+                    "others": list(each.others),
+                }
+                for each in self.findings
+            ],
+        }
+
+    def __str__(self) -> str:
+        blocks = ", ".join(map(str, self.block_sizes))
+        least, most = min(self.sizes, default=0), max(self.sizes, default=0)
+        lengths = f"{len(self.sizes)} lengths from {least:,} to {most:,}" if most > least else f"{most:,}"
+        where = f"{lengths} elements, in blocks of {blocks} threads"
+        if self.passed:
+            return f"{self.name}: right, and without races, at {where}"
+        found = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
+        return "\n".join([f"{self.name}: {found} at {where}", *map(str, self.findings)])
+
+
+def hostile_sizes(block_size: int, elements: int) -> list[int]:
+    """Return numbers of elements at which published ladders lose some: whole blocks, nearly so, not at all.
+
+    With one element a thread 256 blocks of 256 leave a block for the second pass, and one more two.
+    """
+    block, span = block_size, block_size * elements
+    sizes = {0, 1, 2, 3, 31, 32, 33, 1000, 4099}
+    sizes |= {block - 1, block, block + 1, 2 * block - 1, 2 * block, 2 * block + 1, 3 * block}
+    sizes |= {span - 1, span, span + 1, 3 * span, span * block, span * block + 1, 2**18 + 4099}
+    return sorted(size for size in sizes if size <= 2**19)
+
+
+def draw(n: int, dtype: np.dtype) -> np.ndarray:
+    """Return whole numbers, none of them 0, whose sum is exact."""
+    return np.random.default_rng(n).integers(1, 16, n).astype(dtype)
+
+
+def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
+    """Return what is wrong with a rung."""
+    found: dict[tuple, Finding] = {}
+    tried: set[int] = set()
+    for block_size in rung.block_sizes:
+        for n in hostile_sizes(block_size, rung.elements) if sizes is None else sizes:
+            tried.add(n)
+            for key, finding in _at(rung, n, block_size, found):
+                first = found.setdefault(key, finding)
+                if first is not finding and n not in (first.n, *first.others):
+                    found[key] = Finding(**{**vars(first), "others": (*first.others, n)})
+        if lost := _of_nan(rung, block_size, tried, found):
+            found.setdefault(("nan",), lost)
+    return Report(rung.name, tuple(sorted(tried)), rung.block_sizes, tuple(found.values()))
+
+
+def _of_nan(rung: Checked, block_size: int, tried: set[int], found: dict) -> Finding | None:
+    """Return what is wrong with a sum of elements of which the last is NaN; nothing is said twice."""
+    n = max((n for n in tried if n <= _RACES_UP_TO), default=0)
+    if found or rung.dtype.kind != "f" or n == 0:
+        return None
+    data = draw(n, rung.dtype)
+    data[-1] = np.nan
+    *_, last = rung.passes(data, block_size)
+    if np.isnan(last.left[0]):
+        return None
+    return Finding("nan", n, block_size, f"with a NaN as the last one {_number(last.left[0])} came out")
+
+
+def _at(rung: Checked, n: int, block_size: int, known: dict) -> Iterator[tuple[tuple, Finding]]:
+    """Yield what is wrong at one size, each with what makes it one of its kind."""
+    data = draw(n, rung.dtype)
+    passes: list[Launched] = []
+    try:
+        for each in rung.passes(data, block_size, races=n <= _RACES_UP_TO):
+            passes.append(each)
+            for race in each.profile.races:
+                sides = tuple(
+                    side and (side.file, side.line or side.ptx_line) for side in (race.first, race.second)
+                )
+                yield ("race", race.kind, sides), Finding("race", n, block_size, str(race), race=race)
+            if each.writes_input:
+                yield ("input",), Finding("input", n, block_size, "the kernel writes to its elements")
+    except _core.SimulationError as error:
+        yield ("stopped", _sort(str(error))), Finding("stopped", n, block_size, str(error))
+        return
+    except ValueError as error:
+        yield ("grid",), Finding("grid", n, block_size, str(error))
+        return
+    result, right = passes[-1].left[0], data.sum(dtype=np.float64 if data.dtype.kind == "f" else None)
+    if result != right:
+        key = ("wrong", block_size)
+        why = "" if key in known else _why(rung, data, block_size, passes)
+        if any(each.profile.races for each in passes):
+            why = why.partition(":")[0] + ", as may be with its races"
+        came = f"{_number(result)} came out, numpy.sum gives {_number(right)}"
+        yield key, Finding("wrong", n, block_size, came + why)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.9g}" if isinstance(value, np.floating) else f"{value:,}"
+
+
+def _sort(message: str) -> str:
+    """Return what two messages have in common that tell the same of different sizes: the place."""
+    return message.rsplit("\n", 1)[-1]
+
+
+# Why a result is wrong
+
+
+def _why(rung: Checked, data: np.ndarray, block_size: int, passes: Sequence[Launched]) -> str:
+    first = passes[0].left
+    whole = data.sum(dtype=np.float64)
+    if not len(data):
+        return "; the sum of no elements is 0"
+    if first.sum(dtype=np.float64) == whole and len(passes) > 1:
+        for number, each in enumerate(passes[1:], 2):
+            if each.left.sum(dtype=np.float64) != whole:
+                return (
+                    f"; the results of the first pass are right, and pass {number}, over {len(each.given)} of"
+                    " them, loses some"
+                )
+    zeroed = next(iter(rung.passes(data, block_size, filled=0))).left
+    if zeroed.sum(dtype=np.float64) == whole:
+        return "; it adds to what lies in out, which nobody has set to 0"
+    runs = list(islice(_runs(rung, len(data), block_size), _MOST_RUNS + 1))
+    if not runs:
+        return ""
+    said = ", ".join(_said(*run) for run in runs[:_MOST_RUNS])
+    more = " and more" if len(runs) > _MOST_RUNS else ""
+    return f"; {said}{more}{_reason(rung, runs, len(data), block_size)}"
+
+
+def _said(begin: int, end: int, times: float) -> str:
+    alone = end - begin == 1
+    elements = f"element {begin:,}" if alone else f"elements {begin:,} to {end - 1:,}"
+    if times == 0:
+        return f"{elements} {'is' if alone else 'are'} left out"
+    return f"{elements} {'counts' if alone else 'count'} {times:g} times"
+
+
+def _runs(rung: Checked, n: int, block_size: int) -> Iterator[Run]:
+    """Yield begin, end and weight of the elements that do not count once in the first pass.
+
+    A kernel that adds is linear: of ones in [a, b) and zeros elsewhere it gives the weight of [a, b). By
+    halves, the first element that does not count once is found, and how far its weight goes on.
+    """
+
+    def weight(begin: int, end: int) -> float:
+        ones = np.zeros(n, rung.dtype)
+        ones[begin:end] = 1
+        return float(next(iter(rung.passes(ones, block_size))).left.sum(dtype=np.float64))
+
+    def last(begin: int, each: float) -> int:
+        """Return an end up to which all weigh so much, behind which one does not."""
+        low, high = begin, n
+        if weight(begin, n) == each * (n - begin):
+            return n
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if weight(begin, middle) == each * (middle - begin) else (low, middle)
+        return low
+
+    at = 0
+    while at < n:
+        at = last(at, 1)
+        if at == n:
+            return
+        each = weight(at, at + 1)
+        if each != each:
+            return
+        end = last(at, each)
+        yield at, end, each
+        at = end
+
+
+def _reason(rung: Checked, runs: Sequence[Run], n: int, block_size: int) -> str:
+    """Return what such runs come of, where that is known: a guess has to hold at other lengths, too."""
+    begin, end, times = runs[0]
+    span, thread = block_size * rung.elements, begin % block_size
+    if times != 0:
+        return ""
+
+    def loses_the_rest(of: int) -> bool:
+        lengths = (n, n + of, 3 * of - 1, 2 * of + 1)
+        return all(list(islice(_runs(rung, m, block_size), 2)) == [(m // of * of, m, 0)] for m in lengths)
+
+    if n % span and loses_the_rest(span):
+        return ": all that lies behind the last whole block"
+    for length in (2, 4, 8):
+        if n % length and loses_the_rest(length):
+            return f": the last n % {length}, which fill no vector"
+    if block_size & (block_size - 1) and next(_runs(rung, span, block_size), None):
+        return f": a tree that halves {block_size} threads, no power of two, loses some"
+    if thread > 0 and end - begin <= block_size:
+        said = f": threads {thread} to {(end - 1) % block_size} of block {begin // span}"
+        half = thread >= 32 and thread & (thread - 1) == 0 and (end % block_size == 0 or end == n)
+        return f"{said}, so that the tree begins below {block_size} threads" if half else said
+    return ": the end of the array" if end == n and len(runs) == 1 and begin > 0 else ""

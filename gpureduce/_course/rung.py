@@ -1,0 +1,398 @@
+"""Reduction kernels of a user, as rungs of the ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._course import checks
+from gpureduce._device.variants import NAMES
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.program import Program, program
+from gpureduce._profiles.records import KernelProfile
+from gpureduce._profiles.simulate import run
+from gpureduce._profiles.variant import elements_of
+from gpureduce._rules.arguments import host_array
+from gpureduce.bench import runner
+from gpureduce.bench.result import BenchResult
+
+if TYPE_CHECKING:
+    import os
+
+_LAST_PASS_SPAN = 64  # elements a thread, of the last pass of a grid that is fixed; as our own rungs have it
+_LARGEST_BLOCK = 1024
+_NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
+_SIGNATURE = "(const float *in, float *out, uint64_t n)"
+
+Grid = int | Callable[[int, int], int] | None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One launch of a kernel that reduces: what it took, what it left, and what was seen of it."""
+
+    given: np.ndarray[Any, Any]
+    left: np.ndarray[Any, Any]
+    profile: Profile
+    writes_input: bool
+
+
+@dataclass(frozen=True)
+class OwnRung:
+    """A reduction kernel of your own, as a rung of the ladder. See `ladder`, which makes one.
+
+    Attributes
+    ----------
+    name : str
+        What tables and charts call it.
+    kernel : str
+        The kernel, as in the source.
+    dtype : numpy.dtype
+        Of the elements and of the result.
+    block_sizes : tuple of int
+        The threads a block that it is checked with; the first is the usual one.
+    elements : int
+        Elements a thread, of which the number of blocks follows.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> source = '''
+    ... __global__ void mine(const float *in, float *out, unsigned n) {
+    ...     float x = 0;
+    ...     for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+    ...         x += in[i];
+    ...     out[0] = x;
+    ... }
+    ... '''
+    >>> rung = gpureduce.ladder(source, block_size=32, grid=1)
+    >>> report = rung.check([1, 2, 40])
+    >>> report.passed
+    False
+    >>> print(report.findings[0])
+    wrong: 1 element, 32 threads a block: 0 came out, numpy.sum gives 8; element 0 is left out
+      so it is at 2, 40 elements
+    """
+
+    name: str
+    kernel: str
+    dtype: np.dtype
+    block_sizes: tuple[int, ...]
+    elements: int
+    _program: Program = field(repr=False)
+    _grid: Grid = field(repr=False, default=None)
+    _shared: int | None = field(repr=False, default=None)
+
+    def blocks(self, n: int, block_size: int, first: bool = True) -> int:
+        """Return how many blocks a pass over `n` elements has."""
+        whole = max(1, -(-n // (block_size * self.elements)))
+        if callable(self._grid):
+            return int(self._grid(n, block_size))
+        if self._grid is None:
+            return whole
+        if not first and n <= _LAST_PASS_SPAN * block_size:
+            return 1
+        return min(self._grid, whole)
+
+    def passes(
+        self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = _NEVER_SET
+    ) -> Iterator[Pass]:
+        """Yield the launches that reduce an array, one after the other, each as soon as it is done."""
+        source, first = data, True
+        while True:
+            blocks = self.blocks(len(source), block_size, first)
+            if blocks < 1:
+                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; nothing would run")
+            if not first and blocks >= len(source):
+                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; that never ends")
+            given = (
+                source.copy()
+                if source.size
+                else np.full(1, _NEVER_SET, np.uint8).repeat(self.dtype.itemsize).view(self.dtype)
+            )  # something that has an address, and is no element
+            left = np.full(blocks * self.dtype.itemsize, filled, np.uint8).view(self.dtype)
+            before = given.tobytes()
+            shared = block_size * self.dtype.itemsize if self._shared is None else self._shared
+            extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
+            seen = run(self._program, extents, [given, left, len(source)], shared, races)
+            yield Pass(source, left, seen, given.tobytes() != before)
+            if blocks == 1:
+                return
+            source, first = left, False
+
+    def _size(self, block_size: int | None) -> int:
+        return self.block_sizes[0] if block_size is None else _block(block_size)
+
+    def sum(self, a: Any, *, block_size: int | None = None) -> np.generic:
+        """Reduce an array with the kernel, on the simulator.
+
+        Parameters
+        ----------
+        a : array_like
+            Of the kernel's dtype.
+        block_size : int, optional
+            Threads a block; None takes the usual ones.
+
+        Returns
+        -------
+        numpy.generic
+            What came out, be it right or wrong.
+
+        Raises
+        ------
+        TypeError
+            For an array of another dtype.
+        SimulationError
+            When the simulator stops the kernel.
+        """
+        *_, last = self.passes(self._data(a), self._size(block_size))
+        return last.left[0]
+
+    def _data(self, a: Any) -> np.ndarray:
+        data = np.ascontiguousarray(host_array(a, "a")).reshape(-1)
+        if data.dtype != self.dtype:
+            raise TypeError(f"a: {self.kernel} takes elements of {self.dtype}, got {data.dtype}")
+        return data
+
+    def profile(self, arr_or_n: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
+        """Run the kernel on the simulator and count what each line of its source does.
+
+        Parameters
+        ----------
+        arr_or_n : array_like or int
+            What to reduce; an integer n stands for n random elements.
+        block_size : int, optional
+            Threads a block; None takes the usual ones.
+        races : bool
+            Whether to look for races.
+
+        Returns
+        -------
+        Profile
+            Of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))`` has a rung of
+            ours beside it.
+        """
+        own = self.dtype if isinstance(arr_or_n, (int, np.integer)) else None
+        data, threads = self._data(elements_of(arr_or_n, own)), self._size(block_size)
+        seen = list(self.passes(data, threads, races=races))
+        title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads a block"
+        kernels = tuple(each.profile.kernels[0] for each in seen)
+        return replace(
+            seen[0].profile, title=title, kernels=kernels, variant=self.name, n=data.size,
+            result=seen[-1].left[0], _rerun=self._again([each.profile for each in seen]),
+        )  # fmt: skip
+
+    def _again(self, profiles: list[Profile]) -> Callable[[int, bool], Profile]:
+        """Return how to look at another block, of whichever pass has it."""
+
+        def rerun(block: int, visits: bool) -> Profile:
+            kernels: list[KernelProfile] = []
+            for each in profiles:
+                assert each._rerun is not None
+                blocks = each.kernels[0].grid[0]
+                kernels += each._rerun(min(block, blocks - 1), visits).kernels
+            return replace(profiles[0], kernels=tuple(kernels))
+
+        return rerun
+
+    def check(self, sizes: Iterable[int] | None = None) -> checks.Report:
+        """Hold the kernel against ``numpy.sum`` at the sizes where ladders fail, and look for races.
+
+        Parameters
+        ----------
+        sizes : iterable of int, optional
+            Numbers of elements; None takes some that are whole blocks, nearly so, and not at all, up to 2**18
+            and some more.
+
+        Returns
+        -------
+        Report
+            What was found, the first of each kind: ``print`` shows it, ``passed`` sums it up.
+
+        Notes
+        -----
+        The elements are small whole numbers, whose sum is exact in any order, so that one that is lost or
+        counted twice shows. `out` holds no numbers before the kernel runs. Where the result is wrong, more
+        runs find out which elements are missing.
+        """
+        return checks.check(self, None if sizes is None else list(sizes))
+
+    def bench(
+        self,
+        n: int | Sequence[int] = 4096,
+        variants: str | Sequence[str] | None = None,
+        *,
+        block_size: int | None = None,
+        progress: bool = False,
+    ) -> BenchResult:
+        """Count what the kernel does beside the rungs of this package, on the simulator.
+
+        Parameters
+        ----------
+        n : int or sequence of int
+            How many elements.
+        variants : str or sequence of str, optional
+            The rungs to set beside it; None takes all.
+        block_size : int, optional
+            Threads a block; None takes the usual ones.
+        progress : bool
+            Whether to show a bar.
+
+        Returns
+        -------
+        BenchResult
+            With a row of its own for this kernel, in the table and in the chart.
+        """
+        beside = runner.bench(n, variants, "sum", self.dtype, "sim", 1, progress, block_size=block_size)
+        rows: list[dict[str, Any]] = []
+        for count in dict.fromkeys(row["n"] for row in beside.rows):
+            rows += [row for row in beside.rows if row["n"] == count]
+            data = runner.draw("sum", self.dtype.name, count)
+            counts = runner.counts_of(self.profile(data, block_size=block_size, races=False))
+            exact = rows[-1]["exact"]
+            error = runner.relative_error(counts["result"], exact)
+            what = {"variant": self.name, "op": "sum", "dtype": self.dtype.name, "n": count}
+            rows.append({**what, **counts, "exact": exact, "relative_error": error})
+        return BenchResult(beside.head, tuple(rows))
+
+
+def _block(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"block_size: expected int, got {type(value).__name__}")
+    if not 1 <= value <= _LARGEST_BLOCK:
+        raise ValueError(f"block_size: expected 1 to {_LARGEST_BLOCK} threads, got {value}")
+    return int(value)
+
+
+def _positive(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected int, got {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name}: expected 1 or more, got {value}")
+    return int(value)
+
+
+def _dtype(of: Program, dtype: Any) -> np.dtype:
+    """Return the dtype of a kernel's elements and results, or refuse a kernel that takes something else."""
+    if of.types is None:
+        return np.dtype("float32" if dtype is None else dtype)
+    fits = len(of.types) == 3 and [each.pointer for each in of.types] == [True, True, False]
+    if not fits or not of.types[0].dtype or np.dtype(of.types[2].dtype or "f").kind not in "iu":
+        takes = ", ".join(each.text for each in of.types)
+        raise ValueError(
+            f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
+        )
+    one, other = of.types[:2]
+    if one.dtype != other.dtype:
+        raise ValueError(
+            f"kernel: the results of the blocks are reduced by the kernel again, so that in and out have one "
+            f"type; these are '{one.text}' and '{other.text}'"
+        )
+    return np.dtype(one.dtype)
+
+
+def ladder(
+    source: str | os.PathLike[str],
+    kernel: str | None = None,
+    *,
+    name: str = "mine",
+    block_size: int | Sequence[int] = 256,
+    elements: int = 1,
+    grid: int | Callable[[int, int], int] | None = None,
+    shared_bytes: int | None = None,
+    dtype: Any = None,
+    options: Iterable[str] = (),
+) -> OwnRung:
+    """Let a reduction kernel of your own take part in the ladder.
+
+    The kernel has the parameters of the rungs, ``(const float *in, float *out, uint64_t n)``: block b leaves
+    the sum of its elements in ``out[b]``. It is launched again on these results until there is one.
+
+    Parameters
+    ----------
+    source : str or path_like
+        CUDA C++, or the path of a ``.cu`` file, as for `simulate`.
+    kernel : str, optional
+        Its name, of a template with arguments; None takes the only one in the source.
+    name : str
+        What tables and charts call it.
+    block_size : int or sequence of int
+        Threads a block; with several it is checked with each, and otherwise run with the first.
+    elements : int
+        Elements that a thread takes at least: there are ``ceil(n / (block_size * elements))`` blocks.
+    grid : int or callable, optional
+        The most blocks, of a kernel that walks the array; or a function of the number of elements and the
+        block size that returns how many there are.
+    shared_bytes : int, optional
+        Dynamic shared memory a block; None gives each thread room for one element.
+    dtype : dtype_like, optional
+        Of the elements, where the kernel is ``extern "C"`` and its name does not tell; None takes float32.
+    options : iterable of str
+        Further options of NVRTC, as for `simulate`.
+
+    Returns
+    -------
+    OwnRung
+        Its ``check()`` holds it against ``numpy.sum`` and looks for races; ``profile(n)`` has counters in the
+        margin of the source; ``bench(n)`` sets it beside the other rungs.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit, and for a kernel that has other parameters.
+    CompileError
+        When NVRTC refuses the source.
+    ImportError
+        When NVRTC is not installed.
+    OSError
+        When the file cannot be read.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> source = '''
+    ... __global__ void mine(const float *in, float *out, unsigned n) {
+    ...     extern __shared__ float slots[];
+    ...     unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    ...     slots[t] = i < n ? in[i] : 0;
+    ...     __syncthreads();
+    ...     for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+    ...         if (t < stride)
+    ...             slots[t] += slots[t + stride];
+    ...     }
+    ...     if (t == 0)
+    ...         out[blockIdx.x] = slots[0];
+    ... }
+    ... '''
+    >>> report = gpureduce.ladder(source).check([1000])
+    >>> report.passed, [finding.race.missing for finding in report.findings if finding.kind == "race"]
+    (False, ['__syncwarp', '__syncthreads'])
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected str, got {type(name).__name__}")
+    if name in NAMES or not name.isidentifier():
+        raise ValueError(f"name: {name!r} is no identifier, or that of a variant")
+    given = block_size if isinstance(block_size, Sequence) else (block_size,)
+    if not given:
+        raise ValueError("block_size: expected one or more")
+    sizes, elements = tuple(_block(each) for each in given), _positive(elements, "elements")
+    if grid is not None and not callable(grid):
+        grid = _positive(grid, "grid")
+    if shared_bytes is not None and shared_bytes != 0:
+        shared_bytes = _positive(shared_bytes, "shared_bytes")
+    found = program(source, kernel, options)
+    if not found.sources and not found.entry:
+        raise ValueError("kernel: say which of the PTX")
+    return OwnRung(
+        name,
+        found.kernel,
+        _dtype(found, dtype),
+        sizes,
+        elements,
+        found,
+        grid,
+        shared_bytes,
+    )

@@ -1,0 +1,187 @@
+"""Kernels of a user's own as rungs: the traps of published ladders are found, and their reasons given."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce.__main__ import main
+
+pytest.importorskip("cuda.pathfinder")
+
+# A tree over the block's elements. TRAP is one of what ladders get wrong.
+TREE = """
+#define NOTHING 0
+#define NO_GUARD 1
+#define WHOLE_VECTORS 2
+#define NO_BARRIER 3
+#define UPPER_HALF 4
+#define ATOMIC 5
+#define IN_PLACE 6
+#define TWICE 7
+#define SHORT_SECOND 8
+#define NO_TAIL 9
+#define DROPS_NAN 10
+
+template <class T, int TRAP> __global__ void tree(TRAP_IN T *in, T *out, unsigned long long n) {
+    extern __shared__ char bytes[];
+    T *slots = reinterpret_cast<T *>(bytes);
+    const unsigned t = threadIdx.x;
+    const unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + t;
+    if (TRAP == WHOLE_VECTORS)
+        n = n / 4 * 4;
+    if (TRAP == SHORT_SECOND && n < 4)
+        n = 0;
+    if (TRAP == NO_TAIL && gridDim.x > 1)
+        n = n / blockDim.x * blockDim.x;
+    T x = TRAP == NO_GUARD || i < n ? in[i] : T(0);
+    if (TRAP == TWICE && t == 0 && i + 1 < n && blockIdx.x == 1)
+        x += in[i + 1];
+    if (TRAP == DROPS_NAN)
+        x = x == x ? x : T(0);
+    slots[t] = x;
+    __syncthreads();
+    unsigned stride = blockDim.x / 2;
+    if (TRAP == UPPER_HALF && stride > 256)
+        stride = 256;
+    for (; stride > 0; stride /= 2) {
+        if (t < stride)
+            slots[t] += slots[t + stride];
+        if (TRAP != NO_BARRIER)
+            __syncthreads();
+    }
+    if (t == 0) {
+        if constexpr (TRAP == ATOMIC)
+            atomicAdd(out, slots[0]);
+        else
+            out[blockIdx.x] = slots[0];
+    }
+    if (TRAP == IN_PLACE)
+        const_cast<T *>(in)[blockIdx.x] = 0;
+}
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept_kernels(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
+        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
+        yield
+
+
+def tree(trap="NOTHING", dtype="float", **options):
+    return gpureduce.ladder(TREE, f"tree<{dtype}, {trap}>", options=["-DTRAP_IN=const"], **options)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "blocks"), [("float", (32, 256, 1024)), ("double", 64), ("long long", 128)]
+)
+def test_a_right_kernel_passes(dtype, blocks):
+    rung = tree(dtype=dtype, block_size=blocks)
+    report = rung.check()
+    assert report.passed and str(report).startswith("mine: right, and without races, at ")
+    assert min(report.sizes) == 0 and max(report.sizes) > 2**18
+    assert json.loads(json.dumps(report.as_dict()))["passed"] is True
+    data = np.arange(1000).astype(rung.dtype)
+    assert rung.sum(data) == 499500 and rung.sum(data).dtype == rung.dtype
+
+
+# Trap, options, sizes; the kind of the first finding, where it is met first, and what it says.
+TRAPS = [
+    ("NO_GUARD", {}, [256, 300], "stopped", 300, "\nkernel.cu:25: T x = TRAP == NO_GUARD"),
+    ("WHOLE_VECTORS", {}, None, "wrong", 1, "element 0 is left out: the last n % 4, which"),
+    ("WHOLE_VECTORS", {}, [4, 31], "wrong", 31,
+     "elements 28 to 30 are left out: the last n % 4, which fill no vector"),
+    ("NO_BARRIER", {}, [300], "race", 300, "at kernel.cu:37; __sync"),
+    ("UPPER_HALF", {"block_size": 1024}, [512, 1024, 3000], "wrong", 1024,
+     "512 to 1,023 are left out: threads 512 to 1023 of block 0, so that the tree begins below 1024 threads"),
+    ("ATOMIC", {}, [1, 1000], "wrong", 1, "it adds to what lies in out, which nobody has set to 0"),
+    ("IN_PLACE", {}, [1], "input", 1, "the kernel writes to its elements"),
+    ("TWICE", {}, [256, 1000], "wrong", 1000, "element 257 counts 2 times"),
+    ("SHORT_SECOND", {}, [256, 1000, 600], "wrong", 600,
+     "the results of the first pass are right, and pass 2, over 3 of them, loses some"),
+    ("NO_TAIL", {}, [256, 300], "wrong", 300,
+     "elements 256 to 299 are left out: all that lies behind the last whole block"),
+    ("NOTHING", {"grid": lambda n, block: max(1, n // block)}, [256, 600], "wrong", 600,
+     "elements 512 to 599 are left out: all that lies behind the last whole block"),
+    ("NOTHING", {"grid": lambda n, block: n // block}, [3, 256], "grid", 3, "0 blocks for 3 elements"),
+    ("NOTHING", {"grid": lambda n, block: 2}, [3], "grid", 3, "2 blocks for 2 elements; that never ends"),
+    ("NOTHING", {"block_size": 96}, [96, 200], "wrong", 96,
+     "element 2 is left out, element 5 is left out, element 8 is left out and more: a tree that halves 96 "),
+    ("NOTHING", {"block_size": 96}, None, "wrong", 3, ": a tree that halves 96 threads, no power of two"),
+    ("DROPS_NAN", {}, [3], "nan", 3, "with a NaN as the last one 15 came out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("trap", "options", "sizes", "kind", "n", "text"), TRAPS)
+def test_traps_are_found(trap, options, sizes, kind, n, text):
+    report = tree(trap, **options).check(sizes)
+    first = report.findings[0]
+    assert not report.passed
+    assert (first.kind, first.n) == (kind, n) and text in str(first)
+
+
+def test_further_sizes_are_named():
+    report = tree("WHOLE_VECTORS").check([4, 5, 6, 8, 9])
+    (finding,) = report.findings
+    assert finding.others == (6, 9) and str(finding).endswith("so it is at 6, 9 elements")
+    assert "2 findings" not in str(report) and "1 finding at 5 lengths from 4 to 9 elements" in str(report)
+
+
+def test_it_stands_in_tables_charts_and_profiles():
+    rung = tree(name="yours")
+    result = rung.bench(1000, ["v0", "v2"])
+    assert [row["variant"] for row in result.rows] == ["v0", "v2", "yours"]
+    assert result.rows[2]["result"] == result.rows[1]["result"] and "| yours " in result.table()
+    assert result.rows[2]["barriers"] == result.rows[1]["barriers"]
+    found = gpureduce.profile(1000, rung)
+    assert len(found.kernels) == 2 and found.variant == "yours" and found.races == ()
+    assert found.result == result.rows[1]["result"] or found.result > 0
+    assert found.timeline(block=3).active[0].sum() == 256
+    beside = str(found.compare(gpureduce.profile(1000, "v2")))
+    assert "yours" in beside and "v2" in beside
+    pytest.importorskip("matplotlib")
+    names = [label.get_text() for label in result.plot().get_yticklabels()]
+    assert [name.split()[-1] for name in names] == ["v0", "v2", "yours"]
+
+
+def test_what_is_no_rung():
+    source = "__global__ void k(const float *in, double *out, int n) {}\n__global__ void l(float *a) {}\n"
+    for options, error, text in [
+        ({}, ValueError, "kernel: say which; in the source there are k, l"),
+        (
+            {"kernel": "k"},
+            ValueError,
+            r"in and out have one type; these are 'const float \*' and 'double \*'",
+        ),
+        ({"kernel": "l"}, ValueError, r"a rung is a kernel such as l\(const float \*in.*takes \(float \*\)"),
+        ({"kernel": "l", "name": "v7"}, ValueError, "name: 'v7' is"),
+        ({"kernel": "k", "block_size": 2000}, ValueError, "block_size: expected 1 to 1024"),
+        ({"kernel": "l", "elements": 0}, ValueError, "elements: expected 1 or more"),
+        ({"kernel": "l", "grid": 1.5}, TypeError, "grid: expected int, got float"),
+    ]:
+        with pytest.raises(error, match=text):
+            gpureduce.ladder(source, **options)
+    with pytest.raises(TypeError, match="takes elements of float32, got int64"):
+        tree().sum([1, 2])
+    with pytest.raises(ValueError, match="variant: a kernel of your own has its operator"):
+        gpureduce.profile(100, tree(), op="max")
+
+
+def test_on_the_command_line(tmp_path, capsys):
+    path = tmp_path / "mine.cu"
+    path.write_text(TREE.replace("TRAP_IN", "const"))
+    assert main(["ladder", str(path), "--kernel", "tree<float, NOTHING>", "-n", "300", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["passed"] and record["rows"][-1]["variant"] == "mine" and record["rows"][-1]["n"] == 300
+    wrong = ["ladder", str(path), "--kernel", "tree<float, WHOLE_VECTORS>", "-n", "300"]
+    assert main([*wrong, "--source"]) == 1
+    out = capsys.readouterr().out
+    assert "which fill no vector" in out and "| mine " in out and "20 |         n = n / 4 * 4;" in out
+    assert main([*wrong, "--csv"]) == 1 and "\nmine,sum" in capsys.readouterr().out
+    assert main(["ladder", str(path), "--kernel", "tree<float, NO_GUARD>"]) == 1
+    assert "| v0" not in capsys.readouterr().out
+    assert main(["ladder", str(tmp_path / "none.cu")]) == 2
