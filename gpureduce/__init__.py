@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from gpureduce.bench.runner import bench
 else:
     from gpureduce import bench
+from gpureduce._course.export import export
 from gpureduce._course.rung import OwnRung, ladder
 from gpureduce.bench.result import BenchResult
 
@@ -88,6 +89,7 @@ __all__ = [
     "count_nonzero",
     "devices",
     "dot",
+    "export",
     "free_memory",
     "fsum",
     "ladder",

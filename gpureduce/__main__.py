@@ -24,6 +24,7 @@ where to start:
   gpureduce profile v1 --source           the source of a rung, its counters in the margin
   gpureduce profile v0 --compare v2       two rungs side by side
   gpureduce profile m4 -n 256x128x64      a rung of the matrix products
+  gpureduce export v7 -o v7.cu            a rung as one file for nvcc, with a main
   gpureduce ladder mine.cu                is your own kernel right, and how does it compare?
   gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
   gpureduce plot -o ladder.svg            the chart of the results that come with the package
@@ -167,6 +168,14 @@ def _add_ladder(add: Callable) -> None:
     _add_formats(parser)
 
 
+def _add_export(add: Callable) -> None:
+    parser = add("export", commands.run_export, "write a rung as one file that nvcc compiles and runs")
+    parser.add_argument("variant", help="a rung of the reductions: v0 to v12")
+    parser.add_argument("-o", "--out", metavar="FILE.cu", help="where (default: standard output)")
+    parser.add_argument("--dtype", default="float32", help="float32 (default), float64 or int64")
+    parser.add_argument("--block-size", type=int, metavar="THREADS")
+
+
 def _add_plot(add: Callable) -> None:
     parser = add("plot", commands.run_plot, "draw results of bench into a file")
     parser.add_argument(
@@ -205,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_formats(add("info", commands.run_info, "show versions and devices"))
     _add_formats(add("variants", commands.run_variants, "list the variants"))
-    for add_command in (_add_sum, _add_bench, _add_profile, _add_ladder, _add_plot, _add_demo):
+    for add_command in (_add_sum, _add_bench, _add_profile, _add_ladder, _add_export, _add_plot, _add_demo):
         add_command(add)
     return parser
 
@@ -215,7 +224,7 @@ def _say(message: object, args: argparse.Namespace) -> None:
     text = " ".join(str(message).split()).replace("device='sim'", "--device sim")
     argument, colon, rest = text.partition(": ")
     options = {name: f"--{name.replace('_', '-')}" for name in vars(args)} | {"n": "-n"}
-    if args.command == "profile":  # which takes it without an option
+    if args.command in ("profile", "export"):  # which take it without an option
         options.pop("variant")
     if "variants" in args:
         options["variant"] = options["variants"]

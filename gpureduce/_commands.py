@@ -317,6 +317,16 @@ def run_ladder(args: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
+def run_export(args: argparse.Namespace) -> int:
+    """Write a rung as one file."""
+    text = gpureduce.export(args.variant, dtype=args.dtype, block_size=args.block_size)
+    if args.out:
+        Path(args.out).write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+    return 0
+
+
 def run_plot(args: argparse.Namespace) -> int:
     """Draw results of bench into a file."""
     result = gpureduce.BenchResult.from_json(

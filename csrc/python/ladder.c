@@ -155,3 +155,20 @@ PyObject *py_ladder_records(void) {
 PyObject *py_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     return coverage(NULL);
 }
+
+/* (name, grid, span, cluster, shared, output) of each variant that launches kernels, as rungs.def has them.
+ */
+PyObject *py_ladder_launches(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    static const char *const grids[] = {"per_block", "fixed", "occupancy", "half", "none"};
+    static const char *const shared[] = {"thread", "ring", "static"};
+    static const char *const outputs[] = {"partials", "last", "atomic"};
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+        const gr_variant *each = &gr_variants[i];
+        if (each->rung.entry != GR_ENTRY_LIBRARY)
+            py_append(&list,
+                      Py_BuildValue("(ssIIss)", each->rung.name, grids[each->grid], (unsigned)each->span,
+                                    (unsigned)each->cluster, shared[each->shared], outputs[each->output]));
+    }
+    return py_as_tuple(list);
+}

@@ -12,6 +12,7 @@ PyObject *py_ladder_records(void);
 PyObject *py_matmul_records(void);
 PyObject *py_conv_records(void);
 PyObject *py_exact_records(void);
+PyObject *py_ladder_launches(PyObject *module, PyObject *ignored);
 PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
 /* Reductions of any layout: functions that take the arguments of the public ones, with as little as possible

@@ -243,6 +243,8 @@ static PyMethodDef methods[] = {
      "cuda_problem() -> why there is no CUDA device, or None"},
     {"dtypes", py_dtypes, METH_NOARGS, "dtypes() -> a tuple for each dtype"},
     {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
+    {"ladder_launches", py_ladder_launches, METH_NOARGS,
+     "ladder_launches() -> how each variant of reductions is launched, as rungs.def has it"},
     {"general_coverage", py_general_coverage, METH_NOARGS,
      "general_coverage() -> the pairs of operator and dtype that general takes"},
     {"read_image", core_read_image, METH_O,

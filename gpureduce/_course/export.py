@@ -1,0 +1,165 @@
+"""Rungs as files by themselves, for nvcc."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._course.host import Launch, host_part
+from gpureduce._device.kernels import KERNELS
+from gpureduce._device.variants import Variant, find, source, variants
+from gpureduce._rules.dtypes import ROWS
+from gpureduce._version import __version__
+
+# One type for elements and results: a later pass runs the kernel of the first.
+_TYPES = {"float32": "float", "float64": "double", "int64": "int64_t"}
+_INCLUDE = re.compile(r'^#\s*include "([^"]+)"', re.MULTILINE)
+_RULE = "// " + "-" * 20
+
+
+def _launches() -> dict[str, Launch]:
+    return {row[0]: Launch(*row[1:]) for row in _core.ladder_launches()}
+
+
+def exported() -> list[str]:
+    """Return the names of the variants that can be exported."""
+    return [record.name for record in variants("reduction") if _fits(record)]
+
+
+def _fits(record: Variant) -> bool:
+    return record.role == "rung" or record.name == "grid_stride"
+
+
+def _named(text: str, *names: str) -> str:
+    """Return the class templates of a header that have these names, each with the comment above it."""
+    blocks = re.split(r"\n\n(?=\S)", text)
+    chosen = [block for block in blocks if any(re.search(rf"\bstruct {name}\b", block) for name in names)]
+    return "\n\n".join(chosen)
+
+
+def _own_lines(text: str) -> str:
+    """Return a source without what it includes, and without the lines that make all the kernels of a rung."""
+    left_out = re.compile(r"#\s*(include\b|pragma once|define GR_\w+( \w+)?$)")
+    return "\n".join(line for line in text.splitlines() if not left_out.match(line)).strip()
+
+
+def _headers(text: str, found: dict[str, str]) -> dict[str, str]:
+    """Return the headers of ours that a source includes, and before each those that it includes itself."""
+    for name in _INCLUDE.findall(text):
+        if name in found or name == "instantiate.cuh":
+            continue
+        header = (KERNELS / "src" / "include" / name).read_text("utf-8")
+        if name.endswith(".h"):  # shared with C, of which kernels need the numbers
+            found[name] = "\n".join(re.findall(r"^enum \{.*?^\};", header, re.MULTILINE | re.DOTALL))
+        else:
+            _headers(header, found)
+            found[name] = _own_lines(header)
+    return found
+
+
+def _kernel(record: Variant, launch: Launch, type_: str, entry: str) -> str:
+    """Return the one kernel of the file."""
+    more = ", block_sums, ticket" if launch.output == "last" else ""
+    declared = f", {type_} *block_sums, unsigned *ticket" if more else ""
+    template = record.name in _templates()
+    arguments = f"Sum<{type_}>, {type_}, {type_}" + (", BLOCK" if template else "")
+    bound = "BLOCK" if template else "1024"
+    return (
+        f'extern "C" __global__ void __launch_bounds__({bound})\n'
+        f"    {entry}(const {type_} *in, {type_} *out, uint64_t n{declared}) {{\n"
+        f"    reduce<{arguments}>(in, out, n{more});\n}}"
+    )
+
+
+def _templates() -> set[str]:
+    """Return the rungs whose block size is an argument of a template."""
+    return {name for name in exported() if "#define GR_TEMPLATE_BLOCK" in source(name)}
+
+
+def entry_of(variant: str, dtype: str) -> str:
+    """Return the name of the kernel in an exported file."""
+    short = next(row.name for row in ROWS if row.numpy_name == dtype)
+    return f"{variant}_sum_{short}"
+
+
+def export(variant: str, *, dtype: Any = "float32", block_size: int | None = None) -> str:
+    """Return a rung as one file of CUDA C++ that nvcc compiles and runs as it stands.
+
+    The kernel is the rung's own, with what it includes in place; behind it stands a ``main`` that fills an
+    array, reduces it, holds the sum against one of the host at lengths that are whole blocks, nearly so and
+    not at all, and times it. `simulate` takes the same file, and leaves the host's part out.
+
+    Parameters
+    ----------
+    variant : str
+        A rung of the reductions, as in `variants`.
+    dtype : dtype_like
+        Of the elements: float32, float64 or int64.
+    block_size : int, optional
+        Threads a block; None takes the rung's default.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        For a variant or a dtype that is not exported, and for a block size that the rung does not take.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> text = gpureduce.export("v7")
+    >>> print(text.splitlines()[0])
+    // v7: warp shuffle.
+    >>> "int main(" in text and '#include "' not in text
+    True
+    """
+    record = find(variant, ladder="reduction")
+    if not _fits(record):
+        raise ValueError(f"variant: {variant} is not exported; there are {', '.join(exported())}")
+    name = np.dtype(dtype).name
+    if name not in _TYPES:
+        raise ValueError(f"dtype: expected one of {', '.join(_TYPES)}, got {name}")
+    block = record.default_block_size if block_size is None else block_size
+    if block not in record.block_sizes:
+        raise ValueError(
+            f"block_size: {block!r} is not one of the block sizes of {variant}: "
+            f"{', '.join(map(str, record.block_sizes))}"
+        )
+    launch, type_, entry = _launches()[variant], _TYPES[name], entry_of(variant, name)
+    head, body = re.match(r"((?://[^\n]*\n)*)(.*)", source(variant), re.DOTALL).groups()  # type: ignore[union-attr]
+    major, minor = record.capability
+    operator = _named((KERNELS / "src" / "include" / "ops.cuh").read_text("utf-8"), "Wrapping", "Sum")
+    parts = [
+        head.rstrip(),
+        "//",
+        f"// The rung by itself, of gpureduce {__version__} (gpureduce export {variant}):",
+        f"//   nvcc -O3 -std=c++17 -fmad=false -arch=sm_{major}{minor} {variant}.cu -o {variant}"
+        f"   # or a later architecture",
+        f"//   ./{variant} 33554432",
+        "#include <cstdint>",
+        "",
+        f"constexpr unsigned BLOCK = {block}; // threads a block",
+        "",
+        f"{_RULE} the operator, of ops.cuh",
+        operator,
+        *(
+            line
+            for name, header in _headers(body, {}).items()
+            for line in ("", f"{_RULE} {PurePosixPath(name).name}", header)
+        ),
+        "",
+        f"{_RULE} the rung",
+        _own_lines(body),
+        "",
+        _kernel(record, launch, type_, entry),
+        "",
+        host_part(record, launch, type_, entry),
+    ]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
