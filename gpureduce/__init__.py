@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 else:
     from gpureduce import bench
 from gpureduce._course.export import export
+from gpureduce._course.magic import load_ipython_extension  # noqa: F401
 from gpureduce._course.rung import OwnRung, ladder
 from gpureduce.bench.result import BenchResult
 

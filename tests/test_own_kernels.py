@@ -147,3 +147,62 @@ def test_the_guide_says_what_happens(capsys):
     example, said = re.findall(r"```(?:python|text)\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)[:2]
     exec(example, {})
     assert " ".join(said.split()) in capsys.readouterr().out.splitlines()[-1]
+
+
+CELL = """\
+__global__ void twice(const float *a, float *out, int n) {
+    if (threadIdx.x < n)
+        out[threadIdx.x] = 2 * a[threadIdx.x];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def shell():
+    interactive = pytest.importorskip("IPython.core.interactiveshell")
+    shell = interactive.InteractiveShell()
+    shell.run_line_magic("load_ext", "gpureduce")
+    shell.run_cell(
+        "import numpy as np\na = np.arange(64, dtype=np.float32)\nout = np.zeros_like(a)", silent=True
+    )
+    return shell
+
+
+def test_a_cell_is_run_and_profiled(shell, capsys):
+    result = shell.run_cell(f'%%cuda -b 64 -o found a out "len(a) - 1"\n{CELL}').result
+    assert isinstance(result, gpureduce.Profile) and result is shell.user_ns["found"]
+    assert (shell.user_ns["out"][:63] == 2 * shell.user_ns["a"][:63]).all() and shell.user_ns["out"][63] == 0
+    (line,) = (line for line in result.lines() if line.counts.global_store_requests)
+    assert (line.number, line.text.strip()) == (4, "out[threadIdx.x] = 2 * a[threadIdx.x];")  # as in the cell
+    assert "// %%cuda -b 64" in result._repr_html_()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "said"),
+    [
+        ("-b 128 a out 128", CELL, "kernel.cu:4: out[threadIdx.x]"),
+        ("-b 64 a out", CELL, "args: the kernel takes 3 arguments"),
+        (
+            "-b 64 a out 64",
+            CELL.replace("2 *", "two *"),
+            'kernel.cu(4): error: identifier "two" is undefined',
+        ),
+        ("--no-such a", CELL, "unrecognized arguments: --no-such"),
+        ("a", CELL + CELL.replace("twice", "thrice"), "say which kernel; there are twice, thrice"),
+        ("-b x a", CELL, "argument -b/--block: invalid"),
+    ],
+)
+def test_a_cell_that_is_wrong_is_told_so_in_a_line(shell, capsys, line, cell, said):
+    result = shell.run_cell(f"%%cuda {line}\n{cell}")
+    told = "".join(capsys.readouterr())
+    assert not result.success and "UsageError: %%cuda: " in told and said in told and "Traceback" not in told
+
+
+def test_a_cell_as_a_rung(shell, capsys):
+    cell = "__global__ void mine(const float *in, float *out, int n) { out[blockIdx.x] = n > 0 ? in[0] : 0; }"
+    report = shell.run_cell(f"%%cuda --ladder -b 64 -o rung\n{cell}\n").result
+    assert not report.passed and "left out" in report._repr_html_()
+    assert isinstance(shell.user_ns["rung"], gpureduce.OwnRung) and shell.user_ns["rung"].block_sizes == (64,)
+    assert shell.run_cell("%%cuda --help\nnone\n").result is None
+    assert "usage: %%cuda" in capsys.readouterr().out

@@ -24,6 +24,7 @@ TREE = """
 #define SHORT_SECOND 8
 #define NO_TAIL 9
 #define DROPS_NAN 10
+#define SILENT 11
 
 template <class T, int TRAP> __global__ void tree(TRAP_IN T *in, T *out, unsigned long long n) {
     extern __shared__ char bytes[];
@@ -55,7 +56,7 @@ template <class T, int TRAP> __global__ void tree(TRAP_IN T *in, T *out, unsigne
     if (t == 0) {
         if constexpr (TRAP == ATOMIC)
             atomicAdd(out, slots[0]);
-        else
+        else if (TRAP != SILENT)
             out[blockIdx.x] = slots[0];
     }
     if (TRAP == IN_PLACE)
@@ -91,14 +92,15 @@ def test_a_right_kernel_passes(dtype, blocks):
 
 # Trap, options, sizes; the kind of the first finding, where it is met first, and what it says.
 TRAPS = [
-    ("NO_GUARD", {}, [256, 300], "stopped", 300, "\nkernel.cu:25: T x = TRAP == NO_GUARD"),
+    ("NO_GUARD", {}, [256, 300], "stopped", 300, "\nkernel.cu:26: T x = TRAP == NO_GUARD"),
     ("WHOLE_VECTORS", {}, None, "wrong", 1, "element 0 is left out: the last n % 4, which"),
     ("WHOLE_VECTORS", {}, [4, 31], "wrong", 31,
      "elements 28 to 30 are left out: the last n % 4, which fill no vector"),
-    ("NO_BARRIER", {}, [300], "race", 300, "at kernel.cu:37; __sync"),
+    ("NO_BARRIER", {}, [300], "race", 300, "at kernel.cu:38; __sync"),
     ("UPPER_HALF", {"block_size": 1024}, [512, 1024, 3000], "wrong", 1024,
      "512 to 1,023 are left out: threads 512 to 1023 of block 0, so that the tree begins below 1024 threads"),
     ("ATOMIC", {}, [1, 1000], "wrong", 1, "it adds to what lies in out, which nobody has set to 0"),
+    ("SILENT", {}, [3, 4], "wrong", 3, "nan came out, numpy.sum gives 18; nothing was written to out"),
     ("IN_PLACE", {}, [1], "input", 1, "the kernel writes to its elements"),
     ("TWICE", {}, [256, 1000], "wrong", 1000, "element 257 counts 2 times"),
     ("SHORT_SECOND", {}, [256, 1000, 600], "wrong", 600,
@@ -180,7 +182,7 @@ def test_on_the_command_line(tmp_path, capsys):
     wrong = ["ladder", str(path), "--kernel", "tree<float, WHOLE_VECTORS>", "-n", "300"]
     assert main([*wrong, "--source"]) == 1
     out = capsys.readouterr().out
-    assert "which fill no vector" in out and "| mine " in out and "20 |         n = n / 4 * 4;" in out
+    assert "which fill no vector" in out and "| mine " in out and "21 |         n = n / 4 * 4;" in out
     assert main([*wrong, "--csv"]) == 1 and "\nmine,sum" in capsys.readouterr().out
     assert main(["ladder", str(path), "--kernel", "tree<float, NO_GUARD>"]) == 1
     assert "| v0" not in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import islice
 from typing import Any, Protocol
 
@@ -89,7 +90,7 @@ class Finding:
         return text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What `OwnRung.check` found.
 
@@ -133,6 +134,12 @@ class Report:
                 for each in self.findings
             ],
         }
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         blocks = ", ".join(map(str, self.block_sizes))
@@ -236,6 +243,8 @@ def _sort(message: str) -> str:
 def _why(rung: Checked, data: np.ndarray, block_size: int, passes: Sequence[Launched]) -> str:
     first = passes[0].left
     whole = data.sum(dtype=np.float64)
+    if passes[-1].left.tobytes() == b"\xff" * passes[-1].left.nbytes:
+        return "; nothing was written to out"
     if not len(data):
         return "; the sum of no elements is 0"
     if first.sum(dtype=np.float64) == whole and len(passes) > 1:

@@ -1,0 +1,105 @@
+"""The cell magic ``%%cuda`` of IPython and Jupyter."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gpureduce._course.rung import ladder
+from gpureduce._custom.nvrtc import CompileError
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.program import kernel_names
+from gpureduce._profiles.simulate import simulate
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_ERRORS = (ValueError, TypeError, RuntimeError, ImportError, CompileError)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message}\n{self.format_usage().strip()}")
+
+
+def _extent(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="%%cuda",
+        description="Compile the CUDA C++ in the cell, run a kernel on the simulator, show its profile.",
+        add_help=False,
+    )
+    add = parser.add_argument
+    add("args", nargs="*", help="an expression for each argument of the kernel: arrays and numbers")
+    add("-h", "--help", action="store_true", help="show this")
+    add("-k", "--kernel", help="which kernel; of a template with arguments (default: the only one)")
+    add("-g", "--grid", type=_extent, default=(1,), metavar="BLOCKS", help="as 4 or 4,2 (default 1)")
+    add("-b", "--block", type=_extent, default=(256,), metavar="THREADS", help="as 256 (default) or 16,16")
+    add("-s", "--shared-bytes", type=int, default=0, metavar="BYTES", help="dynamic, of a block")
+    add("-c", "--cluster", type=_extent, default=(1,), metavar="BLOCKS", help="of a cluster")
+    add("-o", "--out", metavar="NAME", help="the variable that gets the profile, or the rung of --ladder")
+    add("-l", "--ladder", action="store_true", help="check the kernel as a rung of the ladder instead")
+    add("-e", "--elements", type=int, default=1, help="of a thread, with --ladder")
+    add("--no-races", action="store_true", help="do not look for races")
+    return parser
+
+
+def _checked(given: argparse.Namespace, cell: str) -> tuple[Any, Any]:
+    """Return the rung that a cell holds, and what there is to see of it."""
+    rung = ladder(
+        cell,
+        given.kernel,
+        block_size=given.block[0],
+        elements=given.elements,
+        grid=None if given.grid == (1,) else given.grid[0],
+        shared_bytes=given.shared_bytes or None,
+    )
+    return rung, rung.check()
+
+
+def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
+    """Run a cell, and return what the notebook is to show: a profile, or the report of a rung."""
+    from IPython.core.error import UsageError
+
+    cell = f"// %%cuda {line.strip().rstrip(chr(92))}\n{cell}"  # lines are numbered as in the notebook
+    try:
+        given = _parser().parse_args(shlex.split(line))
+        if given.help:
+            print(_parser().format_help())
+            return None
+        if given.ladder:
+            result, shown = _checked(given, cell)
+        else:
+            names = [given.kernel] if given.kernel else list(kernel_names(cell))
+            if len(names) != 1:
+                raise ValueError(f"-k: say which kernel; there are {', '.join(names) or 'none'}")
+            args = [shell.ev(expression) for expression in given.args]
+            result = shown = simulate(
+                cell, names[0], given.grid, given.block, args, given.shared_bytes,
+                cluster=given.cluster, races=not given.no_races,
+            )  # fmt: skip
+    except _ERRORS as error:
+        seen = getattr(error, "profile", None)
+        if isinstance(seen, Profile):  # of a kernel that was stopped, until then
+            from IPython.display import display
+
+            display(seen)
+        raise UsageError(f"%%cuda: {error}") from None
+    if given.out:
+        shell.user_ns[given.out] = result
+    return shown
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Register the cell magic ``%%cuda``; IPython calls this for ``%load_ext gpureduce``.
+
+    Parameters
+    ----------
+    shell : InteractiveShell
+        The shell.
+    """
+    shell.register_magic_function(lambda line, cell: cuda(shell, line, cell), "cell", "cuda")
