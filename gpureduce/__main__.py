@@ -144,9 +144,17 @@ def _add_profile(add: Callable) -> None:
         "--source", action="store_true", help="its CUDA source, the counters in the margin (wide: | less -S)"
     )
     shown.add_argument("--ptx", action="store_true", help="its PTX, the counters in the margin")
+    parser.add_argument(
+        "--predicated",
+        action="store_true",
+        help="with --source or --ptx one more column: instructions where short branches become predicates",
+    )
     shown.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
     shown.add_argument("--compare", metavar="OTHER", help="another variant beside it")
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the timeline into a file, .svg or .png")
+    parser.add_argument(
+        "--player", metavar="FILE", help="write a page that plays block 0 step by step, .html"
+    )
     parser.add_argument("--dark", action="store_true", help="for a dark background")
     parser.add_argument("--device", choices=["sim"], help="the simulator, which alone can count")
     _add_formats(parser)

@@ -251,6 +251,8 @@ def run_profile(args: argparse.Namespace) -> int:
         raise ValueError(f"compare: {args.variant} and {args.compare} take different things")
     if args.out:
         _check_picture(args.out)
+    if args.player:
+        check_place(args.player)
 
     def profile(variant: str) -> gpureduce.Profile:
         return gpureduce.profile(
@@ -265,6 +267,8 @@ def run_profile(args: argparse.Namespace) -> int:
     found = profile(args.variant)
     if args.out:
         pictures.save(pictures.plot_timeline(found.timeline(), dark=args.dark), args.out)
+    if args.player:
+        found.player().save(args.player)
     if args.json or args.csv:
         names = [args.variant, *([args.compare] if args.compare else [])]
         profiles = [found, *([profile(args.compare)] if args.compare else [])]
@@ -280,7 +284,7 @@ def run_profile(args: argparse.Namespace) -> int:
         wide = 96 if columns is None else min(96, columns - 13)
         _print(found.timeline().text(wide))
     elif args.source or args.ptx:
-        print(found.annotate(ptx=args.ptx))
+        print(found.annotate(ptx=args.ptx, predicated=args.predicated))
     else:
         _print(found)
     return 0
@@ -288,7 +292,7 @@ def run_profile(args: argparse.Namespace) -> int:
 
 def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
     figures = dict(metrics(found))
-    return {"variant": variant, "n": found.n, **figures, "hazards": len(found.races)}
+    return {"variant": variant, "n": found.n, **figures, "hazards": len(found.findings)}
 
 
 def run_ladder(args: argparse.Namespace) -> int:

@@ -162,7 +162,7 @@ def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: int, device_index: int, /
 ) -> np.generic: ...
 def profile_exact(
-    a: np.ndarray, variant: str, races: bool, timeline_block: int, visits: bool, /
+    a: np.ndarray, variant: str, races: bool, timeline_block: int, watched: int, /
 ) -> tuple[np.generic | None, list[Observed], str | None]: ...
 def reducer(op: str, positional: tuple[str, ...], others: tuple[str, ...], /) -> Callable[..., Any]: ...
 def default_device(device_kind: int, device_index: int, /) -> None: ...
@@ -233,7 +233,7 @@ def custom_run(
 ) -> None: ...
 
 # A launch: name, grid, block, shared bytes, instructions, counters, rounds, timeline, races, races dropped,
-# accesses of one block and how many more there were.
+# accesses of one block and how many more there were, its steps.
 Observed: TypeAlias = tuple[
     str,
     tuple[int, int, int],
@@ -246,6 +246,7 @@ Observed: TypeAlias = tuple[
     list[tuple[str, int, int, int, int, int, int, int, int, int]] | None,
     int,
     tuple[bytes, int] | None,
+    tuple[bytes, bytes, bytes, int, list[str]] | None,
 ]
 
 def profile(
@@ -258,11 +259,11 @@ def profile(
     device_index: int,
     races: int,
     timeline_block: int,
-    visits: int,
+    watched: int,
     /,
 ) -> tuple[np.generic | None, list[Observed], str | None]: ...
 def profile_matmul(
-    a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, visits: bool, /
+    a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, watched: int, /
 ) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def profile_conv(
     x: np.ndarray,
@@ -275,7 +276,7 @@ def profile_conv(
     variant: str | None,
     races: bool,
     timeline_block: int,
-    visits: bool,
+    watched: int,
     /,
 ) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def simulate(
@@ -289,6 +290,7 @@ def simulate(
     shared_bytes: int,
     races: bool,
     timeline_block: int,
+    watched: int,
     /,
 ) -> tuple[None, list[Observed], str | None]: ...
 def kernel_params(ptx: str, kernel: str, /) -> tuple[list[tuple[str, int, int]], int]: ...

@@ -121,7 +121,7 @@ def as_text():
     drawn, against = found.timeline(), found.compare(found)
     for thing in (found, drawn, against):
         str(thing), thing._repr_html_()
-    return found.annotate(), found.annotate(ptx=True), found.lines(), found.races, drawn.conflict
+    return found.annotate(), found.annotate(ptx=True), found.lines(), found.findings, drawn.conflict
 
 
 def ladder():
@@ -349,6 +349,7 @@ def instruments():
         "profile of nonsense": call(gpureduce.profile, vector, "v2", block_size=5),
         "timeline": lambda: gpureduce.profile(vector, "v2").timeline(),
         "profile as text": as_text,
+        "player": lambda: gpureduce.profile(vector, "v2", block_size=64).player(),
         "timeline of no block": lambda: profiled().timeline(block=99),
         "annotate of no file": lambda: profiled().annotate("none.cu"),
         "simulate": simulate,

@@ -60,6 +60,7 @@ DOORS = {
         "watch/counters.h",
         "watch/predication.h",
         "watch/racecheck.h",
+        "watch/trace.h",
         "watch/visits.h",
     ],
     "device": ["device.h", "backend.h", "image.h", "process.h", "sim/backend.h"],

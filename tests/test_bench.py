@@ -192,7 +192,7 @@ def test_products_are_counted_as_by_a_profile():
     for row in found.rows:
         profile = gpureduce.profile((64, 32, 48), row["variant"])
         assert row["warp_instructions"] == profile.totals.warp_instructions
-        assert row["bytes_a_flop"] == 32 * profile.totals.global_sectors / (2 * 64 * 32 * 48)
+        assert row["bytes_a_flop"] == profile.totals.global_bytes / (2 * 64 * 32 * 48)
         # One lost product of 48 would show as 0.1; tensor cores round their inputs.
         assert 0 < row["error"] < (1e-6 if row["variant"].startswith("m") else 2e-3)
     assert {record["size"] for record in found.records()} == {"64 x 32 x 48"}

@@ -342,13 +342,25 @@ def test_profile_in_every_form(run):
     assert [(row["variant"], row["bank conflicts"]) for row in rows] == [("v1", "1785"), ("v2", "0")]
 
 
+def test_a_block_is_played(run, tmp_path):
+    path = tmp_path / "v7.html"
+    assert run("profile", "v7", "-n", "256", "--block-size=64", "--player", path)[0] == 0
+    found = gpureduce.profile(256, "v7", block_size=64)
+    assert path.read_text("utf-8") == found.player().html
+    code, _, err = run("profile", "v7", "--player", tmp_path / "none" / "v7.html")
+    assert code != 0 and "none" in err
+    code, _, err = run("profile", "v7", "--block-size=512", "--player", path)
+    assert code != 0 and "512 threads" in err
+    assert "as ptxas makes them" in run("profile", "v7", "--source", "--predicated")[1]
+
+
 def test_products_are_profiled_and_measured(run):
     code, out, _ = run("profile", "m3", "-n", "128x64x32")
     assert code == 0 and out == f"{gpureduce.profile((128, 64, 32), 'm3')}\n"
     assert json.loads(run("profile", "m3", "--json")[1])["n"] == 256 * 256 * 64
     assert "m3_thread_column.cu" in run("profile", "m3", "-n", "2^6", "--source")[1]
     compared = run("profile", "m2", "-n", "64", "--compare=m3")[1]
-    assert "bytes of global sectors a FLOP" in compared and "warp instructions a multiply-add" in compared
+    assert "bytes of global memory a FLOP" in compared and "warp instructions a multiply-add" in compared
     code, out, _ = run("bench", "-n", "64x32x16", "16", "--variants", "m0", "m3", "--device=sim", "--json")
     rows = json.loads(out)["rows"]
     assert code == 0 and [(row["variant"], row["m"], row["n"], row["k"]) for row in rows] == [

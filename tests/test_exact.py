@@ -260,7 +260,7 @@ def test_no_races(kernel, threads, bytes_each):
         places = ((array, 0), (other, 8), (out, 16), (states, 24))
         size = ((1, 3, 1), (threads, 1, 1), (1, 1, 1), parameters(array, flags, 16), places)
         _, (launch,), problem = _core.simulate(
-            ptx, f"exact_{kernel}", *size, 144 * 8 + threads * bytes_each, True, 0
+            ptx, f"exact_{kernel}", *size, 144 * 8 + threads * bytes_each, True, 0, 0
         )
         assert problem is None and not states.any()
         found = kernel_profiles([launch], "exact", 0)[0]

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Mean of empty slice"),
 ]
 
-SLOW = ("custom does not compile", "profile", "profile as text", "timeline")  # a tenth of the calls
+SLOW = ("custom does not compile", "profile", "profile as text", "timeline", "player")  # a tenth of the calls
 PAGE = 4096
 
 

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce._profiles.palette import DARK, LIGHT
+from gpureduce._profiles.timeline import KINDS
 
 VARIANTS = [variant.name for variant in gpureduce.variants("reduction") if "sim" in variant.backends]
 N = 2**14
@@ -177,6 +179,27 @@ def test_tensor_cores_by_hand():
     assert "tensor" not in without.annotate() and "tensor" not in str(without)
 
 
+def test_bulk_copies_are_bytes_of_global_memory():
+    n = 2**18
+    of_loads, of_copies = (gpureduce.profile(n, name, races=False) for name in ("v9", "v12"))
+    assert of_loads.totals.copied_bytes == 0 and of_copies.totals.copied_bytes == 4 * n
+    assert of_loads.totals.global_bytes == 32 * of_loads.totals.global_sectors > 4 * n
+    found = of_copies.totals
+    assert found.copied_global_bytes == 4 * n and 4 * n < found.global_bytes < 1.05 * 4 * n
+    assert f"{found.global_bytes:,}" in str(of_copies)
+    product = gpureduce.profile((256, 256, 64), "t1", races=False)
+    tiles, results = 2 * (256 + 128) * 64 * 4, 256 * 256 * 4
+    assert product.bytes_a_flop == (tiles + results) / (2 * 256 * 256 * 64)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_more_than_all_lanes_are_at_work(variant):
+    """Of branches that become predicates neither the instruction counts nor its lanes."""
+    totals = gpureduce.profile(2**13, variant, block_size=64, races=False).totals
+    assert 0 < totals.mean_lanes_predicated <= 32 and 0 < totals.mean_lanes <= 32
+    assert totals.lane_instructions_predicated <= totals.lane_instructions
+
+
 def test_asynchronous_copies_load_from_memory_and_store_to_shared_memory():
     """As those of m8, whose only stores to global memory are those of C."""
     counts = gpureduce.profile((128, 128, 64), "m8", races=False).totals
@@ -230,6 +253,37 @@ def test_annotations_hold_the_source_and_its_counters(variant):
         assert name in found.annotate(name)
 
 
+def test_instructions_as_predicated_are_asked_for():
+    found = gpureduce.profile(3000, "v2")
+    assert "predicated" not in found.annotate() and "predicated" not in found._repr_html_()
+    text = found.annotate(predicated=True)
+    head = next(line for line in text.splitlines() if "cuda_kernels/" in line)
+    assert head.split("  ")[:2] == ["warp instr.", "predicated"] and "as ptxas makes them" in text
+    assert f"{found.lines()[-1].counts.warp_instructions_predicated:,}" in text
+
+
+def test_heat_is_of_each_column():
+    """In v1 the line of the conflicts glows, and the `for` in the column of instructions alone."""
+    found = gpureduce.profile(4096, "v1")
+    rows = re.findall("<tr>(.*?)</tr>", found._repr_html_())
+    head = re.findall("<th[^>]*>(.*?)</th>", rows[0])
+
+    def heats(words):
+        (row,) = (row for row in rows if words in row)
+        cells = re.findall(r'<td(?: style="([^"]*)")?>', row)
+        shades = [re.search(r"rgba\(.*,([\d.]+)\)", style) for style in cells]
+        return {name: float(shade[1]) if shade else 0 for name, shade in zip(head, shades, strict=True)}
+
+    loop, conflicts = heats("for (unsigned stride"), heats("slots[left] = ")
+    assert loop["warp instr."] == conflicts["conflicts"] == conflicts["shared / ideal"] == 0.7
+    assert 0 < conflicts["warp instr."] < 0.7 and loop["conflicts"] == 0
+    assert conflicts[found.file] == 0.7 and loop[found.file] == 0
+    assert heats("x = Op::combine(x, in[i])")["sectors / ideal"] == 0.7
+    naive = gpureduce.profile((64, 64, 32), "m0", races=False)._repr_html_()
+    (row,) = (row for row in re.findall("<tr>(.*?)</tr>", naive) if "0.70" in row.split("<td")[-1])
+    assert "a[row * k + i]" in row or "multiply_add" in row  # where sectors are fetched in vain
+
+
 def test_what_is_inlined_counts_for_the_line_that_calls_it():
     """The tree of v6 stands in a header; its barriers belong to the one line that calls it."""
     found = gpureduce.profile(N, "v6")
@@ -250,17 +304,18 @@ def test_html(tmp_path):
 
 def test_a_timeline_is_a_picture_that_any_notebook_shows():
     image = pytest.importorskip("PIL.Image")
-    timeline = gpureduce.profile(4096, "v1", block_size=64).timeline()
+    timeline = gpureduce.profile(4096, "v1").timeline()
     page = timeline._repr_html_()
     encoded = re.search(r'<img [^>]*src="data:image/png;base64,([^"]+)"', page)[1]
     picture = image.open(io.BytesIO(base64.b64decode(encoded)))
     rounds, threads = timeline.states.shape
     assert picture.size == (4 * threads, 14 * rounds)
-    pixels = np.asarray(picture.convert("RGB"))[6::14, 2::4]
-    conflict, active = np.array([0xDC, 0x26, 0x26]), np.array([0x25, 0x63, 0xEB])
-    assert timeline.conflict.any() and not timeline.active.all()
-    assert np.array_equal((pixels == conflict).all(axis=2), timeline.conflict)
-    assert np.array_equal((pixels == active).all(axis=2), timeline.active & ~timeline.conflict)
+    pixels = np.asarray(picture.convert("RGBA"))[6::14, 2::4, :3]
+    assert set(timeline.kinds.ravel()) == {0, 1, 2, 3, 4}  # idle, at work, conflicts of 2, 4 and 8 ways
+    for kind, colour in enumerate(LIGHT.lanes[1:], 1):
+        seen = (pixels == list(bytes.fromhex(colour[1:]))).all(axis=2)
+        assert np.array_equal(seen, timeline.kinds == kind)
+    assert "8-way bank conflict" in page and "16-way" not in page
 
 
 def test_comparison():
@@ -280,7 +335,10 @@ def test_timeline():
     assert (first.states == last.states).all()
     assert first.active.sum(axis=1).tolist() == [256, 128, 64, 32, 16, 8, 4, 2, 1, 1]
     assert first.conflict.sum(axis=1).tolist() == [0, 128, 64, 32, 16, 8, 4, 2, 0, 0]
-    assert "round    1 |" + "x" * 32 + "." * 32 + "|" in str(first)
+    assert first.ways.max(axis=1).tolist() == [0, 2, 4, 8, 8, 8, 4, 2, 0, 0]
+    assert first.kinds.max(axis=1).tolist() == [1, 2, 3, 4, 4, 4, 3, 2, 1, 1]
+    assert "round    1 |" + "2" * 32 + "." * 32 + "|" in str(first)
+    assert "round    3 |" + "8" * 8 + "." * 56 + "|" in str(first)
     assert first.text(width=256).splitlines()[-1].count(".") == 255
     assert found.timeline(kernel=1).states.shape == (10, 256)
     with pytest.raises(ValueError, match=r"block: expected 0 to 63, got 64"):
@@ -294,8 +352,12 @@ def test_timeline():
 def test_timeline_plot():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    ax = gpureduce.profile(4096, "v1").timeline().plot()
-    assert ax.get_xlabel() == "thread"
+    timeline = gpureduce.profile(4096, "v1").timeline()
+    for dark, palette in ((False, LIGHT), (True, DARK)):
+        mesh = timeline.plot(dark=dark).collections[0]
+        colours = mesh.cmap(mesh.norm(np.arange(len(KINDS))))
+        assert [matplotlib.colors.to_hex(each) for each in colours] == list(palette.lanes)
+        assert np.array_equal(mesh.get_array().reshape(timeline.kinds.shape), timeline.kinds)
 
 
 # Refused
@@ -352,8 +414,18 @@ def test_accesses_that_are_not_there():
         profile.accesses(kernel=-1)
     with pytest.raises(MemoryError, match="too many to keep"):
         gpureduce.profile((32, 32, 2100), "m1", races=False).accesses()
-    with pytest.raises(ValueError, match="only those of variants"):
-        gpureduce.simulate(EMPTY, "k", grid=1, block=1).accesses()
+    assert len(gpureduce.simulate(EMPTY, "k", grid=1, block=1).accesses()) == 0
+
+
+def test_a_kernel_of_ones_own_is_looked_at_again():
+    """As it ran first, though it changed what it was given, and the caller did, too."""
+    a = np.arange(64, dtype=np.float32)
+    found = gpureduce.simulate(SCALE, "scale", 2, 32, [a, a, 2.0, 64, 0])
+    assert (a == 2 * np.arange(64)).all()
+    a[:] = -1
+    accesses = found.accesses(block=1)
+    assert len(accesses) == 64 and set(accesses["memory"]) == {0}
+    assert found.timeline(block=1).block == 1 and (a == -1).all()
 
 
 EMPTY = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{ ret; }\n"

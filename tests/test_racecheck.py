@@ -11,7 +11,7 @@ import pytest
 
 import gpureduce
 from gpureduce._device.kernels import ptx_text
-from gpureduce._profiles import observed
+from gpureduce._profiles import findings, observed, records
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -104,6 +104,44 @@ def test_the_racy_rung_is_flagged_where_it_races():
     for race in races:
         assert "slots[t] = Op::combine(slots[t], slots[t + " in source[race.first.line - 1]
         assert "slots[t] = Op::combine(slots[t], slots[t + " in source[race.second.line - 1]
+
+
+ONE_CAUSE = [
+    name
+    for name in broken.names()
+    if name.startswith(("missing_barrier", "missing_syncwarp", "product_without_first", "product_of_two"))
+]
+
+
+@pytest.mark.parametrize("name", ONE_CAUSE)
+def test_one_missing_barrier_is_one_finding(name):
+    found = run(name)
+    assert len(found.findings) == 1 and set(found.findings[0].races) == set(found.races)
+    assert found.findings[0].count == sum(race.count for race in found.races)
+    assert found.findings[0].missing == ("__syncwarp" if "syncwarp" in name else "__syncthreads")
+    assert "! 1 hazard:" in found.annotate() and found._repr_html_().count("<li>") == 1
+    assert found.compare(found).rows()[-1] == ("hazards", 1, 1)
+
+
+def race_of_lines(first, second, warps=(0, 1), kind="write-read"):
+    sides = [
+        records.Access("k.cu", line, 100 * line, "ld.shared", 32 * warp, 0)
+        for line, warp in zip((first, second), warps, strict=True)
+    ]
+    return records.Race(kind, *sides, "k", 0, 0, 1)
+
+
+def test_two_missing_barriers_are_two_findings():
+    """One before a loop at line 11, whose statement races with itself, and one in it."""
+    before, itself = race_of_lines(8, 11), race_of_lines(11, 11, kind="read-write")
+    behind, warp = race_of_lines(14, 11, kind="read-write"), race_of_lines(11, 14, warps=(0, 0))
+    found = findings.findings([itself, behind, before, warp])
+    assert [set(each.races) for each in found] == [{before}, {itself, behind, warp}]
+    assert [each.missing for each in found] == ["__syncthreads", "__syncthreads"]
+    assert "2 more pairs of instructions" in str(found[1]) and str(found[0]) == str(before)
+    assert [each.missing for each in findings.findings([warp])] == ["__syncwarp"]
+    elsewhere = records.Race(*("write-read", before.first, before.second, "other", 0, 0, 1))
+    assert len(findings.findings([before, elsewhere])) == 2
 
 
 def test_races_can_be_left_out():
@@ -295,7 +333,7 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
     places = ((values, 0), (out, 8), (slots, 24))
     one = (1, 1, 1)
     _, launches, problem = gpureduce._core.simulate(
-        text, kernel, (3, 1, 1), (block, 1, 1), one, params, places, shared, True, 0
+        text, kernel, (3, 1, 1), (block, 1, 1), one, params, places, shared, True, 0, 0
     )
     assert problem is None
     return out, observed.kernel_profiles(launches, "", 0)[0].races

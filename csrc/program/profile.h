@@ -6,6 +6,7 @@
 #include "device/sim/backend.h"
 #include "ptxsim/watch/counters.h"
 #include "ptxsim/watch/racecheck.h"
+#include "ptxsim/watch/trace.h"
 #include "ptxsim/watch/visits.h"
 
 /* One launch and what was seen of it. */
@@ -17,13 +18,18 @@ typedef struct gr_observed {
     ptx_counters *counters;
     ptx_racecheck *races; /* NULL when races are not looked for */
     ptx_visits *visits;   /* NULL when they are not written down */
-    ptx_observer *observers[3];
+    ptx_trace *trace;     /* likewise */
+    ptx_observer *observers[PTX_OBSERVERS];
 } gr_observed;
+
+/* What is written down of the timeline's block on demand. */
+enum { GR_WATCH_VISITS = 1, GR_WATCH_STEPS = 2 };
 
 /* Zeroed but for its first fields, and released by gr_profile_release. */
 typedef struct gr_profile {
-    bool look_for_races, list_visits;
-    uint64_t timeline_block; /* UINT64_MAX for none; visits are those of this block */
+    bool look_for_races;
+    unsigned watched;        /* GR_WATCH_*, together */
+    uint64_t timeline_block; /* UINT64_MAX for none */
     gr_observed *launches;   /* in their order */
     gr_device *device;       /* holds the kernels */
 } gr_profile;

@@ -344,15 +344,15 @@ PyObject *py_conv2d(PyObject *module, PyObject *args) {
 PyObject *py_profile_conv(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *given[2], *layout, *variant, *result = NULL, *all = NULL;
-    int races, visits;
+    int races;
+    unsigned watched;
     unsigned long long timeline;
     convolution self;
     begin(&self, state);
-    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKp", ARGUMENTS(self, given, layout), &variant, &races,
-                          &timeline, &visits))
+    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKI", ARGUMENTS(self, given, layout), &variant, &races,
+                          &timeline, &watched))
         return NULL;
-    gr_profile profile = {
-        .look_for_races = races != 0, .list_visits = visits != 0, .timeline_block = timeline};
+    gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     gr_error error = {GR_OK, ""};
     if (take_layout(layout, &self.conv) < 0 || take_inputs(&self, given) < 0 ||
         take_rung(&self, variant, Py_None) < 0)

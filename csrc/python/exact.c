@@ -69,15 +69,15 @@ PyObject *py_profile_exact(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *a, *result = NULL, *all = NULL;
     const char *name;
-    int races, visits;
+    int races;
+    unsigned watched;
     unsigned long long timeline;
     rung_call call;
-    if (!PyArg_ParseTuple(args, "OspKp", &a, &name, &races, &timeline, &visits))
+    if (!PyArg_ParseTuple(args, "OspKI", &a, &name, &races, &timeline, &watched))
         return NULL;
     if (take_call(state, a, name, &call) == 0) {
         gr_scalar scalar = {.bytes = {0}};
-        gr_profile profile = {
-            .look_for_races = races != 0, .list_visits = visits != 0, .timeline_block = timeline};
+        gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
         py_work work;
         py_begin(&work);
         gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);

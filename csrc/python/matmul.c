@@ -288,12 +288,12 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
 PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *given[3], *result = NULL, *all = NULL;
-    int races, visits;
+    int races;
+    unsigned watched;
     unsigned long long timeline;
-    if (!PyArg_ParseTuple(args, "OOOpKp", &given[0], &given[1], &given[2], &races, &timeline, &visits))
+    if (!PyArg_ParseTuple(args, "OOOpKI", &given[0], &given[1], &given[2], &races, &timeline, &watched))
         return NULL;
-    gr_profile profile = {
-        .look_for_races = races != 0, .list_visits = visits != 0, .timeline_block = timeline};
+    gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     gr_error error = {GR_OK, ""};
     product self;
     begin(&self, state);

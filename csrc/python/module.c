@@ -149,7 +149,7 @@ static PyMethodDef methods[] = {
     {"exact_rung", py_exact_rung, METH_VARARGS,
      "exact_rung(a, variant, device_kind, device_index) -> scalar"},
     {"profile_exact", py_profile_exact, METH_VARARGS,
-     "profile_exact(a, variant, races, timeline_block, visits), as profile"},
+     "profile_exact(a, variant, races, timeline_block, watched), as profile"},
     {"reducer", py_reducer, METH_VARARGS,
      "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
      "where "
@@ -161,7 +161,7 @@ static PyMethodDef methods[] = {
     {"matmul", py_matmul, METH_VARARGS,
      "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
     {"profile_matmul", py_profile_matmul, METH_VARARGS,
-     "profile_matmul(a, b, variant, races, timeline_block, visits), as profile"},
+     "profile_matmul(a, b, variant, races, timeline_block, watched), as profile"},
     {"convolver", py_convolver, METH_VARARGS,
      "convolver(positional parameters, others) -> conv2d of these, as multiplier"},
     {"conv2d", py_conv2d, METH_VARARGS,
@@ -169,7 +169,7 @@ static PyMethodDef methods[] = {
      "device_index[, stream]) -> array, or out"},
     {"profile_conv", py_profile_conv, METH_VARARGS,
      "profile_conv(x, w, strides, paddings, dilations, groups, layout, variant, races, timeline_block, "
-     "visits), as profile"},
+     "watched), as profile"},
     {"default_device", py_default_device, METH_VARARGS,
      "default_device(device_kind, device_index): where calls without device= go that name no other place"},
     {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
@@ -192,12 +192,12 @@ static PyMethodDef methods[] = {
      "custom_run(kernels, inputs, by_position, packed, axes, out[, stream])"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
-     " visits)"
+     " watched)"
      " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
     {"simulate", py_simulate, METH_VARARGS,
      "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
      "shared_bytes,"
-     " races, timeline_block) -> as profile; arrays are copied to the simulator and back"},
+     " races, timeline_block, watched) -> as profile; arrays are copied to the simulator and back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
      "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"array_class", py_array_class, METH_O,

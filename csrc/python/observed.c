@@ -3,6 +3,7 @@
 #include "python/errors.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ptxsim/diagnostic.h"
 #include "ptxsim/watch/predication.h"
@@ -12,6 +13,8 @@
 enum { COUNTER_FIELDS = 40, ROUND_FIELDS = 7 };
 _Static_assert(sizeof(ptx_counter) == COUNTER_FIELDS * sizeof(uint64_t), "fields of a counter");
 _Static_assert(sizeof(ptx_visit) == 32, "fields of an access, which Python reads");
+_Static_assert(sizeof(ptx_step) == 20 && sizeof(ptx_touch) == 280 && sizeof(ptx_written) == 272,
+               "fields of a trace, which Python reads");
 _Static_assert(sizeof(ptx_round) == ROUND_FIELDS * sizeof(uint64_t), "fields of a round");
 
 static const char *file_name(const ptx_module *module, uint32_t index) {
@@ -105,6 +108,32 @@ static PyObject *visits_tuple(const ptx_visits *visits) {
                          (unsigned long long)lost);
 }
 
+/* What an instruction is written as, without its guard. */
+static PyObject *statement_of(const ptx_kernel *kernel, size_t pc) {
+    const ptx_source *source = &kernel->source[pc];
+    const char *text = kernel->module->text + source->text_offset + source->column - 1;
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strcspn(text, ";"), "replace");
+}
+
+/* (steps, touches, what was written, how many more steps there were, the text of each instruction), or None.
+ */
+static PyObject *trace_tuple(const ptx_kernel *kernel, const ptx_trace *trace) {
+    if (trace == NULL)
+        return Py_NewRef(Py_None);
+    size_t steps = 0, touches = 0, writes = 0;
+    uint64_t lost = 0;
+    const ptx_step *step = ptx_trace_steps(trace, &steps, &lost);
+    const ptx_touch *touch = ptx_trace_touches(trace, &touches);
+    const ptx_written *written = ptx_trace_written(trace, &writes);
+    PyObject *statements = PyList_New(0);
+    for (size_t pc = 0; statements != NULL && pc < kernel->count; ++pc)
+        py_append(&statements, statement_of(kernel, pc));
+    return Py_BuildValue("(y#y#y#KN)", steps > 0 ? (const char *)step : "",
+                         (Py_ssize_t)(steps * sizeof *step), touches > 0 ? (const char *)touch : "",
+                         (Py_ssize_t)(touches * sizeof *touch), writes > 0 ? (const char *)written : "",
+                         (Py_ssize_t)(writes * sizeof *written), (unsigned long long)lost, statements);
+}
+
 static PyObject *observed_tuple(const gr_observed *observed) {
     const ptx_kernel *kernel = observed->kernel;
     const uint32_t *grid = observed->grid, *block = observed->block;
@@ -112,12 +141,12 @@ static PyObject *observed_tuple(const gr_observed *observed) {
     const ptx_round *round = ptx_counters_rounds(observed->counters, &rounds);
     const uint64_t dropped = observed->races != NULL ? ptx_racecheck_dropped(observed->races) : 0;
     return Py_BuildValue(
-        "(s(III)(III)nNy#y#NNKN)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
+        "(s(III)(III)nNy#y#NNKNN)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
         block[2], (Py_ssize_t)(ptx_kernel_shared_bytes(kernel) + observed->dynamic_shared_bytes),
         instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
         (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
         (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
-        (unsigned long long)dropped, visits_tuple(observed->visits));
+        (unsigned long long)dropped, visits_tuple(observed->visits), trace_tuple(kernel, observed->trace));
 }
 
 PyObject *py_observed_list(const gr_profile *profile) {

@@ -10,7 +10,7 @@
 #include "python/observed.h"
 
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { RACES, TIMELINE, VISITS, EXTRA };
+    enum { RACES, TIMELINE, WATCHED, EXTRA };
     py_state *state = PyModule_GetState(module);
     py_rung_call call;
     size_t extra[EXTRA];
@@ -20,7 +20,7 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     gr_scalar scalar = {.bytes = {0}};
     py_work work;
     gr_profile profile = {.look_for_races = extra[RACES] != 0,
-                          .list_visits = extra[VISITS] != 0,
+                          .watched = (unsigned)extra[WATCHED],
                           .timeline_block = extra[TIMELINE]};
     py_begin(&work);
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);
@@ -159,12 +159,13 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     Py_ssize_t param_bytes, shared;
     int races;
     unsigned long long timeline;
-    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npK", &s.ptx, &s.ptx_bytes, &s.kernel_name, &grid[0],
+    unsigned watched;
+    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npKI", &s.ptx, &s.ptx_bytes, &s.kernel_name, &grid[0],
                           &grid[1], &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1],
                           &cluster[2], &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &races,
-                          &timeline))
+                          &timeline, &watched))
         return NULL;
-    gr_profile profile = {.look_for_races = races != 0, .timeline_block = timeline};
+    gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     s.config.param_bytes = (size_t)param_bytes;
     s.config.dynamic_shared_bytes = (size_t)shared;
     s.config.threads = gr_sim_threads();

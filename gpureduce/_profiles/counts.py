@@ -32,8 +32,9 @@ class Counts:
     warp_instructions_predicated : int
         The same if ptxas turns each short forward branch into a predicate: the branch is gone, and what it
         skips is issued to every warp that comes by.
-    lane_instructions : int
-        PTX instructions times the lanes that executed them.
+    lane_instructions, lane_instructions_predicated : int
+        PTX instructions times the lanes that executed them, as the PTX branches, and without those branches
+        that become predicates.
     histogram : numpy.ndarray
         33 numbers: how often an instruction was issued with 0, 1, ... 32 lanes at work.
     branches, divergent_branches : int
@@ -57,6 +58,8 @@ class Counts:
     copied_bytes : int
         Bytes that bulk copies, and copies by tensor maps, bring to shared memory or take away from it; what
         goes to several blocks of a cluster counts once.
+    copied_global_bytes : int
+        Those of them that come from global memory or go there.
     tensor_multiply_adds : int
         Multiply-adds that tensor cores did, each a product in a step of ``mma`` or ``wgmma``.
     """
@@ -64,6 +67,7 @@ class Counts:
     warp_instructions: int = 0
     warp_instructions_predicated: int = 0
     lane_instructions: int = 0
+    lane_instructions_predicated: int = 0
     histogram: np.ndarray = field(default_factory=lambda: np.zeros(_LANES, dtype=np.uint64), repr=False)
     branches: int = 0
     divergent_branches: int = 0
@@ -81,6 +85,7 @@ class Counts:
     atomics: int = 0
     multiply_adds: int = 0
     copied_bytes: int = 0
+    copied_global_bytes: int = 0
     tensor_multiply_adds: int = 0
 
     @property
@@ -92,7 +97,7 @@ class Counts:
     def mean_lanes_predicated(self) -> float:
         """The same for `warp_instructions_predicated`."""
         issued = self.warp_instructions_predicated
-        return self.lane_instructions / issued if issued else float("nan")
+        return self.lane_instructions_predicated / issued if issued else float("nan")
 
     @property
     def shared_wavefronts(self) -> int:
@@ -123,6 +128,11 @@ class Counts:
     def global_ideal(self) -> int:
         """The fewest sectors that hold as many bytes."""
         return self.global_load_ideal + self.global_store_ideal
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes of global memory that came or went: whole sectors, and what bulk copies brought or took."""
+        return SECTOR_BYTES * self.global_sectors + self.copied_global_bytes
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -164,6 +174,7 @@ def from_row(
     issued = int(histogram.sum())
     lanes = int(histogram @ np.arange(_LANES, dtype=np.uint64))
     predicated = 0 if becomes_predicate else issued if branch_row is None else int(branch_row[:_LANES].sum())
+    copied = int(row[_COPIED]) if "cp.async.bulk." in text else 0
     kind = "load" if effect == "load" or "ldmatrix." in text else "store"
     shared = {f"shared_{kind}_wavefronts": int(row[_WAVEFRONTS]), f"shared_{kind}_ideal": int(row[_IDEAL])}
     kind = "store" if effect in ("store", "atomic") else "load"  # cp.async has no effect of its own: it loads
@@ -176,13 +187,15 @@ def from_row(
         warp_instructions=issued,
         warp_instructions_predicated=predicated,
         lane_instructions=lanes,
+        lane_instructions_predicated=0 if becomes_predicate else lanes,
         histogram=histogram,
         branches=issued if effect == "branch" else 0,
         divergent_branches=int(row[_DIVERGENT]),
         barriers=issued if effect == "barrier" else 0,
         atomics=issued if effect == "atomic" else 0,
         multiply_adds=lanes * _multiply_adds(text),
-        copied_bytes=int(row[_COPIED]) if "cp.async.bulk." in text else 0,
+        copied_bytes=copied,
+        copied_global_bytes=copied if ".global" in text else 0,
         tensor_multiply_adds=(issued - int(histogram[0])) * _tensor_multiply_adds(text),
         **shared,
         **in_global,

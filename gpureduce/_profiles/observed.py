@@ -10,6 +10,7 @@ from gpureduce._profiles.counts import COUNTER_FIELDS, from_row
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Access, Instruction, KernelProfile, Race, Round
 from gpureduce._profiles.timeline import Timeline
+from gpureduce._profiles.trace import Trace
 
 
 def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], file: str) -> Race:
@@ -28,7 +29,7 @@ def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], fil
 
 
 def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
-    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits = record
+    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits, trace = record
     rows = np.frombuffer(counters, dtype=np.uint64).reshape(-1, COUNTER_FIELDS)
     branches = {branch for *_, branch in static}
     instructions = tuple(
@@ -53,7 +54,8 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
         states = np.frombuffer(drawn[2], dtype=np.uint8).reshape(drawn[0], drawn[1])
         timeline = Timeline(name, block, states)
     seen = None if visits is None else accesses.of_bytes(*visits)
-    return KernelProfile(name, grid, shape, shared, instructions, stretches, found, timeline, seen)
+    steps = None if trace is None else Trace.of_bytes(*trace)
+    return KernelProfile(name, grid, shape, shared, instructions, stretches, found, timeline, seen, steps)
 
 
 def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpureduce._core import SimulationError
 from gpureduce._device import kernels as own_kernels
 from gpureduce._device.variants import NAMES, find
 from gpureduce._profiles import text
-from gpureduce._profiles.counts import SECTOR_BYTES, Counts, total
-from gpureduce._profiles.records import KernelProfile, Line, Race
+from gpureduce._profiles.counts import Counts, total
+from gpureduce._profiles.findings import Finding, findings
+from gpureduce._profiles.records import STEPS, VISITS, KernelProfile, Line, Race
 from gpureduce._profiles.timeline import Timeline
+
+if TYPE_CHECKING:
+    from gpureduce._profiles.player import Player
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Profile:
     variant: str = ""
     n: int = 0
     result: Any = None
-    _rerun: Callable[[int, bool], Profile] | None = field(repr=False, compare=False, default=None)
+    _rerun: Callable[[int, int], Profile] | None = field(repr=False, compare=False, default=None)
     sources: Mapping[str, str] = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -78,9 +83,9 @@ class Profile:
 
     @property
     def bytes_a_flop(self) -> float:
-        """Bytes of global sectors for each operation, two in one of `multiply_adds`; NaN without any."""
+        """`Counts.global_bytes` for each operation, two in one of `multiply_adds`; NaN without any."""
         operations = 2 * self.multiply_adds
-        return SECTOR_BYTES * self.totals.global_sectors / operations if operations else float("nan")
+        return self.totals.global_bytes / operations if operations else float("nan")
 
     @property
     def totals(self) -> Counts:
@@ -97,6 +102,11 @@ class Profile:
             count = found[key].count if key in found else 0
             found[key] = replace(found.get(key, race), count=count + race.count)
         return tuple(found.values())
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The hazards, those together that one missing barrier explains; `races` has each pair by itself."""
+        return findings(self.races)
 
     def lines(self, file: str | None = None) -> tuple[Line, ...]:
         """Return the lines of a source file that have instructions, with their counters.
@@ -159,7 +169,7 @@ class Profile:
             )
         return matches[0]
 
-    def annotate(self, file: str | None = None, *, ptx: bool = False) -> str:
+    def annotate(self, file: str | None = None, *, ptx: bool = False, predicated: bool = False) -> str:
         """Return the source with its counters in the margin.
 
         Parameters
@@ -169,14 +179,17 @@ class Profile:
         ptx : bool
             Whether to show the lines of PTX that ran instead of the CUDA source. A user's PTX without source
             lines is always shown so.
+        predicated : bool
+            Whether to show in one more column the warp instructions as they are where short forward branches
+            become predicates, as ptxas makes them.
 
         Returns
         -------
         str
         """
         if ptx or (file is None and not any(self.source_lines(name) for name in self.files())):
-            return text.annotate_ptx(self)
-        return text.annotate_cuda(self, self._known_file(file))
+            return text.annotated(self, None, predicated)
+        return text.annotated(self, self._known_file(file), predicated)
 
     def compare(self, other: Profile) -> Comparison:
         """Return the totals of two profiles side by side.
@@ -219,7 +232,7 @@ class Profile:
         if found is None or found.block != block:
             if self._rerun is None:
                 raise ValueError(f"block: only the timeline of block {found.block if found else 0} was kept")
-            found = self._rerun(block, False).kernels[kernel].timeline
+            found = self._rerun(block, 0).kernels[kernel].timeline
             assert found is not None
         return found
 
@@ -253,9 +266,46 @@ class Profile:
         self._launch(block, kernel)
         if self._rerun is None:
             raise ValueError("accesses: only those of variants are kept")
-        found = self._rerun(block, True).kernels[kernel].accesses
+        found = self._rerun(block, VISITS).kernels[kernel].accesses
         assert found is not None
         return found
+
+    def player(self, block: int = 0, kernel: int = 0) -> Player:
+        """Return a page of HTML in which one block is stepped through, forward and back.
+
+        It shows, instruction by instruction, the warps and their lanes, the line of source, who touches which
+        bank of shared memory, and registers. The block is simulated once more for it.
+
+        Parameters
+        ----------
+        block : int
+            Linear number of the block.
+        kernel : int
+            Which launch, of `kernels`.
+
+        Returns
+        -------
+        Player
+            ``save("v1.html")`` writes it into a file; Jupyter shows it.
+
+        Raises
+        ------
+        ValueError
+            For a block or launch that there is not, and for blocks of more than 256 threads.
+        """
+        from gpureduce._profiles.player import MOST_THREADS, player
+
+        launched = self._launch(block, kernel)
+        threads = launched.block[0] * launched.block[1] * launched.block[2]
+        if threads > MOST_THREADS:
+            raise ValueError(f"block: one of {threads} threads; what is played has up to {MOST_THREADS}")
+        if self._rerun is None:
+            raise ValueError("player: this profile cannot be run again")
+        try:
+            again = self._rerun(block, STEPS)
+        except SimulationError as error:  # what is played ends where the kernel was stopped
+            again = error.profile
+        return player(self, again.file, again.kernels[kernel], block)
 
     def _launch(self, block: int, kernel: int) -> KernelProfile:
         """Return a launch; ValueError where there is none, or no such block in it."""

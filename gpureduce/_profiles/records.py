@@ -10,6 +10,10 @@ import numpy as np
 
 from gpureduce._profiles.counts import Counts, total
 from gpureduce._profiles.timeline import Timeline
+from gpureduce._profiles.trace import Trace
+
+# What the core writes down of one block on demand: csrc/program/profile.h.
+VISITS, STEPS = 1, 2
 
 _HAZARDS = {
     "write-read": "reads what another thread has written",
@@ -237,6 +241,7 @@ class KernelProfile:
     races: tuple[Race, ...] = field(repr=False)
     timeline: Timeline | None = field(repr=False, default=None)
     accesses: np.ndarray[Any, Any] | None = field(repr=False, compare=False, default=None)
+    trace: Trace | None = field(repr=False, compare=False, default=None)
 
     @property
     def totals(self) -> Counts:

@@ -285,9 +285,9 @@ def run(of: Program, extents: Extents, args: Sequence[Any], shared: int, races: 
     packed, arrays = _pack(args, *_core.kernel_params(of.ptx, of.entry), of.types)
     grid, block, cluster = extents
 
-    def once(given: tuple, races: bool, drawn: int) -> tuple[Profile, str | None]:
+    def once(given: tuple, races: bool, drawn: int, watched: int) -> tuple[Profile, str | None]:
         _, launches, problem = _core.simulate(
-            of.ptx, of.entry, grid, block, cluster, packed, given, shared, races, drawn
+            of.ptx, of.entry, grid, block, cluster, packed, given, shared, races, drawn, watched
         )
         file = next(iter(of.sources), "") or outer_file(launches)
         kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
@@ -296,14 +296,12 @@ def run(of: Program, extents: Extents, args: Sequence[Any], shared: int, races: 
 
     before = arrays.as_they_are() if sum(each.nbytes for each in arrays.plain) <= _KEPT_BYTES else None
 
-    def rerun(drawn: int, visits: bool) -> Profile:
-        if visits:
-            raise ValueError("accesses: only those of variants are kept")
+    def rerun(block: int, watched: int) -> Profile:
         assert before is not None
         copies = {id(array): array.copy() for array, _ in before}
-        return once(tuple((copies[id(array)], offset) for array, offset in before), False, drawn)[0]
+        return once(tuple((copies[id(array)], offset) for array, offset in before), False, block, watched)[0]
 
-    profile, problem = once(tuple(arrays.places), races, 0)
+    profile, problem = once(tuple(arrays.places), races, 0, 0)
     if before is not None:
         profile = replace(profile, _rerun=rerun)
     if problem is not None:

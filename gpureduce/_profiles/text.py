@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gpureduce._profiles.counts import Counts, total
+from gpureduce._profiles.findings import Finding
 from gpureduce._profiles.records import KernelProfile, Line, Race
 
 
@@ -42,7 +43,7 @@ class Shown(Protocol):
 
     @property
     def bytes_a_flop(self) -> float:
-        """Bytes of global sectors for each operation."""
+        """Bytes of global memory for each operation."""
 
     @property
     def totals(self) -> Counts:
@@ -51,6 +52,10 @@ class Shown(Protocol):
     @property
     def races(self) -> tuple[Race, ...]:
         """The hazards of all launches."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of one cause together."""
 
     def lines(self, file: str | None = None) -> tuple[Line, ...]:
         """Return the lines of a source file that have instructions."""
@@ -62,7 +67,12 @@ class Shown(Protocol):
         """Return the lines of a source file; none where its text is not known."""
 
 
-Column = tuple[str, Callable[[Counts], str]]
+class Column(NamedTuple):
+    """A column of the margin: its name, what is shown of a line, and how hot that makes the line in it."""
+
+    name: str
+    shown: Callable[[Counts], str]
+    heat: Callable[[Counts], int]
 
 
 def _number(value: int) -> str:
@@ -73,51 +83,78 @@ def _against(actual: int, ideal: int) -> str:
     return f"{actual:,} / {ideal:,}" if actual else ""
 
 
-COLUMNS: tuple[Column, ...] = (
-    ("warp instr.", lambda c: _number(c.warp_instructions)),
-    ("predicated", lambda c: _number(c.warp_instructions_predicated)),
-    ("lanes", lambda c: f"{c.mean_lanes:.1f}" if c.warp_instructions else ""),
-    ("divergent", lambda c: _number(c.divergent_branches)),
-    ("shared / ideal", lambda c: _against(c.shared_wavefronts, c.shared_ideal)),
-    ("conflicts", lambda c: _number(c.bank_conflicts)),
-    ("sectors / ideal", lambda c: _against(c.global_sectors, c.global_ideal)),
-    ("copied", lambda c: _number(c.copied_bytes)),
-    ("barriers", lambda c: _number(c.barriers)),
-    ("atomics", lambda c: _number(c.atomics)),
-    ("FMA", lambda c: _number(c.multiply_adds)),
-    ("tensor FMA", lambda c: _number(c.tensor_multiply_adds)),
+COLUMNS = (
+    Column("warp instr.", lambda c: _number(c.warp_instructions), lambda c: c.warp_instructions),
+    Column(
+        "predicated",
+        lambda c: _number(c.warp_instructions_predicated),
+        lambda c: c.warp_instructions_predicated,
+    ),
+    Column(
+        "lanes",
+        lambda c: f"{c.mean_lanes:.1f}" if c.warp_instructions else "",
+        lambda c: 32 * c.warp_instructions - c.lane_instructions,
+    ),
+    Column("divergent", lambda c: _number(c.divergent_branches), lambda c: c.divergent_branches),
+    Column(
+        "shared / ideal",
+        lambda c: _against(c.shared_wavefronts, c.shared_ideal),
+        lambda c: c.shared_wavefronts,
+    ),
+    Column("conflicts", lambda c: _number(c.bank_conflicts), lambda c: c.bank_conflicts),
+    Column(
+        "sectors / ideal", lambda c: _against(c.global_sectors, c.global_ideal), lambda c: c.global_sectors
+    ),
+    Column("copied", lambda c: _number(c.copied_bytes), lambda c: c.copied_bytes),
+    Column("barriers", lambda c: _number(c.barriers), lambda c: c.barriers),
+    Column("atomics", lambda c: _number(c.atomics), lambda c: c.atomics),
+    Column("FMA", lambda c: _number(c.multiply_adds), lambda c: c.multiply_adds),
+    Column("tensor FMA", lambda c: _number(c.tensor_multiply_adds), lambda c: c.tensor_multiply_adds),
 )
 
 LEGEND = (
-    "warp instr.: PTX instructions issued, once a warp; predicated: if short branches become predicates; "
-    "lanes: at work in one, mean; shared: passes through shared memory; sectors: of 32 bytes in global memory"
+    "warp instr.: PTX instructions issued, once a warp; lanes: at work in one, mean; "
+    "shared: passes through shared memory; sectors: of 32 bytes in global memory"
 )
-_FMA_LEGEND = "; FMA: fused multiply-adds, lane by lane"
-_COPIED_LEGEND = "; copied: bytes that the copy engine brings or takes away"
-_TENSOR_LEGEND = "; tensor FMA: multiply-adds by tensor cores"
+_FURTHER = {
+    "predicated": (
+        "\npredicated: warp instr. where short forward branches become predicates, as ptxas makes them: the "
+        "branch\nis gone, and what it skips is issued to every warp that comes by, with the lanes that skip "
+        "it switched off"
+    ),
+    "copied": "; copied: bytes that the copy engine brings or takes away",
+    "FMA": "; FMA: fused multiply-adds, lane by lane",
+    "tensor FMA": "; tensor FMA: multiply-adds by tensor cores",
+}
 
 
-def legend(used: list[str]) -> str:
+def legend(used: list[Column]) -> str:
     """Return what the columns mean, of those in use."""
-    further = {"copied": _COPIED_LEGEND, "FMA": _FMA_LEGEND, "tensor FMA": _TENSOR_LEGEND}
-    return LEGEND + "".join(text for name, text in further.items() if name in used)
+    further = [_FURTHER[column.name] for column in used if column.name in _FURTHER]
+    return LEGEND + "".join(sorted(further, key=lambda text: text.startswith("\n")))
 
 
-def margin_rows(
-    profile: Shown, file: str | None
-) -> tuple[list[str], list[tuple[Counts | None, int, str, bool]]]:
+class Row(NamedTuple):
+    """A line of source: its counts (None without an instruction), and whether a race was found there."""
+
+    counts: Counts | None
+    number: int
+    text: str
+    racy: bool
+
+
+def margin_rows(profile: Shown, file: str | None, predicated: bool = False) -> tuple[list[Column], list[Row]]:
     """Return the columns that have anything in them, and a row for each line of source.
 
-    A row is its counts (None where there is no instruction), line number, text, and whether a race was found
-    there. `file` None stands for the PTX.
+    `file` None stands for the PTX. Instructions as predicated have a column only where that is asked for.
     """
     rows = _ptx_rows(profile) if file is None else _cuda_rows(profile, file)
     whole = profile.totals
-    used = [name for name, value in COLUMNS if value(whole)]
-    return used, rows
+    shown = [column for column in COLUMNS if predicated or column.name != "predicated"]
+    return [column for column in shown if column.shown(whole)], rows
 
 
-def _cuda_rows(profile: Shown, file: str) -> list[tuple[Counts | None, int, str, bool]]:
+def _cuda_rows(profile: Shown, file: str) -> list[Row]:
     counted = {line.number: line for line in profile.lines(file)}
     racy = {
         side.line
@@ -127,10 +164,10 @@ def _cuda_rows(profile: Shown, file: str) -> list[tuple[Counts | None, int, str,
     }
     texts = dict(enumerate(profile.source_lines(file), 1))
     numbers = sorted({*texts, *counted})
-    return [(counted[i].counts if i in counted else None, i, texts.get(i, ""), i in racy) for i in numbers]
+    return [Row(counted[i].counts if i in counted else None, i, texts.get(i, ""), i in racy) for i in numbers]
 
 
-def _ptx_rows(profile: Shown) -> list[tuple[Counts | None, int, str, bool]]:
+def _ptx_rows(profile: Shown) -> list[Row]:
     by_line: dict[int, tuple[str, list[Counts]]] = {}
     for kernel in profile.kernels:
         for instruction in kernel.instructions:
@@ -138,35 +175,25 @@ def _ptx_rows(profile: Shown) -> list[tuple[Counts | None, int, str, bool]]:
             entry[1].append(instruction.counts)
     racy = {side.ptx_line for race in profile.races for side in (race.first, race.second) if side}
     return [
-        (total(counts), number, text, number in racy) for number, (text, counts) in sorted(by_line.items())
+        Row(total(counts), number, text, number in racy) for number, (text, counts) in sorted(by_line.items())
     ]
 
 
-def _annotated(profile: Shown, file: str | None) -> str:
-    used, rows = margin_rows(profile, file)
-    columns = [column for column in COLUMNS if column[0] in used]
-    cells = [["" if counts is None else value(counts) for _, value in columns] for counts, *_ in rows]
+def annotated(profile: Shown, file: str | None, predicated: bool = False) -> str:
+    """Return a CUDA source file, or where `file` is None the PTX, with the counters of its lines."""
+    columns, rows = margin_rows(profile, file, predicated)
+    cells = [["" if row.counts is None else column.shown(row.counts) for column in columns] for row in rows]
     widths = [
-        max(len(name), *(len(row[i]) for row in cells), 0) if cells else len(name)
-        for i, (name, _) in enumerate(columns)
+        max(len(column.name), *(len(row[i]) for row in cells), 0) if cells else len(column.name)
+        for i, column in enumerate(columns)
     ]
-    heads = "  ".join(name.rjust(width) for (name, _), width in zip(columns, widths, strict=True))
+    heads = "  ".join(column.name.rjust(width) for column, width in zip(columns, widths, strict=True))
     lines = [profile.title, *_launch_lines(profile), "", f"{heads}    {file or 'PTX'}"]
-    for row, (_, number, text, racy) in zip(cells, rows, strict=True):
-        margin = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append(f"{margin} {'!' if racy else ' '}{number:4} | {text}".rstrip())
-    lines += ["", legend(used), *_race_lines(profile)]
+    for each, row in zip(cells, rows, strict=True):
+        margin = "  ".join(cell.rjust(width) for cell, width in zip(each, widths, strict=True))
+        lines.append(f"{margin} {'!' if row.racy else ' '}{row.number:4} | {row.text}".rstrip())
+    lines += ["", legend(columns), *_finding_lines(profile)]
     return "\n".join(lines)
-
-
-def annotate_cuda(profile: Shown, file: str) -> str:
-    """Return a CUDA source file with the counters of its lines."""
-    return _annotated(profile, file)
-
-
-def annotate_ptx(profile: Shown) -> str:
-    """Return the lines of PTX that have instructions, with their counters."""
-    return _annotated(profile, None)
 
 
 def _launch_lines(profile: Shown) -> list[str]:
@@ -182,10 +209,12 @@ def _extent(extent: tuple[int, int, int]) -> str:
     return " x ".join(f"{value:,}" for value in used)
 
 
-def _race_lines(profile: Shown) -> list[str]:
-    if not profile.races:
+def _finding_lines(profile: Shown) -> list[str]:
+    found = profile.findings
+    if not found:
         return []
-    return [f"! {len(profile.races)} hazards:", *(f"  {race}" for race in profile.races)]
+    what = "1 hazard" if len(found) == 1 else f"{len(found)} hazards"
+    return [f"! {what}:", *(f"  {finding}" for finding in found)]
 
 
 def summary(profile: Shown) -> str:
@@ -204,8 +233,8 @@ def summary(profile: Shown) -> str:
             for each in kernel.rounds
         ]
         lines += ["", f"between the barriers of {kernel.name}:", *_table(rounds)]
-    races = _race_lines(profile) or ["no hazards"]
-    return "\n".join([*lines, "", *races])
+    found = _finding_lines(profile) or ["no hazards"]
+    return "\n".join([*lines, "", *found])
 
 
 def metrics(profile: Shown) -> list[tuple[str, float]]:
@@ -223,6 +252,7 @@ def metrics(profile: Shown) -> list[tuple[str, float]]:
         ("global requests", totals.global_requests),
         ("global sectors", totals.global_sectors),
         ("ideal global sectors", totals.global_ideal),
+        ("bytes of global memory", totals.global_bytes),
         ("barriers", totals.barriers),
         ("atomics", totals.atomics),
     ]
@@ -235,7 +265,7 @@ def metrics(profile: Shown) -> list[tuple[str, float]]:
     if profile.multiply_adds:
         rows += [
             ("multiply-adds a PTX warp instruction", profile.multiply_adds_an_instruction),
-            ("bytes of global sectors a FLOP", profile.bytes_a_flop),
+            ("bytes of global memory a FLOP", profile.bytes_a_flop),
         ]
     if profile.n:
         rows.append((f"PTX warp instructions {profile.counted}", totals.warp_instructions / profile.n))
@@ -263,7 +293,7 @@ def comparison_rows(left: Shown, right: Shown) -> list[tuple[str, float, float]]
     """Return the totals of two profiles: name and both figures."""
     ours, theirs = metrics(left), dict(metrics(right))
     rows = [(name, value, theirs[name]) for name, value in ours if name in theirs]
-    return [*rows, ("hazards", len(left.races), len(right.races))]
+    return [*rows, ("hazards", len(left.findings), len(right.findings))]
 
 
 def ratio(left: float, right: float) -> str:

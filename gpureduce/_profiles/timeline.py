@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-_WORKED, _CONFLICTED = 1, 2
+from gpureduce._profiles.palette import DARK, LIGHT
+
+_WORKED, _CONFLICTED, _WAYS = 1, 2, 2
+
+# What a thread does in a round: `Timeline.kinds` are places in this list.
+KINDS = ("idle", "at work", *(f"{ways}-way bank conflict" for ways in (2, 4, 8, 16, 32)))
+_KIND_OF_WAYS = np.array([0, 0, *(min(1 + (ways - 1).bit_length(), 6) for ways in range(2, 64))], np.uint8)
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,8 @@ class Timeline:
         Linear number of the block.
     states : numpy.ndarray of uint8
         Of shape (rounds, threads): bit 0 says that the thread accessed memory or exchanged data with other
-        lanes, bit 1 that one of its accesses shared a bank of shared memory with another word.
+        lanes, bit 1 that one of its accesses shared a bank of shared memory with another word; the bits from
+        2 on are `ways`.
     """
 
     kernel: str
@@ -39,6 +47,16 @@ class Timeline:
         """Which threads had a bank conflict in which round: bool of shape (rounds, threads)."""
         return (self.states & _CONFLICTED) != 0
 
+    @property
+    def ways(self) -> np.ndarray[Any, Any]:
+        """How many words the bank of a thread's worst bank conflict had to give, 0 without one: uint8."""
+        return np.maximum(self.states >> _WAYS, self.states & _CONFLICTED)
+
+    @property
+    def kinds(self) -> np.ndarray[Any, Any]:
+        """What is drawn: 0 idle, 1 at work, 2 to 6 with a bank conflict of up to 2, 4, 8, 16, 32 ways."""
+        return np.maximum(self.states & _WORKED, _KIND_OF_WAYS[self.ways])
+
     def text(self, width: int = 96) -> str:
         """Return a drawing: a row for each round, a character for each thread, or for several side by side.
 
@@ -50,7 +68,8 @@ class Timeline:
         Returns
         -------
         str
-            ``#`` where all threads worked, ``+`` where some did, ``x`` with a bank conflict, ``.`` idle.
+            ``#`` where all threads worked, ``+`` where some did, ``.`` idle; where one had a bank conflict,
+            of how many ways the worst was: ``2`` to ``9``, ``a`` for 10, ``g`` for 16, ``w`` for 32.
         """
         if width < 1:
             raise ValueError(f"width: expected a positive number, got {width}")
@@ -59,25 +78,28 @@ class Timeline:
         while -(-threads // each) > width:
             each *= 2
         title = f"{self.kernel}, block {self.block}: {threads} threads, {each} a character"
-        lines = [f"{title}; # working, + some of them, x bank conflict, . idle"]
+        lines = [f"{title}; # working, + some of them, . idle;", _LEGEND]
         for number in range(self.states.shape[0]):
             row = [self._character(number, start, each) for start in range(0, threads, each)]
             lines.append(f"round {number:4} |{''.join(row)}|")
         return "\n".join(lines)
 
     def _character(self, number: int, start: int, each: int) -> str:
-        if self.conflict[number, start : start + each].any():
-            return "x"
+        ways = int(self.ways[number, start : start + each].max())
+        if ways:
+            return _DIGITS[min(ways, len(_DIGITS) - 1)]
         working = self.active[number, start : start + each]
         return "#" if working.all() else "+" if working.any() else "."
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw threads by rounds, coloured by idle, active and conflict.
+    def plot(self, ax: Any = None, *, dark: bool = False) -> Any:
+        """Draw threads by rounds, coloured by idle, at work and the degree of bank conflicts.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; None makes a figure.
+        dark : bool
+            Whether the colours are for a dark background.
 
         Returns
         -------
@@ -94,27 +116,36 @@ class Timeline:
             from matplotlib.patches import Patch
         except ImportError as error:
             raise ImportError("Timeline.plot needs matplotlib: pip install matplotlib") from error
-        colours = {"idle": "#e5e7eb", "active": "#2563eb", "bank conflict": "#dc2626"}
+        palette = DARK if dark else LIGHT
+        rounds, threads = self.states.shape
         if ax is None:
-            _, ax = plt.subplots(figsize=(9, 0.8 + 0.3 * self.states.shape[0]))
-        kinds = np.where(self.conflict, 2, np.where(self.active, 1, 0))
-        ax.imshow(
-            kinds,
-            aspect="auto",
-            interpolation="nearest",
-            cmap=ListedColormap(list(colours.values())),
+            _, ax = plt.subplots(figsize=(9, 1.2 + 0.25 * rounds), layout="constrained")
+        ax.pcolormesh(
+            np.arange(threads + 1) - 0.5,
+            np.arange(rounds + 1) - 0.5,
+            self.kinds,
+            cmap=ListedColormap(list(palette.lanes)),
             vmin=-0.5,
-            vmax=2.5,
+            vmax=len(KINDS) - 0.5,
+            edgecolors=palette.background,
+            linewidth=0.3 if threads <= 128 else 0,
+            rasterized=True,
         )
-        ax.set_xlabel("thread")
-        ax.set_ylabel("round between barriers")
-        ax.set_title(f"{self.kernel}, block {self.block}")
-        ax.legend(
-            handles=[Patch(color=colour, label=name) for name, colour in colours.items()],
-            loc="upper right",
-            fontsize="small",
-        )
+        ax.invert_yaxis()
+        ax.set_xticks(range(0, threads, 32))
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel(f"thread of block {self.block} (ticks at each warp)")
+        ax.set_ylabel("round between\nbarriers")
+        handles = [Patch(color=palette.lanes[kind], label=name) for kind, name in self._legend()]
+        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": min(4, len(handles))}
+        ax.legend(handles=handles, fontsize="small", **place)
+        ax.set_title(self.kernel, fontsize="medium", loc="left")
         return ax
+
+    def _legend(self) -> list[tuple[int, str]]:
+        """Return the kinds that a legend names: idle, at work, and the conflicts that there are."""
+        there = {0, 1, *np.unique(self.kinds).tolist()}
+        return [(kind, name) for kind, name in enumerate(KINDS) if kind in there]
 
     def __str__(self) -> str:
         return self.text()
@@ -125,26 +156,38 @@ class Timeline:
 
         rounds, threads = self.states.shape
         picture = base64.b64encode(self._png()).decode()
+        colours = (_IDLE[:7], *LIGHT.lanes[1:])
+        legend = " &nbsp; ".join(
+            f'<span style="color:{colours[kind]}">&#9632;</span> {name}' for kind, name in self._legend()
+        )
         return (
             f"<div>{escape(self.kernel)}, block {self.block}: {threads} threads from left to right, "
-            f"{rounds} rounds between barriers downwards; blue works, red has bank conflicts<br>"
+            f"{rounds} rounds between barriers downwards<br>{legend}<br>"
             f'<img width="900" height="{14 * rounds}" src="data:image/png;base64,{picture}"></div>'
         )
 
     def _png(self) -> bytes:
-        """Return a picture, since notebooks that are not trusted show no SVG in a page."""
+        """Return a picture, since notebooks that are not trusted show no SVG in a page.
+
+        What is idle is half transparent, as nobody says whether the page is light or dark.
+        """
         import struct
         import zlib
 
         def chunk(kind: bytes, data: bytes) -> bytes:
             return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-        colours = bytes.fromhex("f3f4f6 2563eb dc2626")  # idle, at work, with a bank conflict
-        kinds = np.where(self.conflict, 2, np.where(self.active, 1, 0)).astype(np.uint8)
+        colours = bytes.fromhex("".join(colour[1:7] for colour in (_IDLE, *LIGHT.lanes[1:])))
+        kinds = self.kinds
         lines = np.zeros((14 * kinds.shape[0], 1 + 4 * kinds.shape[1]), np.uint8)
         lines[:, 1:] = np.kron(kinds, np.ones((14, 4), np.uint8))
         lines[12::14] = lines[13::14] = 0  # between rounds; a line's first byte says that it is as it stands
         head = struct.pack(">IIBBBBB", lines.shape[1] - 1, lines.shape[0], 8, 3, 0, 0, 0)
         pixels = zlib.compress(lines.tobytes())
-        parts = ((b"IHDR", head), (b"PLTE", colours), (b"IDAT", pixels), (b"IEND", b""))
+        clear = bytes.fromhex(_IDLE[7:])
+        parts = ((b"IHDR", head), (b"PLTE", colours), (b"tRNS", clear), (b"IDAT", pixels), (b"IEND", b""))
         return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
+
+
+_LEGEND = "a digit: a bank conflict of so many ways, 2 to 9, a for 10, g for 16, w for 32"
+_IDLE = "#80808040"

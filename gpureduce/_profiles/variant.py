@@ -49,16 +49,16 @@ def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _run_product(
-    a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int = 0, visits: bool = False
+    a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int = 0, watched: int = 0
 ) -> Profile:
-    result, launches, problem = _core.profile_matmul(a, b, record.name, races, drawn, visits)
+    result, launches, problem = _core.profile_matmul(a, b, record.name, races, drawn, watched)
     file = f"cuda_kernels/matmul/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
     title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads a block"
 
-    def rerun(block: int, visits: bool) -> Profile:
-        return _run_product(a, b, record, False, block, visits)
+    def rerun(block: int, watched: int) -> Profile:
+        return _run_product(a, b, record, False, block, watched)
 
     products = a.size * (b.shape[-1] if b.ndim > 1 else 1)
     profile = Profile(title, kernels, file, record.name, products, result, rerun)
@@ -100,17 +100,17 @@ def _run_convolution(
     record: Variant,
     races: bool,
     drawn: int = 0,
-    visits: bool = False,
+    watched: int = 0,
 ) -> Profile:
-    result, launches, problem = _core.profile_conv(x, w, *asked.arguments, record.name, races, drawn, visits)
+    result, launches, problem = _core.profile_conv(x, w, *asked.arguments, record.name, races, drawn, watched)
     file = f"cuda_kernels/conv/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
     threads = kernels[-1].block[0] if kernels else 0
     title = f"{record.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads a block"
 
-    def rerun(block: int, visits: bool) -> Profile:
-        return _run_convolution(x, w, asked, record, False, block, visits)
+    def rerun(block: int, watched: int) -> Profile:
+        return _run_convolution(x, w, asked, record, False, block, watched)
 
     products = math.prod(asked.shape) * math.prod(w.shape[1:])
     profile = Profile(title, kernels, file, record.name, products, result, rerun)
@@ -119,16 +119,14 @@ def _run_convolution(
     return profile
 
 
-def _run_exact(
-    data: np.ndarray, record: Variant, races: bool, drawn: int = 0, visits: bool = False
-) -> Profile:
-    result, launches, problem = _core.profile_exact(data, record.name, races, drawn, visits)
+def _run_exact(data: np.ndarray, record: Variant, races: bool, drawn: int = 0, watched: int = 0) -> Profile:
+    result, launches, problem = _core.profile_exact(data, record.name, races, drawn, watched)
     file = f"cuda_kernels/exact/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads a block"
 
-    def rerun(block: int, visits: bool) -> Profile:
-        return _run_exact(data, record, False, block, visits)
+    def rerun(block: int, watched: int) -> Profile:
+        return _run_exact(data, record, False, block, watched)
 
     profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
     if problem is not None:
@@ -144,18 +142,18 @@ def _run(
     grid_size: Any,
     races: bool,
     drawn: int = 0,
-    visits: bool = False,
+    watched: int = 0,
 ) -> Profile:
     result, launches, problem = _core.profile(
-        data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn, int(visits)
+        data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn, watched
     )
     file = f"cuda_kernels/reduce/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     threads = kernels[0].block[0] if kernels else 0
     title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads a block"
 
-    def rerun(block: int, visits: bool) -> Profile:
-        return _run(data, record, op, block_size, grid_size, False, block, visits)
+    def rerun(block: int, watched: int) -> Profile:
+        return _run(data, record, op, block_size, grid_size, False, block, watched)
 
     profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
     if problem is not None:

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
 
+from gpureduce._profiles.palette import DARK, LIGHT, Palette
 
-@dataclass(frozen=True)
-class Palette:
-    """Colours for one background; colour-blind eyes tell those of the series apart (after Okabe and Ito)."""
+__all__ = ["DARK", "LIGHT", "Palette", "rect", "speedup_svg", "text"]
 
-    background: str
-    text: str
-    faint: str
-    grid: str
-    series: tuple[str, ...]
-    idle: str
-
-
-LIGHT = Palette(
-    "#ffffff", "#1f2328", "#59636e", "#d1d9e0", ("#0072b2", "#d55e00", "#009e73", "#aa4499"), "#e5e7eb"
-)
-DARK = Palette(
-    "#0d1117", "#f0f6fc", "#9198a1", "#3d444d", ("#56b4e9", "#e69f00", "#2dc79a", "#e08bc8"), "#21262d"
-)
 
 WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 880, 300, 70, 78, 40, 15
 

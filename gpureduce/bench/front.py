@@ -6,9 +6,10 @@ import math
 from html import escape
 
 from gpureduce._device.variants import find
+from gpureduce._profiles.palette import Palette
 from gpureduce._profiles.timeline import Timeline
 from gpureduce._profiles.variant import profile
-from gpureduce.bench.chart import Palette, rect, text
+from gpureduce.bench.chart import rect, text
 
 WIDTH = 880
 SHOWN = ("v0", "v1", "v2", "v7")
@@ -41,22 +42,22 @@ def lanes_svg(timelines: dict[str, Timeline], palette: Palette) -> str:
     """Return panels side by side, one a variant: threads from left to right, rounds from top to bottom."""
     gap, row, top = 24, 13, 70
     width = (WIDTH - gap * (len(timelines) - 1)) / len(timelines)
-    colours = (palette.idle, palette.series[0], palette.series[1])
     title = f"{THREADS} threads, from barrier to barrier (downwards)"
     parts = [text(0, 18, title, palette.text, size=16)]
-    x = 570.0
-    for name, colour in zip(("idle", "at work", "bank conflict"), colours, strict=True):
+    x = 440.0
+    words = ("idle", "at work", "bank conflicts, 2-way", "4", "8", "16", "32")
+    shown = max(int(timeline.kinds.max()) for timeline in timelines.values()) + 1
+    for name, colour in zip(words[:shown], palette.lanes, strict=False):
         parts += [rect(x, 8, 12, 12, colour), text(x + 18, 18, name, palette.text)]
-        x += 45 + 7 * len(name)
+        x += 32 + 7 * len(name)
     for panel, (name, timeline) in enumerate(timelines.items()):
         left, step = panel * (width + gap), width / timeline.states.shape[1]
         for line, words in enumerate(f"{name}: {find(name).title.lower()}".split(", ")):
             parts.append(text(left, 42 + 16 * line, words, palette.text))
-        for number, (active, conflict) in enumerate(zip(timeline.active, timeline.conflict, strict=True)):
-            kinds = [2 if c else int(a) for a, c in zip(active, conflict, strict=True)]
+        for number, kinds in enumerate(timeline.kinds.tolist()):
             for start, end, kind in _runs(kinds):
                 at = left + start * step, top + row * number
-                parts.append(rect(*at, (end - start) * step, row - 2, colours[kind]))
+                parts.append(rect(*at, (end - start) * step, row - 2, palette.lanes[kind]))
     rounds = max(timeline.states.shape[0] for timeline in timelines.values())
     return _svg(title, top + row * rounds, parts, palette)
 

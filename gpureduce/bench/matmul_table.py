@@ -141,7 +141,7 @@ def counts(record: dict) -> str:
     lines = [
         f"Counted on the simulator, for a product of {m} x {n} x {k} float32 by the PTX that nvcc"
         f" {record['toolkit']} made: multiply-adds in a warp instruction, of 32 at most but on tensor cores;"
-        " bytes of global sectors a FLOP; passes through shared memory for 32 multiply-adds, one of a warp;"
+        " bytes of global memory a FLOP; passes through shared memory for 32 multiply-adds, one of a warp;"
         " barriers in all.",
         "",
         "| rung | what it does | multiply-adds an instruction | bytes a FLOP | shared wavefronts"

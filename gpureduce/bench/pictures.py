@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench.chart import DARK, LIGHT, Palette
+from gpureduce._profiles.palette import DARK, LIGHT, Palette
 from gpureduce.bench.titles import titles
 
 if TYPE_CHECKING:
@@ -220,41 +220,9 @@ def _bandwidth(result: Measured, ax: Any, palette: Palette) -> Any:
 
 
 def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw what each thread of a block does between barriers: idle, at work, in a bank conflict."""
-    import numpy as np
-
-    with style(dark) as palette:
-        from matplotlib.colors import ListedColormap
-        from matplotlib.patches import Patch
-
-        rounds, threads = timeline.states.shape
-        ax = axes_of(ax, 9, 1.2 + 0.25 * rounds)
-        colours = {
-            "idle": palette.idle,
-            "at work": palette.series[0],
-            "at work, with a bank conflict": palette.series[1],
-        }
-        kinds = np.where(timeline.conflict, 2, np.where(timeline.active, 1, 0))
-        edges = np.arange(threads + 1) - 0.5, np.arange(rounds + 1) - 0.5
-        ax.pcolormesh(
-            *edges,
-            kinds,
-            cmap=ListedColormap(list(colours.values())),
-            vmin=-0.5,
-            vmax=2.5,
-            edgecolors=palette.background,
-            linewidth=0.3 if threads <= 128 else 0,
-            rasterized=True,
-        )
-        ax.invert_yaxis()
-        ax.set_xticks(range(0, threads, 32))
-        ax.yaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"thread of block {timeline.block} (ticks at each warp)")
-        ax.set_ylabel("round between\nbarriers")
-        handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
-        ax.legend(handles=handles, loc="lower right", fontsize="small", ncols=3, bbox_to_anchor=(1, 1))
-        ax.set_title(timeline.kernel, fontsize="medium", loc="left")
-        return ax
+    """Draw `Timeline.plot` with the colours of the other charts around it."""
+    with style(dark):
+        return timeline.plot(axes_of(ax, 9, 1.2 + 0.25 * len(timeline.states)), dark=dark)
 
 
 def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:

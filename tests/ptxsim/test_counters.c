@@ -65,10 +65,14 @@ static void expect_shared(ptx_effect effect, unsigned bytes, uint32_t mask, uint
                           unsigned wavefronts, unsigned ideal, uint32_t conflicting, const char *name) {
     ptx_access access = pattern(effect, bytes, mask, address);
     unsigned got_ideal;
-    uint32_t got_conflicting;
-    CHECK_EQUAL_AS(ptx_shared_wavefronts(&access, &got_ideal, &got_conflicting), wavefronts, name);
+    uint32_t got_conflicting = 0;
+    uint8_t ways[PTX_LANES];
+    CHECK_EQUAL_AS(ptx_shared_wavefronts(&access, &got_ideal, ways), wavefronts, name);
+    for (unsigned i = 0; i < PTX_LANES; i++)
+        got_conflicting |= (uint32_t)(ways[i] > 0) << i;
     CHECK_EQUAL_AS(got_ideal, ideal, name);
     CHECK_EQUAL_AS(got_conflicting, conflicting, name);
+    CHECK_EQUAL_AS(ptx_shared_wavefronts(&access, &got_ideal, NULL), wavefronts, name);
 }
 
 #define LOAD(bytes, mask, address, wavefronts, ideal, conflicting)                                           \
@@ -96,6 +100,23 @@ static void test_wavefronts(void) {
     LOAD(4, 0x80000000u, stride_32, 1, 1, 0);
     LOAD(1, PTX_ALL_LANES, bytes_in_turn, 1, 1, 0);
     LOAD(2, PTX_ALL_LANES, stride_32, 32, 1, PTX_ALL_LANES);
+}
+
+/* Two lanes share a bank with one other word, four with three others, the rest with none. */
+static uint64_t two_and_four(unsigned i) {
+    return i < 2 ? 128 * i : i < 6 ? 4 + 128 * i : 4 * i;
+}
+
+static void test_ways(void) {
+    ptx_access access = pattern(PTX_EFFECT_LOAD, 4, PTX_ALL_LANES, two_and_four);
+    unsigned ideal;
+    uint8_t ways[PTX_LANES];
+    CHECK_EQUAL(ptx_shared_wavefronts(&access, &ideal, ways), 4);
+    for (unsigned i = 0; i < PTX_LANES; i++)
+        CHECK_EQUAL(ways[i], i < 2 ? 2 : i < 6 ? 4 : 0);
+    access = pattern(PTX_EFFECT_LOAD, 4, PTX_ALL_LANES, stride_32);
+    ptx_shared_wavefronts(&access, &ideal, ways);
+    CHECK_EQUAL(ways[31], 32);
 }
 
 /* 8 bytes a lane by half warps, 16 by quarters. */
@@ -256,7 +277,8 @@ static void test_timeline(void) {
     CHECK_EQUAL(t.threads, 40);
     for (unsigned thread = 0; thread < 40; thread++) {
         CHECK_EQUAL(t.states[thread], PTX_WORKED);
-        CHECK_EQUAL(t.states[t.stride + thread], thread < 32 ? PTX_WORKED | PTX_CONFLICTED : 0);
+        CHECK_EQUAL(t.states[t.stride + thread],
+                    thread < 32 ? PTX_WORKED | PTX_CONFLICTED | 2 << PTX_WAYS : 0);
         CHECK_EQUAL(t.states[2 * t.stride + thread], thread < 5 ? PTX_WORKED : 0);
     }
     release(&c);
@@ -336,6 +358,7 @@ static void test_predication(void) {
 
 int main(void) {
     test_wavefronts();
+    test_ways();
     test_wide_wavefronts();
     test_predication();
     test_sectors();

@@ -26,12 +26,12 @@ typedef struct counting {
     ptx_counter *instructions;
     ptx_round rounds[PTX_ROUNDS];
     size_t round_count;
-    size_t round;                       /* the one at hand */
-    uint32_t alive;                     /* warps at its beginning */
-    uint32_t worked[PTX_MAX_WARPS];     /* lanes, of each warp */
-    uint32_t lanes[PTX_MAX_WARPS];      /* lanes that there are */
-    bool drawn;                         /* this block is the timeline's */
-    uint32_t conflicted[PTX_MAX_WARPS]; /* kept for the timeline alone */
+    size_t round;                   /* the one at hand */
+    uint32_t alive;                 /* warps at its beginning */
+    uint32_t worked[PTX_MAX_WARPS]; /* lanes, of each warp */
+    uint32_t lanes[PTX_MAX_WARPS];  /* lanes that there are */
+    bool drawn;                     /* this block is the timeline's */
+    uint8_t ways[MAX_THREADS];      /* of the worst conflict, kept for the timeline alone */
 } counting;
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
@@ -87,7 +87,8 @@ static void detach(ptx_observer *self, void *state) {
 static void begin_round(counting *c, uint32_t alive) {
     c->alive = alive;
     memset(c->worked, 0, sizeof c->worked);
-    memset(c->conflicted, 0, sizeof c->conflicted);
+    if (c->drawn)
+        memset(c->ways, 0, sizeof c->ways);
 }
 
 static void block_begin(void *state, const ptx_block *block) {
@@ -95,12 +96,12 @@ static void block_begin(void *state, const ptx_block *block) {
     const ptx_worker *worker = block->worker;
     for (unsigned i = 0; i < worker->warp_count; i++)
         c->lanes[i] = block->warps[i].live;
-    c->round = 0;
-    begin_round(c, PTX_ALL_LANES >> (PTX_MAX_WARPS - worker->warp_count));
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
     c->drawn = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]) == c->owner->timeline_block;
     if (c->drawn)
         c->owner->timeline_threads = worker->run->block_threads;
+    c->round = 0;
+    begin_round(c, PTX_ALL_LANES >> (PTX_MAX_WARPS - worker->warp_count));
 }
 
 /* Writes the round at hand into the timeline. */
@@ -108,9 +109,10 @@ static void draw(const counting *c) {
     ptx_counters *to = c->owner;
     uint8_t *row = to->timeline + c->round * MAX_THREADS;
     for (unsigned t = 0; t < to->timeline_threads; t++) {
-        unsigned warp = t / PTX_LANES, lane = t % PTX_LANES;
-        row[t] |= (uint8_t)((c->worked[warp] >> lane & 1) * PTX_WORKED |
-                            (c->conflicted[warp] >> lane & 1) * PTX_CONFLICTED);
+        const unsigned worked = c->worked[t / PTX_LANES] >> t % PTX_LANES & 1, ways = c->ways[t];
+        const unsigned before = row[t] >> PTX_WAYS;
+        row[t] = (uint8_t)((row[t] & (PTX_WORKED | PTX_CONFLICTED)) | (worked ? PTX_WORKED : 0u) |
+                           (ways > 0 ? PTX_CONFLICTED : 0u) | (ways > before ? ways : before) << PTX_WAYS);
     }
     if (to->timeline_rounds <= c->round)
         to->timeline_rounds = c->round + 1;
@@ -172,13 +174,16 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
         counter->global_ideal += ideal;
         return;
     }
-    uint32_t conflicting;
-    unsigned wavefronts = ptx_shared_wavefronts(access, &ideal, &conflicting);
+    uint8_t ways[PTX_LANES];
+    unsigned wavefronts = ptx_shared_wavefronts(access, &ideal, c->drawn ? ways : NULL);
     counter->shared_wavefronts += wavefronts;
     counter->shared_ideal += ideal;
     c->rounds[c->round].shared_wavefronts += wavefronts;
     c->rounds[c->round].shared_ideal += ideal;
-    c->conflicted[warp->index] |= conflicting;
+    for (unsigned i = 0; c->drawn && i < PTX_LANES; i++) {
+        uint8_t *worst = &c->ways[warp->index * PTX_LANES + i];
+        *worst = ways[i] > *worst ? ways[i] : *worst;
+    }
 }
 
 static void async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {

@@ -23,8 +23,9 @@ typedef struct ptx_round {
     uint64_t shared_wavefronts, shared_ideal;
 } ptx_round;
 
-/* What a thread did in a round of the block that the timeline shows. */
-enum { PTX_WORKED = 1, PTX_CONFLICTED = 2 };
+/* What a thread did in a round of the block that the timeline shows: bits, and from PTX_WAYS on in how many
+   ways the worst of its bank conflicts was one. */
+enum { PTX_WORKED = 1, PTX_CONFLICTED = 2, PTX_WAYS = 2 };
 
 typedef struct ptx_timeline {
     size_t rounds, threads;

@@ -23,7 +23,7 @@ static void add_word(bank_words *banks, uint64_t word) {
 }
 
 /* The wavefronts of lanes that are served together, all of them in `mask`. */
-static unsigned serve(const ptx_access *access, uint32_t mask, uint32_t *conflicting) {
+static unsigned serve(const ptx_access *access, uint32_t mask, uint8_t *ways) {
     bank_words banks;
     memset(banks.first, NONE, sizeof banks.first);
     memset(banks.count, 0, sizeof banks.count);
@@ -36,12 +36,14 @@ static unsigned serve(const ptx_access *access, uint32_t mask, uint32_t *conflic
     }
     for (unsigned b = 0; b < PTX_BANKS; b++)
         most = banks.count[b] > most ? banks.count[b] : most;
-    for (uint32_t left = most > 1 ? mask : 0; left; left &= left - 1) {
+    for (uint32_t left = ways && most > 1 ? mask : 0; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         uint64_t word = access->address[lane] / 4;
-        for (unsigned k = 0; k < words; k++)
-            if (banks.count[(word + k) % PTX_BANKS] > 1)
-                *conflicting |= 1u << lane;
+        for (unsigned k = 0; k < words; k++) {
+            const uint8_t count = banks.count[(word + k) % PTX_BANKS];
+            if (count > 1 && count > ways[lane])
+                ways[lane] = count;
+        }
     }
     return most;
 }
@@ -65,16 +67,17 @@ static bool parts_merge(const ptx_access *access) {
     return pairs_agree(access, 1) || pairs_agree(access, 2);
 }
 
-unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint32_t *conflicting) {
+unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint8_t ways[PTX_LANES]) {
     bool merged = parts_merge(access);
     unsigned parts = (access->bytes > 4 ? access->bytes / 4 : 1) >> merged, width = PTX_LANES / parts;
     unsigned wavefronts = 0;
     unsigned bytes = ptx_count_lanes(access->mask) * access->bytes;
-    *conflicting = 0;
+    if (ways)
+        memset(ways, 0, PTX_LANES);
     for (unsigned part = 0; part < parts; part++) {
         uint32_t mask = access->mask & PTX_ALL_LANES >> (PTX_LANES - width) << part * width;
         if (mask)
-            wavefronts += access->packed && !merged ? 1 : serve(access, mask, conflicting);
+            wavefronts += access->packed && !merged ? 1 : serve(access, mask, ways);
     }
     *ideal = (bytes + PTX_BANKS * 4 - 1) / (PTX_BANKS * 4);
     *ideal = *ideal < wavefronts ? *ideal : wavefronts;

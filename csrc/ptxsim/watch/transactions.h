@@ -17,9 +17,9 @@ static inline unsigned ptx_count_lanes(uint32_t mask) {
 
 /* Passes through shared memory. 32 banks give a 4-byte word each in one; lanes that want the same word share
    it. Accesses of 8 bytes a lane go by half warps, of 16 by quarter warps; loads in which neighbours want the
-   same by twice as many. *ideal is the number of passes that could move as many bytes, *conflicting the lanes
-   that share a bank with another word. */
-unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint32_t *conflicting);
+   same by twice as many. *ideal is the number of passes that could move as many bytes; `ways`, which may be
+   NULL, how many words the fullest of a lane's banks has to give where that is more than one, else 0. */
+unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint8_t ways[PTX_LANES]);
 
 /* 32-byte sectors of global memory. *ideal is the least number that could hold as many bytes. */
 unsigned ptx_global_sectors(const ptx_access *access, unsigned *ideal);

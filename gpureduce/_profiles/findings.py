@@ -1,0 +1,121 @@
+"""Races of one cause together: one missing barrier shows as many pairs of instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpureduce._profiles.records import Access, Race
+
+_BARRIERS = ("__syncwarp", "__syncthreads", "a barrier of the cluster")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Races that one missing barrier, wait or write explains.
+
+    Attributes
+    ----------
+    missing : str
+        What is missing: ``"__syncthreads"``, say.
+    races : tuple of Race
+        The pairs of instructions between which it is; the first one is the example that `str` shows.
+    """
+
+    missing: str
+    races: tuple[Race, ...]
+
+    @property
+    def count(self) -> int:
+        """How often it was met, lane by lane."""
+        return sum(race.count for race in self.races)
+
+    def __str__(self) -> str:
+        further = len(self.races) - 1
+        if not further:
+            return str(self.races[0])
+        pairs = "one more pair" if further == 1 else f"{further} more pairs"
+        return f"{self.races[0]}, and {pairs} of instructions that want the same"
+
+
+def _lines(race: Race) -> tuple[int, int] | None:
+    """Return the two lines of a race in the order of the source: those of PTX where it has none."""
+    first, second = race.first, race.second
+    if first is None or second is None:
+        return None
+    of_source = bool(first.file) and first.file == second.file
+    lines = [side.line if of_source else side.ptx_line for side in (first, second)]
+    return min(lines), max(lines)
+
+
+def _example(races: list[Race], missing: str) -> list[Race]:
+    """Return the races, one that says what is missing first, and rather a read of what was written."""
+    return sorted(races, key=lambda race: (race.missing != missing, race.kind != "write-read"))
+
+
+def _between_lines(races: list[Race]) -> list[list[Race]]:
+    """Return races that one barrier each would order, of as few barriers as will do.
+
+    A barrier between two lines orders what comes before with what comes behind it. What races on one line, as
+    the statement of a loop does with itself, goes with others of that line.
+    """
+    groups: list[tuple[int, list[Race]]] = []  # with the line that its barrier would stand before
+    placed = {id(race): _lines(race) or (0, 0) for race in races}
+    apart = [race for race in races if placed[id(race)][0] < placed[id(race)][1]]
+    for race in sorted(apart, key=lambda race: placed[id(race)][1]):
+        if not groups or placed[id(race)][0] >= groups[-1][0]:
+            groups.append((placed[id(race)][1], []))
+        groups[-1][1].append(race)
+    found = [group for _, group in groups]
+    for race in (race for race in races if placed[id(race)][0] == placed[id(race)][1]):
+        line = placed[id(race)][0]
+        touching = (group for group in reversed(found) if any(line in placed[id(each)] for each in group))
+        group = next(touching, None)
+        if group is None:
+            found.append(group := [])
+            group.append(race)
+        else:
+            group.append(race)
+    return found
+
+
+def _take_early_reads(found: list[list[Race]], races: list[Race]) -> list[Race]:
+    """Put reads of what nobody has written yet to the missing barriers of their lines; return the others."""
+    left = []
+    for race in races:
+        line = race.second and (race.second.line or race.second.ptx_line)
+        early = race.kind == "uninitialised"
+        groups = (group for group in found if any(line in (_lines(each) or ()) for each in group))
+        group = next(groups, None) if early else None
+        (left if group is None else group).append(race)
+    return left
+
+
+def _place(side: Access | None) -> tuple[str, int]:
+    return (side.file, side.line or side.ptx_line) if side else ("", 0)
+
+
+def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
+    """Return the races, those of one cause together."""
+    found = []
+    by_kernel: dict[str, list[Race]] = {}
+    for race in races:
+        by_kernel.setdefault(race.kernel, []).append(race)
+    for members in by_kernel.values():
+        ordered = [race for race in members if race.missing in _BARRIERS and _lines(race)]
+        groups = [
+            group
+            for same_block in (True, False)
+            for group in _between_lines([race for race in ordered if race.same_block == same_block])
+        ]
+        left = _take_early_reads(groups, [race for race in members if race not in ordered])
+        for group in groups:
+            missing = max((race.missing for race in group if race.missing in _BARRIERS), key=_BARRIERS.index)
+            found.append(Finding(missing, tuple(_example(group, missing))))
+        others: dict[tuple, list[Race]] = {}
+        for race in left:
+            # A read of what nobody wrote, by the reader; a copy, by who did not wait for it.
+            side = race.second if race.kind == "uninitialised" else race.first
+            others.setdefault((race.missing, *_place(side)), []).append(race)
+        found += [Finding(group[0].missing, tuple(group)) for group in others.values()]
+    return tuple(found)

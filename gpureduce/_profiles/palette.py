@@ -1,0 +1,47 @@
+"""The colours of all pictures, for a light and for a dark background."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours for one background; colour-blind eyes tell those of the series apart (after Okabe and Ito).
+
+    `conflicts` are bank conflicts of up to 2, 4, 8, 16 and 32 ways: the worse, the farther from the
+    background.
+    """
+
+    background: str
+    text: str
+    faint: str
+    grid: str
+    series: tuple[str, ...]
+    idle: str
+    conflicts: tuple[str, ...]
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        """The colours of what a thread does: `KINDS` of `gpureduce._profiles.timeline`."""
+        return (self.idle, self.series[0], *self.conflicts)
+
+
+LIGHT = Palette(
+    "#ffffff",
+    "#1f2328",
+    "#59636e",
+    "#d1d9e0",
+    ("#0072b2", "#d55e00", "#009e73", "#aa4499"),
+    "#e5e7eb",
+    ("#fbbf6b", "#f28e2b", "#d55e00", "#a03800", "#661a00"),
+)
+DARK = Palette(
+    "#0d1117",
+    "#f0f6fc",
+    "#9198a1",
+    "#3d444d",
+    ("#56b4e9", "#e69f00", "#2dc79a", "#e08bc8"),
+    "#21262d",
+    ("#8a5a10", "#b97a12", "#e69f00", "#f7c95c", "#fff1c2"),
+)
