@@ -81,7 +81,7 @@ def _between_lines(races: list[Race]) -> list[list[Race]]:
 
 def _take_early_reads(found: list[list[Race]], races: list[Race]) -> list[Race]:
     """Put reads of what nobody has written yet to the missing barriers of their lines; return the others."""
-    left = []
+    left: list[Race] = []
     for race in races:
         line = race.second and (race.second.line or race.second.ptx_line)
         early = race.kind == "uninitialised"

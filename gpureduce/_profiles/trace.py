@@ -56,10 +56,13 @@ class Trace:
         cls, steps: bytes, touches: bytes, written: bytes, lost: int, statements: list[str]
     ) -> Trace:
         """Return a trace as the core tells it."""
-        arrays = (
-            np.frombuffer(data, kind) for data, kind in ((steps, STEP), (touches, TOUCH), (written, WRITTEN))
+        return cls(
+            np.frombuffer(steps, STEP),
+            np.frombuffer(touches, TOUCH),
+            np.frombuffer(written, WRITTEN),
+            lost,
+            tuple(" ".join(each.split()) for each in statements),
         )
-        return cls(*arrays, lost, tuple(" ".join(each.split()) for each in statements))
 
     def registers(self, pc: int) -> list[str]:
         """Return the names of registers that an instruction may write: its first operands, but predicates."""

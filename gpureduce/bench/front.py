@@ -45,9 +45,9 @@ def lanes_svg(timelines: dict[str, Timeline], palette: Palette) -> str:
     title = f"{THREADS} threads, from barrier to barrier (downwards)"
     parts = [text(0, 18, title, palette.text, size=16)]
     x = 440.0
-    words = ("idle", "at work", "bank conflicts, 2-way", "4", "8", "16", "32")
+    named = ("idle", "at work", "bank conflicts, 2-way", "4", "8", "16", "32")
     shown = max(int(timeline.kinds.max()) for timeline in timelines.values()) + 1
-    for name, colour in zip(words[:shown], palette.lanes, strict=False):
+    for name, colour in zip(named[:shown], palette.lanes, strict=False):
         parts += [rect(x, 8, 12, 12, colour), text(x + 18, 18, name, palette.text)]
         x += 32 + 7 * len(name)
     for panel, (name, timeline) in enumerate(timelines.items()):

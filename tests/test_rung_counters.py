@@ -1,0 +1,95 @@
+"""What every rung asks of memory, passes and barriers, to the last one, so that none gets worse unseen.
+
+Products are held to the hardware's own counters in test_hardware_counters.py.
+"""
+
+import pytest
+
+import gpureduce
+
+COLUMNS = ("requests", "sectors", "ideal", "copied", "wavefronts", "ideal", "barriers", "atomics")
+# Of 2^18 float32, or 16384 of an exact sum; a convolution of 18 x 18 x 12 by 24 filters of 3 x 3, of float32
+# or else float16. Sectors and their ideal, passes through shared memory and their ideal.
+TABLE = """
+v0              9254   33926   33926        0  154350  154350   74088     0
+v1              9254   33926   33926        0  154350   46305   74088     0
+v2              9254   33926   33926        0   46305   46305   74088     0
+v3              8721   33345   33345        0   23085   23085   36936     0
+v4              8721   33345   33345        0   20007   20007   12312     0
+v5              8721   33345   33345        0   16416   16416   12312     0
+v6              8721   33345   33345        0   16416   16416   12312     0
+v7              8721   33345   33345        0    4617    4617    8208     0
+v8              2307   33057   33057        0    2313    2313    4112     0
+v9              2569   33313   33313        0    4617    4617    6160   256
+v10             8713  131617   33313        0    4617    4617    6160   256
+v11             8258  131141   32837        0    2633    2633    4368    32
+v12              521     545     545  1048576   12809   12809    9232   256
+grid_stride     9249   33921   33921        0   46125   46125   73800     0
+atomic          9216   33792   33792        0    9216    9216   16384  1024
+cub_block       2307   33057   33057        0    3855    3855    2056     0
+v4_published    8721   33345   33345        0   23085   23085   12312     0
+e0               518    2054    2054        0     153     153     232     2
+e1               521    2057    2057        0     462     288     232     2
+e2               520    2061    2059        0    1131    1131      80   541
+e3               520    2061    2059        0     165     160      80    50
+e4               136    2061    2059        0    3197    3197     112    15
+c0             41664  250368  166656        0       0       0       0     0
+c1              2256   18928   13472        0   18344   16972     184     0
+c2               432    9264    4872        0   12176   10912     168     0
+c2_ring         1320    9432    4872        0   10480   10408      80     0
+c3               304    6492    1956        0    9856    9356       8     0
+c4               192     768     768    25920    4658    4658      12     0
+c5               169    1902    1578        0     565     565      16     0
+c5_few           169    1902    1578        0     565     565      16     0
+c6               169    1902    1578        0    1072    1072      32     0
+c7               195    1920     798        0     319     319      16     0
+c7_few           195    1920     798        0     319     319      16     0
+c8                96     768     768   350208    2372    2340      68     0
+c9               195    1920     798        0     319     319      16     0
+"""
+ROWS = {name: tuple(map(int, row)) for name, *row in (line.split() for line in TABLE.split("\n") if line)}
+# Known: the loop over what four loads in flight leave over, in arrays as short as these all of it, loads 4
+# bytes a thread, a vector apart, and not the 16 of a vector: so each sector is fetched four times.
+LEFT_OVER = ("v10", "v11")
+ASKED = {"reduction": 2**18, "exact": 2**14, "conv": ((1, 18, 18, 12), (24, 3, 3, 12))}
+VARIANTS = {
+    variant.name: variant
+    for ladder in ASKED
+    for variant in gpureduce.variants(ladder)
+    if "sim" in variant.backends
+}
+REDUCTIONS = [name for name, variant in VARIANTS.items() if variant.ladder == "reduction"]
+
+
+def counters(name):
+    variant = VARIANTS[name]
+    dtype = "float32" if "float32" in variant.dtypes else "float16"
+    return gpureduce.profile(ASKED[variant.ladder], name, dtype=dtype, races=False).totals
+
+
+@pytest.fixture(scope="module", params=list(VARIANTS))
+def counted(request):
+    return request.param, counters(request.param)
+
+
+def test_every_rung_has_a_row():
+    assert list(ROWS) == list(VARIANTS)
+
+
+def test_the_counters_are_those_of_the_table(counted):
+    name, found = counted
+    row = (found.global_requests, found.global_sectors, found.global_ideal, found.copied_bytes)
+    row += (found.shared_wavefronts, found.shared_ideal, found.barriers, found.atomics)
+    assert dict(enumerate(row)) == dict(enumerate(ROWS[name])), (name, COLUMNS)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_reads_its_array_once(name):
+    """At most 1.05 of the ideal sectors, and of the bytes that there are; but for what is known above."""
+    _, sectors, ideal, copied, wavefronts, least, *_ = ROWS[name]
+    brought = (32 * sectors + copied) / (4 * ASKED["reduction"])
+    if name in LEFT_OVER:
+        assert 3.9 < sectors / ideal < 4 < brought < 4.05
+    else:
+        assert sectors <= 1.05 * ideal and brought <= 1.05
+    assert wavefronts == least or name == "v1"
