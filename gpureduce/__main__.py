@@ -150,7 +150,9 @@ def _add_profile(add: Callable) -> None:
         help="with --source or --ptx one more column: instructions where short branches become predicates",
     )
     shown.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
-    shown.add_argument("--compare", metavar="OTHER", help="another variant beside it")
+    parser.add_argument(
+        "--compare", metavar="OTHER", help="another variant beside it; with --source their sources, aligned"
+    )
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the timeline into a file, .svg or .png")
     parser.add_argument(
         "--player", metavar="FILE", help="write a page that plays block 0 step by step, .html"

@@ -249,6 +249,8 @@ def run_profile(args: argparse.Namespace) -> int:
     ladders = {find(args.variant).ladder, find(args.compare or args.variant).ladder}
     if len(ladders) > 1 and ladders & {"matmul", "conv"}:
         raise ValueError(f"compare: {args.variant} and {args.compare} take different things")
+    if args.compare and (args.ptx or args.timeline):
+        raise ValueError("compare: of two variants totals are shown, or with --source their sources")
     if args.out:
         _check_picture(args.out)
     if args.player:
@@ -278,7 +280,8 @@ def run_profile(args: argparse.Namespace) -> int:
         else:
             _print_csv(records)
     elif args.compare:
-        _print(found.compare(profile(args.compare)))
+        compared = found.compare(profile(args.compare))
+        _print(compared.sources().text(_columns()) if args.source else compared)
     elif args.timeline:
         columns = _columns()
         wide = 96 if columns is None else min(96, columns - 13)

@@ -119,7 +119,7 @@ def as_text():
     """All that a profile shows of itself."""
     found = profiled()
     drawn, against = found.timeline(), found.compare(found)
-    for thing in (found, drawn, against):
+    for thing in (found, drawn, against, against.sources()):
         str(thing), thing._repr_html_()
     return found.annotate(), found.annotate(ptx=True), found.lines(), found.findings, drawn.conflict
 

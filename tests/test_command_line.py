@@ -240,6 +240,8 @@ def measured(*_, **__):
         ["profile", "v0", "-o", "absent/out.svg"],
         ["profile", "v0", "-o", "chart.docx"],
         ["profile", "v0", "--compare=v77"],
+        ["profile", "v0", "--compare=v1", "--ptx"],
+        ["profile", "v0", "--compare=v1", "--timeline"],
         ["profile", "v0", "--compare=m0"],
         ["profile", "c0", "--compare=m0"],
     ],
@@ -335,6 +337,8 @@ def test_profile_in_every_form(run):
     assert "bar.sync" in run("profile", "v1", "--ptx")[1]
     assert "round    0 |####" in run("profile", "v1", "--timeline")[1]
     assert "hazards" in run("profile", "v1", "--compare=v2")[1]
+    beside = run("profile", "v1", "--compare=v2", "--source")[1]
+    assert beside == f"{gpureduce.profile(4096, 'v1').compare(gpureduce.profile(4096, 'v2')).sources()}\n"
     assert "hazards" in run("profile", "v1", "--compare=e0")[1]  # which is of another ladder, and sums, too
     record = json.loads(run("profile", "v1", "-n", "2^12", "--json")[1])
     assert (record["variant"], record["bank conflicts"], record["hazards"]) == ("v1", 1785, 0)

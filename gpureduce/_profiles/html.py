@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
 
+from gpureduce._profiles.aligned import Pair, changes
 from gpureduce._profiles.counts import Counts
-from gpureduce._profiles.text import Row, Shown, comparison_rows, legend, margin_rows, ratio
+from gpureduce._profiles.text import (
+    Column,
+    Row,
+    Shown,
+    comparison_rows,
+    file_of,
+    legend,
+    margin_rows,
+    most,
+    ratio,
+)
+
+if TYPE_CHECKING:
+    from gpureduce._profiles.beside import SideBySide
 
 _CELL = "padding:0 .6em;text-align:right;white-space:nowrap"
 _CODE = "padding:0 .6em;text-align:left;white-space:pre;font-family:monospace"
+_WRAPPED = _CODE.replace("white-space:pre", "white-space:pre-wrap") + ";min-width:22em;vertical-align:top"
 _HOT = (251, 146, 60)  # behind the line with the most of a column
 _SHADES = (
     "a figure is shaded by its share of the most of its column, a line by bank conflicts and by sectors "
@@ -38,20 +54,24 @@ def _heats(rows: list[Row]) -> list[float]:
     return [each / max(*issued, 1) for each in issued]
 
 
+def _figure_html(column: Column, counts: Counts | None, most_of_all: int) -> str:
+    """Return a cell of the margin, shaded by its share of the most."""
+    if counts is None:
+        return f'<td style="{_CELL}"></td>'
+    shade = _shade(column.heat(counts) / most_of_all) if most_of_all else ""
+    return f'<td style="{_CELL}{shade}">{column.shown(counts)}</td>'
+
+
 def profile_html(profile: Shown) -> str:
     """Return the annotated source as a table: each figure shaded by its share of the most of its column."""
-    file = next((name for name in profile.files()[:1] if profile.source_lines(name)), None)
+    file = file_of(profile)
     columns, rows = margin_rows(profile, file)
-    most = [max((column.heat(row.counts) for row in rows if row.counts), default=0) for column in columns]
+    tops = most(columns, rows)
     head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)
     body = []
     for row, heat in zip(rows, _heats(rows), strict=True):
         cells = "".join(
-            f'<td style="{_CELL}{_shade(column.heat(row.counts) / top) if top else ""}">'
-            f"{column.shown(row.counts)}</td>"
-            if row.counts
-            else f'<td style="{_CELL}"></td>'
-            for column, top in zip(columns, most, strict=True)
+            _figure_html(column, row.counts, top) for column, top in zip(columns, tops, strict=True)
         )
         mark = '<span title="hazard" style="color:#dc2626">&#9679;</span>' if row.racy else ""
         body.append(
@@ -67,6 +87,44 @@ def profile_html(profile: Shown) -> str:
         f'<p style="font-size:80%;color:#6b7280">{escape(legend(columns))}; {_SHADES}</p>'
         + (f"<ul>{found}</ul>" if found else "")
         + "</div>"
+    )
+
+
+_SIDES = ("239,68,68", "34,197,94")  # behind what the left one has alone, and the right one
+
+
+def _side_html(pair: Pair, side: int, columns: list[Column], tops: list[int]) -> str:
+    row = pair[side]
+    if row is None:
+        return f'<td colspan="{len(columns) + 2}"></td>'
+    cells = "".join(_figure_html(column, row.counts, top) for column, top in zip(columns, tops, strict=True))
+    tint = "" if pair.same else f";background:rgba({_SIDES[side]},.12)"
+    code = escape(row.text)
+    if not pair.same and pair.left and pair.right:
+        mark = f'<span style="background:rgba({_SIDES[side]},.35)">'
+        parts = changes(pair.left.text, pair.right.text)[side]
+        code = "".join(f"{mark}{escape(text)}</span>" if alone else escape(text) for text, alone in parts)
+    return (
+        f'{cells}<td style="{_CELL};color:#6b7280">{row.number}</td><td style="{_WRAPPED}{tint}">{code}</td>'
+    )
+
+
+def beside_html(shown: SideBySide) -> str:
+    """Return two sources beside each other as a table; figures are shaded by the most of both."""
+    columns = shown.columns
+    tops = most(columns, [row for pair in shown.pairs for row in pair])
+    head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)
+    heads = "".join(f'{head}<th></th><th style="text-align:left">{escape(name)}</th>' for name in shown.names)
+    body = "".join(
+        f"<tr>{''.join(_side_html(pair, side, columns, tops) for side in (0, 1))}</tr>"
+        for pair in shown.pairs
+    )
+    titles = "<br>".join(f"<b>{escape(side.title)}</b>" for side in shown.sides)
+    return (
+        f'<div style="overflow-x:auto">{titles}'
+        f'<table style="border-collapse:collapse;font-size:80%"><thead><tr>{heads}</tr></thead>'
+        f'<tbody>{body}</tbody></table><p style="font-size:80%;color:#6b7280">red: on the left alone, '
+        "green: on the right alone; the comments at the heads of both are left out</p></div>"
     )
 
 

@@ -18,6 +18,7 @@ from gpureduce._profiles.records import STEPS, VISITS, KernelProfile, Line, Race
 from gpureduce._profiles.timeline import Timeline
 
 if TYPE_CHECKING:
+    from gpureduce._profiles.beside import SideBySide
     from gpureduce._profiles.player import Player
 
 
@@ -328,7 +329,18 @@ class Profile:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two profiles side by side."""
+    """Two profiles side by side: their totals, and by `sources` their lines.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> strided, sequential = (gpureduce.profile(4096, name) for name in ("v1", "v2"))
+    >>> compared = strided.compare(sequential)
+    >>> dict((name, (left, right)) for name, left, right in compared.rows())["bank conflicts"]
+    (1785, 0)
+    >>> [pair.left.number for pair in compared.sources().pairs if pair.left and not pair.same]
+    [24, 25, 26, 27, 34]
+    """
 
     left: Profile
     right: Profile
@@ -336,6 +348,18 @@ class Comparison:
     def rows(self) -> list[tuple[str, float, float]]:
         """Return what is compared: a name and the two figures."""
         return text.comparison_rows(self.left, self.right)
+
+    def sources(self) -> SideBySide:
+        """Return the sources of both side by side, what changed marked, with the counters of both.
+
+        Returns
+        -------
+        SideBySide
+            `str` of it is for a terminal, ``text(width)`` for a narrow one; Jupyter shows it as a table.
+        """
+        from gpureduce._profiles.beside import SideBySide
+
+        return SideBySide(self.left, self.right)
 
     def __str__(self) -> str:
         return text.comparison_table(self.left, self.right)

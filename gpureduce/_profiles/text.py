@@ -154,6 +154,17 @@ def margin_rows(profile: Shown, file: str | None, predicated: bool = False) -> t
     return [column for column in shown if column.shown(whole)], rows
 
 
+def file_of(profile: Shown) -> str | None:
+    """Return the source file of a profile's own; None where it is the PTX that is shown."""
+    return next((name for name in profile.files()[:1] if profile.source_lines(name)), None)
+
+
+def most(columns: list[Column], rows: Iterable[Row | None]) -> list[int]:
+    """Return the most that a line has in each column."""
+    counted = [row.counts for row in rows if row and row.counts]
+    return [max((column.heat(counts) for counts in counted), default=0) for column in columns]
+
+
 def _cuda_rows(profile: Shown, file: str) -> list[Row]:
     counted = {line.number: line for line in profile.lines(file)}
     racy = {

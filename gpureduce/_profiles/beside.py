@@ -1,0 +1,130 @@
+"""The sources of two profiles side by side, what changed marked, the counters of both in the margins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpureduce._profiles.aligned import Pair, align
+from gpureduce._profiles.counts import Counts
+from gpureduce._profiles.text import Column, Row, Shown, file_of, margin_rows
+
+# What a margin can show beside another one: figures alone.
+_FIGURES: tuple[tuple[str, Callable[[Counts], int]], ...] = (
+    ("warp instr.", lambda c: c.warp_instructions),
+    ("shared", lambda c: c.shared_wavefronts),
+    ("conflicts", lambda c: c.bank_conflicts),
+    ("sectors", lambda c: c.global_sectors),
+    ("copied", lambda c: c.copied_bytes),
+    ("barriers", lambda c: c.barriers),
+    ("atomics", lambda c: c.atomics),
+    ("FMA", lambda c: c.multiply_adds),
+    ("tensor FMA", lambda c: c.tensor_multiply_adds),
+)
+
+
+def _column(name: str, figure: Callable[[Counts], int]) -> Column:
+    return Column(name, lambda counts: f"{figure(counts):,}" if figure(counts) else "", figure)
+
+
+COLUMNS = tuple(_column(*each) for each in _FIGURES)
+
+
+def _body(rows: list[Row]) -> list[Row]:
+    """Return the lines behind the comment at the head, which tells of the whole."""
+    first = next((i for i, row in enumerate(rows) if row.text and not row.text.startswith("//")), 0)
+    return rows[first:]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The sources of two profiles, aligned, the counters of both in the margins; see `Comparison.sources`.
+
+    `str` of it is for a terminal: a line that both have stands there once, with ``-`` what only the left one
+    has, with ``+`` what only the right one has. Jupyter shows both sources beside each other.
+    """
+
+    left: Shown
+    right: Shown
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The lines of both, in pairs."""
+        return align(*(_body(margin_rows(profile, file_of(profile))[1]) for profile in self.sides))
+
+    @property
+    def sides(self) -> tuple[Shown, Shown]:
+        """Both profiles."""
+        return self.left, self.right
+
+    @property
+    def names(self) -> list[str]:
+        """What the two are called."""
+        return [side.variant or name for side, name in zip(self.sides, ("left", "right"), strict=True)]
+
+    @property
+    def columns(self) -> list[Column]:
+        """Those of the margin: instructions, and all in which the two differ."""
+        left, right = (side.totals for side in self.sides)
+        return [
+            column for i, column in enumerate(COLUMNS) if i == 0 or column.heat(left) != column.heat(right)
+        ]
+
+    def text(self, width: int | None = None) -> str:
+        """Return both sources in one, for a terminal.
+
+        Parameters
+        ----------
+        width : int, optional
+            The columns of the terminal, beyond which lines are cut; None cuts none.
+
+        Returns
+        -------
+        str
+        """
+        columns = self.columns
+        widths = [
+            max(len(column.name), *(len(column.shown(side.totals)) for side in self.sides))
+            for column in columns
+        ]
+
+        def margin(row: Row | None) -> str:
+            cells = [column.shown(row.counts) if row and row.counts else "" for column in columns]
+            return "  ".join(cell.rjust(each) for cell, each in zip(cells, widths, strict=True))
+
+        heads = "  ".join(column.name.rjust(each) for column, each in zip(columns, widths, strict=True))
+        lines = [*(side.title for side in self.sides), ""]
+        lines.append(" | ".join(name.center(len(heads)) for name in self.names))
+        lines.append(f"{heads} | {heads}")
+        ours, theirs = self.names
+        for left, right in self._lines():
+            row = left or right
+            assert row is not None
+            mark = " " if left and right else "-" if left else "+"
+            lines.append(f"{margin(left)} | {margin(right)}  {mark} {row.text}".rstrip())
+        lines += ["", f"- {ours} alone, + {theirs} alone; the comments at the heads of both are left out"]
+        return "\n".join(
+            line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines
+        )
+
+    def _lines(self) -> list[Pair]:
+        """Return the lines of one column: where several in a row changed, those of the left come first."""
+        lines: list[Pair] = []
+        waiting: list[Pair] = []
+        for pair in [*self.pairs, None]:
+            if pair is None or pair.same:
+                lines += [Pair(each.left, None) for each in waiting if each.left]
+                lines += [Pair(None, each.right) for each in waiting if each.right]
+                waiting = []
+            if pair is not None:
+                (lines if pair.same else waiting).append(pair)
+        return lines
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        from gpureduce._profiles.html import beside_html
+
+        return beside_html(self)
