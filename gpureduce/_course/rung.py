@@ -185,15 +185,15 @@ class OwnRung:
             result=seen[-1].left[0], _rerun=self._again([each.profile for each in seen]),
         )  # fmt: skip
 
-    def _again(self, profiles: list[Profile]) -> Callable[[int, bool], Profile]:
+    def _again(self, profiles: list[Profile]) -> Callable[[int, int], Profile]:
         """Return how to look at another block, of whichever pass has it."""
 
-        def rerun(block: int, visits: bool) -> Profile:
+        def rerun(block: int, watched: int) -> Profile:
             kernels: list[KernelProfile] = []
             for each in profiles:
                 assert each._rerun is not None
                 blocks = each.kernels[0].grid[0]
-                kernels += each._rerun(min(block, blocks - 1), visits).kernels
+                kernels += each._rerun(min(block, blocks - 1), watched).kernels
             return replace(profiles[0], kernels=tuple(kernels))
 
         return rerun
