@@ -175,6 +175,7 @@ def _add_ladder(add: Callable) -> None:
         "-n", type=_count, default=4096, help="elements of the table beside our rungs (default 4096)"
     )
     parser.add_argument("--source", action="store_true", help="also its source, the counters in the margin")
+    _add_device(parser)
     _add_formats(parser)
 
 

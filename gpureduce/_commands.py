@@ -309,7 +309,7 @@ def run_ladder(args: argparse.Namespace) -> int:
     )
     report = rung.check()
     stopped = any(finding.kind in ("stopped", "grid") for finding in report.findings)
-    beside = None if stopped else rung.bench(args.n)
+    beside = None if stopped else rung.bench(args.n, device=args.device)
     rows = [] if beside is None else beside.records()
     if args.json:
         _print_json({**report.as_dict(), "rows": rows})

@@ -221,6 +221,16 @@ def time_general(
     /,
 ) -> list[float]: ...
 def custom_load(name: str, ptx: str, device_kind: int, device_index: int, /) -> object: ...
+def own_run(
+    call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int], out: np.ndarray, /
+) -> None: ...
+def own_time(
+    call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int],
+    buffers: int,
+    rounds: int,
+    repeats: int,
+    /,
+) -> tuple[list[float], list[float]]: ...
 def custom_run(
     kernels: object,
     inputs: tuple[np.ndarray | DeviceView | bytes, ...],

@@ -425,6 +425,38 @@ def check_the_default_is_measured():
     assert default["result"] == rung["result"] == default["exact"]
 
 
+def check_own_rungs():
+    """A user's kernel, of which the fake knows that it sums float32, is launched as v0, and timed like it."""
+    source = 'extern "C" __global__ void mine_sum_f32(const float *in, float *out, unsigned long long n) {}\n'
+    rung = gpureduce.ladder(source, block_size=64)
+    data = HOST.astype(np.float32)
+    assert rung.sum(data, device="cuda") == data.sum()
+    assert rung.sum(data[:0], device="cuda") == 0 and rung.sum(data[:1], device="cuda:1") == data[0]
+    runner.read_bandwidth = lambda device, repeats: 1000.0  # by a kernel that the fake does not know
+    found = rung.bench([1000, 5000], "v0", device="cuda", repeats=3, block_size=64)
+    for ours, theirs in zip(found.rows[1::2], found.rows[::2], strict=True):
+        assert (ours["variant"], theirs["variant"]) == ("mine", "v0") and ours.keys() == theirs.keys()
+        assert ours["first_pass_us"] == theirs["first_pass_us"] != ours["all_passes_us"]
+        assert all(ours[key] == theirs[key] for key in ("n", "all_passes_us", "result", "block_size"))
+    assert [record["over_first"] for record in found.records()] == [1, 1, 1, 1]
+    assert "| mine " in found.table() and found.plot().get_yscale() == "log"
+    with pytest.raises(ValueError, match="grid: 13 launches; a program has at most 12"):
+        gpureduce.ladder(source, grid=lambda n, block: n - 1 or 1).sum(data[:14], device="cuda")
+
+
+def check_own_rungs_of_older_devices():
+    """Which take no PTX for 9.0."""
+    text = "\n#if __CUDA_ARCH__ >= 900\n#error for later ones\n#endif\n"
+    source = 'extern "C" __global__ void mine_sum_f32(const float *in, float *out, unsigned long long n) {}\n'
+    with pytest.raises(gpureduce.CompileError, match="for later ones"):
+        gpureduce.ladder(source + text)
+    rung = gpureduce.ladder(source + text, options=["-arch=compute_75"])
+    assert rung.sum(HOST.astype(np.float32), device="cuda") == HOST.sum()
+    text = text.replace(">= 900", "< 900").replace("later", "earlier")
+    with pytest.raises(gpureduce.CompileError, match="for earlier ones"):
+        gpureduce.ladder(source + text).sum(HOST.astype(np.float32), device="cuda")
+
+
 def check_less_shared_memory():
     """Compute capability 12.0 runs kernels for 9.0, but a block has no room for six pieces of 32 KiB."""
     count = 1 << 28
@@ -479,6 +511,13 @@ def test_arrays_that_speak_the_interface(library):
 def test_calls_of_the_driver_that_fail(library):
     run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
     run(library, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:2:701")
+
+
+def test_own_rungs(library, tmp_path):
+    pytest.importorskip("cuda.pathfinder")
+    kept = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path)
+    run(library, check_own_rungs, GPUREDUCE_CACHE_DIR=kept)
+    run(library, check_own_rungs_of_older_devices, GPUREDUCE_CACHE_DIR=kept, FAKE_CUDA_CAPABILITY="8.0")
 
 
 def test_devices_are_asked_what_they_can(library):

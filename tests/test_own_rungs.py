@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce import _core
 from gpureduce.__main__ import main
+from gpureduce._device import devices
 
 pytest.importorskip("cuda.pathfinder")
 
@@ -135,7 +137,7 @@ def test_further_sizes_are_named():
 
 def test_it_stands_in_tables_charts_and_profiles():
     rung = tree(name="yours")
-    result = rung.bench(1000, ["v0", "v2"])
+    result = rung.bench(1000, ["v0", "v2"], device="sim")
     assert [row["variant"] for row in result.rows] == ["v0", "v2", "yours"]
     assert result.rows[2]["result"] == result.rows[1]["result"] and "| yours " in result.table()
     assert result.rows[2]["barriers"] == result.rows[1]["barriers"]
@@ -148,6 +150,29 @@ def test_it_stands_in_tables_charts_and_profiles():
     pytest.importorskip("matplotlib")
     names = [label.get_text() for label in result.plot().get_yticklabels()]
     assert [name.split()[-1] for name in names] == ["v0", "v2", "yours"]
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("float", "unsigned"), ("long long", "unsigned long long")])
+def test_the_core_runs_it_as_on_a_gpu(dtype, number):
+    """On the simulator by the way that launches on a GPU take."""
+    source = TREE.replace("unsigned long long n)", f"{number} n)")
+    rung = gpureduce.ladder(source, f"tree<{dtype}, NOTHING>", options=["-DTRAP_IN=const"], block_size=64)
+    for n in (0, 1, 64, 65, 5000):
+        data, out = np.arange(n).astype(rung.dtype), np.zeros(1, rung.dtype)
+        _core.own_run(rung._call(data, 64, devices.record("sim")), out)
+        assert out[0] == data.sum() == rung.sum(data)
+    call = rung._call(data, 64, devices.record("sim"))
+    for place, value, text in [
+        (2, data[:7], "another length"),
+        (2, data[::2], "not plain"),
+        (3, ((5000, 0),), "grid: 0 blocks"),
+        (3, ((5000, 7),), "the last launch leaves 7 results"),
+        (6, 2, "not plain"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            _core.own_run((*call[:place], value, *call[place + 1 :]), np.zeros(1, rung.dtype))
+    with pytest.raises(ValueError, match="has no clock"):
+        _core.own_time(call, 1, 1, 1)
 
 
 def test_what_is_no_rung():

@@ -140,5 +140,10 @@ gr_status gr_program_clock(const gr_device *device, gr_error *error);
    Asks for the clock, too. */
 gr_status gr_program_time(gr_device *device, const gr_program *program, const gr_timing *timing,
                           double *microseconds, gr_error *error);
+/* Times the first launch of a program, and all of it, on timing->buffers copies of its one input, which lies
+   in host memory. */
+gr_status gr_program_time_copies(gr_device *device, const gr_program *program, const void *data, size_t bytes,
+                                 const gr_timing *timing, double *first_launch, double *all_launches,
+                                 gr_error *error);
 
 #endif

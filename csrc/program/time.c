@@ -68,3 +68,29 @@ gr_status gr_program_time(gr_device *device, const gr_program *program, const gr
     gr_rooms_give(device, &rooms, status == GR_OK);
     return status;
 }
+
+gr_status gr_program_time_copies(gr_device *device, const gr_program *program, const void *data, size_t bytes,
+                                 const gr_timing *timing, double *first_launch, double *all_launches,
+                                 gr_error *error) {
+    gr_backend *backend = device->backend;
+    gr_devptr *inputs = calloc(timing->buffers, sizeof *inputs);
+    if (inputs == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu buffers", timing->buffers);
+    gr_timing first = *timing, all = *timing;
+    first.launches = 1;
+    first.inputs[0] = all.inputs[0] = inputs;
+    gr_status status = gr_program_clock(device, error);
+    for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
+        status = backend->alloc(backend, bytes, &inputs[i], error);
+        if (status == GR_OK && bytes > 0)
+            status = backend->upload(backend, 0, inputs[i], data, bytes, error);
+    }
+    if (status == GR_OK)
+        status = gr_program_time(device, program, &first, first_launch, error);
+    if (status == GR_OK)
+        status = gr_program_time(device, program, &all, all_launches, error);
+    for (size_t i = 0; i < timing->buffers; ++i)
+        backend->free(backend, inputs[i]);
+    free(inputs);
+    return status;
+}

@@ -19,6 +19,10 @@ static void capsule_free(PyObject *capsule) {
     Py_XDECREF(module);
 }
 
+gr_custom *py_custom_of(PyObject *kernels) {
+    return PyCapsule_GetPointer(kernels, CAPSULE);
+}
+
 PyObject *py_custom_load(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     const char *name, *ptx;
@@ -165,7 +169,7 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
 }
 
 static int take_call(py_state *state, PyObject *const *args, custom_call *self) {
-    self->custom = PyCapsule_GetPointer(args[0], CAPSULE);
+    self->custom = py_custom_of(args[0]);
     if (self->custom == NULL)
         return -1;
     self->by_position = args[2] == Py_True;

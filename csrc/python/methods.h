@@ -48,6 +48,11 @@ PyObject *py_profile_conv(PyObject *module, PyObject *args);
    general/layout.h, `out` a view or a C-contiguous array. */
 PyObject *py_custom_load(PyObject *module, PyObject *args);
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
+struct gr_custom *py_custom_of(PyObject *kernels); /* NULL with an exception set */
+
+/* A user's kernel as a rung, on a device for which it was loaded; `data` and `out` are arrays of the host. */
+PyObject *py_own_run(PyObject *module, PyObject *args);
+PyObject *py_own_time(PyObject *module, PyObject *args);
 
 /* Runs on the simulator with observers. */
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);

@@ -188,6 +188,11 @@ static PyMethodDef methods[] = {
     {"custom_load", py_custom_load, METH_VARARGS,
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
      "custom_run"},
+    {"own_run", py_own_run, METH_VARARGS,
+     "own_run((kernels, entry, data, passes, block, shared_bytes, count_bytes), out)"},
+    {"own_time", py_own_time, METH_VARARGS,
+     "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), buffers, rounds, repeats) "
+     "-> microseconds of the first pass and of all, a figure a repeat each"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
      "custom_run(kernels, inputs, by_position, packed, axes, out[, stream])"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,

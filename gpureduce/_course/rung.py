@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpureduce import _core
 from gpureduce._course import checks
+from gpureduce._device import devices
+from gpureduce._device.devices import Device
 from gpureduce._device.variants import NAMES
 from gpureduce._profiles.profile import Profile
-from gpureduce._profiles.program import Program, program
+from gpureduce._profiles.program import Program, is_ptx, program, read
 from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.simulate import run
 from gpureduce._profiles.variant import elements_of
 from gpureduce._rules.arguments import host_array
-from gpureduce.bench import runner
+from gpureduce.bench import environment, runner
 from gpureduce.bench.result import BenchResult
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 _LAST_PASS_SPAN = 64  # elements a thread, of the last pass of a grid that is fixed; as our own rungs have it
 _LARGEST_BLOCK = 1024
+_COMPILED_FOR = (9, 0)  # unless for a device before it
 _NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
 _SIGNATURE = "(const float *in, float *out, uint64_t n)"
 
@@ -83,6 +88,7 @@ class OwnRung:
     block_sizes: tuple[int, ...]
     elements: int
     _program: Program = field(repr=False)
+    _for_capability: Callable[[tuple[int, int]], Program] = field(repr=False)
     _grid: Grid = field(repr=False, default=None)
     _shared: int | None = field(repr=False, default=None)
 
@@ -115,26 +121,53 @@ class OwnRung:
             )  # something that has an address, and is no element
             left = np.full(blocks * self.dtype.itemsize, filled, np.uint8).view(self.dtype)
             before = given.tobytes()
-            shared = block_size * self.dtype.itemsize if self._shared is None else self._shared
             extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
+            shared = self._shared_bytes(block_size)
             seen = run(self._program, extents, [given, left, len(source)], shared, races)
             yield Pass(source, left, seen, given.tobytes() != before)
             if blocks == 1:
                 return
             source, first = left, False
 
+    def _shared_bytes(self, block_size: int) -> int:
+        return block_size * self.dtype.itemsize if self._shared is None else self._shared
+
+    def _launches(self, n: int, block_size: int) -> tuple[tuple[int, int], ...]:
+        """Return elements and blocks of each pass."""
+        found = [(n, self.blocks(n, block_size))]
+        while found[-1][1] > 1:
+            n, last = found[-1][1], found[-1][0]
+            if last <= n and len(found) > 1:
+                raise ValueError(f"grid: {n} blocks for {last:,} elements; that never ends")
+            found.append((n, self.blocks(n, block_size, first=False)))
+        return tuple(found)
+
+    def _call(self, data: np.ndarray, block_size: int, device: Device) -> tuple:
+        """Return what the core takes to run the kernel on a device."""
+        major, minor = device.compute_capability
+        of = self._program if device.kind == "sim" else self._for_capability((major, minor))
+        kernels = _loaded(self.name, of.ptx, *devices.resolve(device))
+        count_bytes = _core.kernel_params(of.ptx, of.entry)[0][2][2]
+        launches = self._launches(len(data), block_size)
+        return kernels, of.entry, data, launches, block_size, self._shared_bytes(block_size), count_bytes
+
     def _size(self, block_size: int | None) -> int:
         return self.block_sizes[0] if block_size is None else _block(block_size)
 
-    def sum(self, a: Any, *, block_size: int | None = None) -> np.generic:
-        """Reduce an array with the kernel, on the simulator.
+    def sum(
+        self, a: Any, *, block_size: int | None = None, device: str | Device | None = "sim"
+    ) -> np.generic:
+        """Reduce an array with the kernel.
 
         Parameters
         ----------
         a : array_like
-            Of the kernel's dtype.
+            In host memory, of the kernel's dtype.
         block_size : int, optional
             Threads a block; None takes the usual ones.
+        device : str, Device or None
+            Where: the simulator, which stops a kernel that goes wrong, or ``"cuda"``. None takes the first
+            GPU, else the simulator.
 
         Returns
         -------
@@ -147,9 +180,16 @@ class OwnRung:
             For an array of another dtype.
         SimulationError
             When the simulator stops the kernel.
+        DeviceError
+            When the device is not there or fails.
         """
-        *_, last = self.passes(self._data(a), self._size(block_size))
-        return last.left[0]
+        data, threads, where = self._data(a), self._size(block_size), devices.record(device)
+        if where.kind == "sim":
+            *_, last = self.passes(data, threads)
+            return last.left[0]
+        out = np.empty(1, self.dtype)
+        _core.own_run(self._call(data, threads, where), out)
+        return out[0]
 
     def _data(self, a: Any) -> np.ndarray:
         data = np.ascontiguousarray(host_array(a, "a")).reshape(-1)
@@ -225,10 +265,12 @@ class OwnRung:
         n: int | Sequence[int] = 4096,
         variants: str | Sequence[str] | None = None,
         *,
+        device: str | Device | None = None,
+        repeats: int = 20,
         block_size: int | None = None,
         progress: bool = False,
     ) -> BenchResult:
-        """Count what the kernel does beside the rungs of this package, on the simulator.
+        """Measure the kernel beside the rungs of this package, as `gpureduce.bench` does.
 
         Parameters
         ----------
@@ -236,8 +278,12 @@ class OwnRung:
             How many elements.
         variants : str or sequence of str, optional
             The rungs to set beside it; None takes all.
+        device : str, Device or None
+            Where: times on a GPU, counts on the simulator. None takes the first GPU, else the simulator.
+        repeats : int
+            How often each time is taken; the figure is the median.
         block_size : int, optional
-            Threads a block; None takes the usual ones.
+            Threads a block; None takes the usual ones of each.
         progress : bool
             Whether to show a bar.
 
@@ -245,18 +291,45 @@ class OwnRung:
         -------
         BenchResult
             With a row of its own for this kernel, in the table and in the chart.
+
+        Raises
+        ------
+        DeviceError
+            When the device is not there or fails.
         """
-        beside = runner.bench(n, variants, "sum", self.dtype, "sim", 1, progress, block_size=block_size)
+        where = devices.record(device)
+        beside = runner.bench(n, variants, "sum", self.dtype, where, repeats, progress, block_size=block_size)
         rows: list[dict[str, Any]] = []
         for count in dict.fromkeys(row["n"] for row in beside.rows):
             rows += [row for row in beside.rows if row["n"] == count]
             data = runner.draw("sum", self.dtype.name, count)
-            counts = runner.counts_of(self.profile(data, block_size=block_size, races=False))
+            measured = self._measured(data, self._size(block_size), where, repeats)
             exact = rows[-1]["exact"]
-            error = runner.relative_error(counts["result"], exact)
+            error = runner.relative_error(measured["result"], exact)
             what = {"variant": self.name, "op": "sum", "dtype": self.dtype.name, "n": count}
-            rows.append({**what, **counts, "exact": exact, "relative_error": error})
+            rows.append({**what, **measured, "exact": exact, "relative_error": error})
         return BenchResult(beside.head, tuple(rows))
+
+    def _measured(self, data: np.ndarray, block_size: int, where: Device, repeats: int) -> dict[str, Any]:
+        """Return what a row has of this kernel."""
+        if where.kind == "sim":
+            return runner.counts_of(self.profile(data, block_size=block_size, races=False))
+        times = _core.own_time(self._call(data, block_size, where), *runner.rotation(data), repeats)
+        whole = runner.wall_times(lambda: self.sum(data, block_size=block_size, device=where), repeats)
+        names = ("first_pass_us", "all_passes_us", "end_to_end_us")
+        spreads = map(environment.spread, (*times, whole))
+        result = self.sum(data, block_size=block_size, device=where)
+        return {
+            "block_size": block_size,
+            **dict(zip(names, spreads, strict=True)),
+            "result": result.item(),
+        }
+
+
+@lru_cache(maxsize=16)
+def _loaded(name: str, ptx: str, kind: int, index: int) -> object:
+    """Return the kernels of a text on a device."""
+    return _core.custom_load(name, ptx, kind, index)
 
 
 def _block(value: Any) -> int:
@@ -383,9 +456,19 @@ def ladder(
         grid = _positive(grid, "grid")
     if shared_bytes is not None and shared_bytes != 0:
         shared_bytes = _positive(shared_bytes, "shared_bytes")
+    options = tuple(options)
     found = program(source, kernel, options)
     if not found.sources and not found.entry:
         raise ValueError("kernel: say which of the PTX")
+    sizes_of = [length for _, _, length in _core.kernel_params(found.ptx, found.entry)[0]]
+    if found.types is None and sizes_of not in ([8, 8, 4], [8, 8, 8]):
+        raise ValueError(f"kernel: a rung is a kernel such as {found.kernel}{_SIGNATURE}")
+
+    def for_capability(has: tuple[int, int]) -> Program:
+        if has >= _COMPILED_FOR or is_ptx(read(source)[0]) or any("-arch" in each for each in options):
+            return found
+        return program(source, kernel, (*options, f"-arch=compute_{has[0]}{has[1]}"))
+
     return OwnRung(
         name,
         found.kernel,
@@ -393,6 +476,7 @@ def ladder(
         sizes,
         elements,
         found,
+        for_capability,
         grid,
         shared_bytes,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def relative_error(value: Any, exact: Any) -> float:
     return abs(float(value) - float(exact)) / (abs(float(exact)) or 1.0)
 
 
-def _rotation(data: np.ndarray) -> tuple[int, int]:
+def rotation(data: np.ndarray) -> tuple[int, int]:
     """Return how many copies take turns, and how often."""
     buffers = min(max(2, math.ceil(ROTATION_BYTES / data.nbytes)), MOST_BUFFERS)
     return buffers, max(1, LAUNCHES // buffers)
@@ -72,8 +72,8 @@ def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None
     """Return the microseconds of the first pass and of all passes, a figure a repeat."""
     where = resolve(device)
     if variant != AUTO:
-        return _core.time(data, op, variant, block_size, None, *where, *_rotation(data), repeats)
-    buffers, rounds = _rotation(data)
+        return _core.time(data, op, variant, block_size, None, *where, *rotation(data), repeats)
+    buffers, rounds = rotation(data)
     sources = [to_device(data, device) for _ in range(buffers)]
     outs = [empty((), core_dtype(op, data.dtype), *where) for _ in sources]
     views, places = (tuple(array.view_tuple() for array in arrays) for arrays in (sources, outs))
@@ -83,10 +83,15 @@ def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None
 
 def end_to_end_times(data: np.ndarray, op: str, options: dict, repeats: int) -> list[float]:
     """Return the microseconds from an array in host memory to a scalar in host memory."""
+    return wall_times(lambda: functions.reduce(data, op, **options), repeats)
+
+
+def wall_times(call: Callable[[], Any], repeats: int) -> list[float]:
+    """Return the microseconds of some calls."""
     times = []
     for _ in range(min(repeats, 5) + 1):
         start = time.perf_counter()
-        functions.reduce(data, op, **options)
+        call()
         times.append((time.perf_counter() - start) * 1e6)
     return times[1:]  # the first loads kernels
 

@@ -99,3 +99,49 @@ gr_status gr_custom_run(const gr_custom *custom, const gr_custom_request *reques
         (request->plan.single_pass ? plan_flat : plan_passes)(custom, request, &program, error);
     return status == GR_OK ? gr_program_run(custom->device, &program, binding, interrupt, error) : status;
 }
+
+static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, gr_program *program,
+                           gr_error *error) {
+    struct {
+        uint64_t in, out, n; /* of n the first count_bytes */
+    } params = {0};
+    gr_backend *backend = custom->device->backend;
+    gr_kernel *kernel = NULL;
+    const gr_status status = backend->find(backend, custom->module, rung->entry, &kernel, error);
+    gr_program_begin(program);
+    uint32_t in = gr_program_input(program, 0);
+    for (size_t i = 0; status == GR_OK && i < rung->count; ++i) {
+        const gr_custom_pass *pass = &rung->passes[i];
+        const gr_buffer_kind kind = i + 1 < rung->count ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
+        params.n = pass->n;
+        gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, 16 + rung->count_bytes);
+        step->found = kernel;
+        step->grid[0] = pass->blocks;
+        step->block[0] = rung->block;
+        step->shared_bytes = rung->shared_bytes;
+        const uint32_t out = gr_program_buffer(program, kind, pass->blocks * rung->item_bytes);
+        gr_program_place(program, 0, in);
+        gr_program_place(program, 8, out);
+        in = out;
+    }
+    return status;
+}
+
+gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,
+                             const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    const gr_status status = plan_rung(custom, rung, &program, error);
+    return status == GR_OK ? gr_program_run(custom->device, &program, binding, interrupt, error) : status;
+}
+
+gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,
+                              const gr_timing *timing, double *first_pass, double *all_passes,
+                              gr_error *error) {
+    gr_program program;
+    const gr_status status = plan_rung(custom, rung, &program, error);
+    if (status != GR_OK)
+        return status;
+    const size_t bytes = (size_t)rung->passes[0].n * rung->item_bytes;
+    return gr_program_time_copies(custom->device, &program, data, bytes, timing, first_pass, all_passes,
+                                  error);
+}

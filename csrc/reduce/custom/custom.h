@@ -36,4 +36,26 @@ typedef struct gr_custom_request {
 gr_status gr_custom_run(const gr_custom *custom, const gr_custom_request *request, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error);
 
+/* A kernel (const T *in, T *out, integer n) of which each block leaves one result, and its launches: over the
+   elements, then over what the launch before left, until there is one. */
+typedef struct gr_custom_pass {
+    uint64_t n;
+    uint32_t blocks;
+} gr_custom_pass;
+
+typedef struct gr_custom_rung {
+    const char *entry;
+    size_t item_bytes, count_bytes; /* of an element, and of the parameter n: 4 or 8 */
+    uint32_t block, shared_bytes;
+    size_t count;
+    gr_custom_pass passes[GR_MOST_STEPS];
+} gr_custom_rung;
+
+gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,
+                             const gr_interrupt *interrupt, gr_error *error);
+/* As gr_program_time_copies. */
+gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,
+                              const gr_timing *timing, double *first_pass, double *all_passes,
+                              gr_error *error);
+
 #endif

@@ -1,5 +1,4 @@
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "reduce/ladder/ladder.h"
 
@@ -81,29 +80,12 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
 
 gr_status gr_ladder_time(gr_device *device, const gr_request *request, const void *data,
                          const gr_timing *timing, double *first_pass, double *all_passes, gr_error *error) {
-    gr_backend *backend = device->backend;
     const size_t bytes = (size_t)request->n * gr_dtypes[request->dtype].item_bytes;
-    gr_devptr *inputs = calloc(timing->buffers, sizeof *inputs);
-    if (inputs == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu buffers", timing->buffers);
-    gr_timing first = *timing, all = *timing;
-    first.launches = 1;
-    first.inputs[0] = all.inputs[0] = inputs;
     gr_program program;
     gr_status status = gr_program_clock(device, error);
     if (status == GR_OK)
         status = plan(device, request, &program, error);
-    for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
-        status = backend->alloc(backend, bytes, &inputs[i], error);
-        if (status == GR_OK && bytes > 0)
-            status = backend->upload(backend, 0, inputs[i], data, bytes, error);
-    }
     if (status == GR_OK)
-        status = gr_program_time(device, &program, &first, first_pass, error);
-    if (status == GR_OK)
-        status = gr_program_time(device, &program, &all, all_passes, error);
-    for (size_t i = 0; i < timing->buffers; ++i)
-        backend->free(backend, inputs[i]);
-    free(inputs);
+        status = gr_program_time_copies(device, &program, data, bytes, timing, first_pass, all_passes, error);
     return status;
 }

@@ -1,0 +1,106 @@
+/* A user's kernel as a rung: gpureduce/_course has the plan, and knows its parameters. */
+#include "python/methods.h"
+
+#include <stdlib.h>
+
+#include "python/args.h"
+#include "python/errors.h"
+#include "python/intake/operand.h"
+#include "reduce/custom/custom.h"
+
+typedef struct own_call {
+    gr_custom *custom;
+    PyArrayObject *data;
+    gr_custom_rung rung;
+} own_call;
+
+static int take_passes(PyObject *passes, gr_custom_rung *rung) {
+    rung->count = (size_t)PyTuple_GET_SIZE(passes);
+    if (rung->count < 1 || rung->count > sizeof rung->passes / sizeof rung->passes[0])
+        return PY_REFUSE(PyExc_ValueError, "grid: %zu launches; a program has at most %zu", rung->count,
+                         sizeof rung->passes / sizeof rung->passes[0]);
+    for (size_t i = 0; i < rung->count; ++i) {
+        unsigned long long n, blocks;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(passes, (Py_ssize_t)i), "KK", &n, &blocks))
+            return -1;
+        if (blocks < 1 || blocks > GR_MAX_GRID)
+            return PY_REFUSE(PyExc_ValueError, "grid: %llu blocks; a grid has 1 to %d", blocks, GR_MAX_GRID);
+        rung->passes[i] = (gr_custom_pass){.n = n, .blocks = (uint32_t)blocks};
+    }
+    if (rung->passes[rung->count - 1].blocks != 1)
+        return PY_REFUSE(PyExc_ValueError, "grid: the last launch leaves %u results",
+                         (unsigned)rung->passes[rung->count - 1].blocks);
+    return 0;
+}
+
+/* (kernels, entry, data, passes, block, shared, count_bytes) */
+static int take_call(PyObject *given, own_call *self) {
+    PyObject *kernels, *passes;
+    gr_custom_rung *rung = &self->rung;
+    unsigned block, shared;
+    Py_ssize_t count_bytes;
+    if (!PyArg_ParseTuple(given, "OsO!O!IIn", &kernels, &rung->entry, &PyArray_Type, &self->data,
+                          &PyTuple_Type, &passes, &block, &shared, &count_bytes))
+        return -1;
+    self->custom = py_custom_of(kernels);
+    if (self->custom == NULL || take_passes(passes, rung) < 0)
+        return -1;
+    rung->block = block;
+    rung->shared_bytes = shared;
+    rung->count_bytes = (size_t)count_bytes;
+    rung->item_bytes = (size_t)PyArray_ITEMSIZE(self->data);
+    const bool fits = PyArray_ISCARRAY_RO(self->data) && (count_bytes == 4 || count_bytes == 8) &&
+                      rung->passes[0].n == (uint64_t)PyArray_SIZE(self->data);
+    return fits ? 0 : PY_REFUSE(PyExc_ValueError, "a: an array that is not plain, or of another length");
+}
+
+PyObject *py_own_run(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *given;
+    PyArrayObject *out;
+    own_call call = {.custom = NULL};
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &given, &PyArray_Type, &out) ||
+        take_call(given, &call) < 0)
+        return NULL;
+    if (!PyArray_ISCARRAY(out) || (size_t)PyArray_NBYTES(out) != call.rung.item_bytes)
+        return PyErr_Format(PyExc_ValueError, "out: expected one element");
+    const gr_source source = {.host = PyArray_DATA(call.data), .bytes = (size_t)PyArray_NBYTES(call.data)};
+    const gr_binding binding = {
+        .inputs = {source}, .host_out = PyArray_DATA(out), .out_bytes = call.rung.item_bytes};
+    py_work work;
+    py_begin(&work);
+    const gr_status status =
+        gr_custom_rung_run(call.custom, &call.rung, &binding, &work.interrupt, &work.error);
+    if (py_end(state, &work, status) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyObject *py_own_time(PyObject *module, PyObject *args) {
+    enum { MOST = 100000 };
+    py_state *state = PyModule_GetState(module);
+    PyObject *given, *result = NULL;
+    own_call call = {.custom = NULL};
+    Py_ssize_t buffers, rounds, repeats;
+    if (!PyArg_ParseTuple(args, "O!nnn", &PyTuple_Type, &given, &buffers, &rounds, &repeats) ||
+        take_call(given, &call) < 0)
+        return NULL;
+    if (buffers < 1 || rounds < 1 || repeats < 1 || buffers > MOST || rounds > MOST || repeats > MOST)
+        return PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d", MOST);
+    double *times = calloc(2 * (size_t)repeats, sizeof *times);
+    if (times == NULL)
+        return PyErr_NoMemory();
+    const gr_timing timing = {
+        .buffers = (size_t)buffers, .rounds = (size_t)rounds, .repeats = (size_t)repeats};
+    py_work work;
+    py_begin(&work);
+    const gr_status status = gr_custom_rung_time(call.custom, &call.rung, PyArray_DATA(call.data), &timing,
+                                                 times, times + repeats, &work.error);
+    if (py_end(state, &work, status) == 0) {
+        PyObject *first = py_list_of_doubles(times, (size_t)repeats);
+        if (first != NULL)
+            result = Py_BuildValue("(NN)", first, py_list_of_doubles(times + repeats, (size_t)repeats));
+    }
+    free(times);
+    return result;
+}
