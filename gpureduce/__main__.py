@@ -24,6 +24,7 @@ where to start:
   gpureduce profile v1 --source           the source of a rung, its counters in the margin
   gpureduce profile v0 --compare v2       two rungs side by side
   gpureduce profile m4 -n 256x128x64      a rung of the matrix products
+  gpureduce exercise list                 kernels with a gap, and a check of what you make of them
   gpureduce export v7 -o v7.cu            a rung as one file for nvcc, with a main
   gpureduce ladder mine.cu                is your own kernel right, and how does it compare?
   gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
@@ -174,6 +175,9 @@ def _add_ladder(add: Callable) -> None:
     parser.add_argument(
         "-n", type=_count, default=4096, help="elements of the table beside our rungs (default 4096)"
     )
+    parser.add_argument(
+        "--variants", type=_words, nargs="+", metavar="NAME", help="rungs of ours in the table (default: all)"
+    )
     parser.add_argument("--source", action="store_true", help="also its source, the counters in the margin")
     _add_device(parser)
     _add_formats(parser)
@@ -185,6 +189,15 @@ def _add_export(add: Callable) -> None:
     parser.add_argument("-o", "--out", metavar="FILE.cu", help="where (default: standard output)")
     parser.add_argument("--dtype", default="float32", help="float32 (default), float64 or int64")
     parser.add_argument("--block-size", type=int, metavar="THREADS")
+
+
+def _add_exercise(add: Callable) -> None:
+    parser = add("exercise", commands.run_exercise, "exercises in CUDA, graded on the simulator")
+    parser.add_argument("action", choices=["list", "start", "hint", "check"], help="what to do")
+    parser.add_argument("number", nargs="?", help="which exercise: its number or name")
+    parser.add_argument("file", nargs="?", metavar="FILE.cu", help="(default: the exercise's name, here)")
+    parser.add_argument("--folder", help="where the exercises are (default: those of the package)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs that grade")
 
 
 def _add_plot(add: Callable) -> None:
@@ -225,7 +238,8 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_formats(add("info", commands.run_info, "show versions and devices"))
     _add_formats(add("variants", commands.run_variants, "list the variants"))
-    for add_command in (_add_sum, _add_bench, _add_profile, _add_ladder, _add_export, _add_plot, _add_demo):
+    more = (_add_sum, _add_bench, _add_profile, _add_ladder, _add_export, _add_exercise, _add_plot, _add_demo)
+    for add_command in more:
         add_command(add)
     return parser
 

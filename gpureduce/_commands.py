@@ -21,6 +21,7 @@ from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce.bench import pictures
 from gpureduce.bench.environment import RESULTS, check_place
+from gpureduce.exercise import Exercise, exercise, exercises
 
 
 def _print_csv(records: list[dict[str, Any]]) -> None:
@@ -309,7 +310,7 @@ def run_ladder(args: argparse.Namespace) -> int:
     )
     report = rung.check()
     stopped = any(finding.kind in ("stopped", "grid") for finding in report.findings)
-    beside = None if stopped else rung.bench(args.n, device=args.device)
+    beside = None if stopped else rung.bench(args.n, _flat(args.variants), device=args.device)
     rows = [] if beside is None else beside.records()
     if args.json:
         _print_json({**report.as_dict(), "rows": rows})
@@ -332,6 +333,42 @@ def run_export(args: argparse.Namespace) -> int:
     else:
         print(text, end="")
     return 0
+
+
+def _chosen(args: argparse.Namespace) -> Exercise:
+    if args.number is None:
+        raise ValueError(
+            f"exercise {args.action}: say which, by its number; `gpureduce exercise list` has all"
+        )
+    return exercise(args.number, args.folder)
+
+
+def run_exercise(args: argparse.Namespace) -> int:
+    """List exercises, begin one, or grade what was made of it."""
+    if args.action == "list":
+        known = exercises(args.folder)
+        if args.json:
+            _print_json([{"name": each.name, "title": each.title} for each in known])
+        else:
+            for each in known:
+                _print(f"{each.name:<26} {each.title}", 27)
+        return 0
+    chosen = _chosen(args)
+    path = Path(args.file or f"{chosen.name}.cu")
+    if args.action == "hint":
+        _print(chosen.hint)
+        return 0
+    if args.action == "start":
+        with path.open("x", encoding="utf-8") as file:  # nobody's work is written over
+            file.write(chosen.start)
+        _print(f"{chosen.task}\nThe file is {path}; `gpureduce exercise check {chosen.number}` grades it.")
+        return 0
+    grade = chosen.check(path)
+    if args.json:
+        _print_json(grade.as_dict())
+    else:
+        _print(grade)
+    return 0 if grade.passed else 1
 
 
 def run_plot(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce import numpy_like
+from gpureduce import exercise, numpy_like
 
 OWN = [name for name in gpureduce.__all__ if name != "__version__" and name != "numpy_like"]
 PUBLIC = [
@@ -17,6 +17,8 @@ PUBLIC = [
     *(("gpureduce", name) for name in OWN),
     ("gpureduce.numpy_like", ""),
     *(("gpureduce.numpy_like", name) for name in numpy_like.__all__),
+    ("gpureduce.exercise", ""),
+    *(("gpureduce.exercise", name) for name in exercise.__all__),
 ]
 for each in ("torch", "dask"):
     if importlib.util.find_spec(each):
@@ -49,7 +51,7 @@ def docstrings(value, name):
 
 @pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda part: part or "itself")
 def test_examples(module, name):
-    if name in COMPILED:
+    if name in COMPILED or module == "gpureduce.exercise":
         pytest.importorskip("cuda.pathfinder")
     loaded = importlib.import_module(module)
     value = getattr(loaded, name) if name else loaded

@@ -134,9 +134,9 @@ def test_the_host_launches_as_we_do(files, tmp_path):
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler")
-    lengths = {name: [1, 1000, 2**16 + 1] for name in NAMES}
+    lengths = {name: [2**16 + 1] for name in NAMES}
     for name in ("v6", "v8", "v10"):  # where the grid is held down, each in its way
-        lengths[name].append(1_200_000)
+        lengths[name] += [1, 1_200_000]
     parts, calls = [], []
     for name in NAMES:
         text = (files / f"{name}.cu").read_text()

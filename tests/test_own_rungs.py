@@ -201,10 +201,11 @@ def test_what_is_no_rung():
 def test_on_the_command_line(tmp_path, capsys):
     path = tmp_path / "mine.cu"
     path.write_text(TREE.replace("TRAP_IN", "const"))
-    assert main(["ladder", str(path), "--kernel", "tree<float, NOTHING>", "-n", "300", "--json"]) == 0
+    few = ["-n", "300", "--variants", "v0"]
+    assert main(["ladder", str(path), "--kernel", "tree<float, NOTHING>", *few, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["passed"] and record["rows"][-1]["variant"] == "mine" and record["rows"][-1]["n"] == 300
-    wrong = ["ladder", str(path), "--kernel", "tree<float, WHOLE_VECTORS>", "-n", "300"]
+    wrong = ["ladder", str(path), "--kernel", "tree<float, WHOLE_VECTORS>", *few]
     assert main([*wrong, "--source"]) == 1
     out = capsys.readouterr().out
     assert "which fill no vector" in out and "| mine " in out and "21 |         n = n / 4 * 4;" in out

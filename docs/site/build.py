@@ -42,6 +42,7 @@ SECTIONS = {
     ],
     "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", "docs/exact", *BOOK, "docs/coverage"],
     "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
+    "To learn": ["docs/own_kernels", "docs/exercises"],
     "Inside": ["docs/instrument", "docs/simulator"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
     "Reference": [f"reference/{module}" for module in (*MODULES, BENCH)],

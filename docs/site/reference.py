@@ -8,7 +8,7 @@ import pkgutil
 import sys
 from unittest.mock import MagicMock
 
-MODULES = ("gpureduce", "gpureduce.numpy_like", "gpureduce.torch", "gpureduce.dask")
+MODULES = ("gpureduce", "gpureduce.exercise", "gpureduce.numpy_like", "gpureduce.torch", "gpureduce.dask")
 BENCH = "gpureduce.bench"
 
 

@@ -1,0 +1,359 @@
+"""Exercises: a file with a gap, and a check that grades what a learner makes of it."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._course.rung import ladder
+from gpureduce._custom.nvrtc import CompileError
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.simulate import simulate
+
+if TYPE_CHECKING:
+    import os
+
+FOLDER = Path(__file__).parent.parent / "exercises"
+_CALLED = {
+    "bank_conflicts": "bank conflicts",
+    "barriers": "barriers, each once a warp",
+    "shared_wavefronts": "passes through shared memory",
+    "global_requests": "requests to global memory",
+    "global_sectors": "sectors of global memory",
+    "atomics": "atomic instructions",
+    "divergent_branches": "divergent branches",
+    "warp_instructions": "PTX warp instructions",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a learner's kernel, and what it has to do.
+
+    Attributes
+    ----------
+    name : str
+        What is tried, for the message: ``"33 elements"``.
+    grid, block : int or tuple of int
+        Blocks, and threads a block.
+    args : sequence
+        The arguments, as `gpureduce.simulate` takes them.
+    expect : mapping of int to numpy.ndarray
+        What arguments have to be afterwards, by their place.
+    at_most : mapping of str to int
+        Limits of counters, by the names that `Counts` has for them.
+    shared_bytes : int
+        Bytes of dynamic shared memory a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpureduce.exercise import Case
+    >>> out = np.zeros(1, np.float32)
+    >>> case = Case("one", 1, 32, [np.ones(32, np.float32), out], {1: np.float32([32])}, {"barriers": 0})
+    >>> case.at_most
+    {'barriers': 0}
+    """
+
+    name: str
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+    args: Sequence[Any]
+    expect: Mapping[int, np.ndarray]
+    at_most: Mapping[str, float] = field(default_factory=dict)
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that is graded: whether it is so, and what is wrong if it is not.
+
+    Attributes
+    ----------
+    name : str
+        ``"compiles"``, ``"right"``, ``"without races"`` or ``"counters"``.
+    passed : bool
+        Whether it is so.
+    message : str
+        What is wrong.
+
+    Examples
+    --------
+    >>> from gpureduce.exercise import exercise
+    >>> second = exercise(2)
+    >>> print(second.check(second.start).parts[3].message)
+    4096 elements: 8,192 sectors of global memory; 1,076 are enough
+    """
+
+    name: str
+    passed: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Grade:
+    """What came of an exercise.
+
+    Attributes
+    ----------
+    exercise : str
+        Its name.
+    parts : tuple of Part
+        What was graded, in order; nothing comes after source that does not compile.
+
+    Examples
+    --------
+    >>> from gpureduce.exercise import exercise
+    >>> exercise(1).check("__global__ void warp_sums(const float *in, float *out, int n) {}")
+    01_sum_a_warp: not yet
+      + compiles
+      - right: 32 elements: element 0 of the result is nan, and should be 1852
+      + without races
+      - counters: to be looked at when the result is right
+    """
+
+    exercise: str
+    parts: tuple[Part, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all of it is right."""
+        return all(part.passed for part in self.parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, for programs that grade."""
+        parts = [vars(part) for part in self.parts]
+        right = sum(part.passed for part in self.parts)
+        return {"exercise": self.exercise, "passed": self.passed, "score": right / len(NAMES), "parts": parts}
+
+    def __str__(self) -> str:
+        lines = [f"{self.exercise}: {'done' if self.passed else 'not yet'}"]
+        for part in self.parts:
+            lines.append(f"  {'+' if part.passed else '-'} {part.name}{': ' if part.message else ''}")
+            lines[-1] += part.message.replace("\n", "\n    ")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+NAMES = ("compiles", "right", "without races", "counters")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: a folder.
+
+    Attributes
+    ----------
+    name : str
+        The folder's name, with the number in front.
+    folder : pathlib.Path
+        Where it lies: ``task.md``, ``hint.md``, ``start.cu`` with the gap, ``solution.cu`` and ``check.py``.
+
+    Examples
+    --------
+    >>> from gpureduce.exercise import exercise
+    >>> sixth = exercise("06")
+    >>> sixth.title, sixth.number
+    ('The place of the largest, with ties', '06')
+    """
+
+    name: str
+    folder: Path
+
+    @property
+    def number(self) -> str:
+        """What the name begins with."""
+        return self.name.partition("_")[0]
+
+    @property
+    def title(self) -> str:
+        """The first line of the task."""
+        return self.task.splitlines()[0].lstrip("# ")
+
+    @property
+    def task(self) -> str:
+        """What there is to do."""
+        return (self.folder / "task.md").read_text("utf-8")
+
+    @property
+    def hint(self) -> str:
+        """What helps."""
+        return (self.folder / "hint.md").read_text("utf-8")
+
+    @property
+    def start(self) -> str:
+        """The file with the gap."""
+        return (self.folder / "start.cu").read_text("utf-8")
+
+    def check(self, source: str | os.PathLike[str]) -> Grade:
+        """Grade a learner's source.
+
+        Parameters
+        ----------
+        source : str or path_like
+            CUDA C++, or the path of a ``.cu`` file.
+
+        Returns
+        -------
+        Grade
+
+        Raises
+        ------
+        ImportError
+            When NVRTC is not installed.
+        OSError
+            When the file cannot be read.
+        """
+        rules = runpy.run_path(str(self.folder / "check.py"))
+        wrong: dict[str, str] = {}
+        try:
+            for name, message in _wrong(source, rules):
+                wrong.setdefault(name, message)
+        except CompileError as error:
+            return Grade(self.name, (Part("compiles", False, str(error)),))
+        if "right" in wrong:
+            wrong["counters"] = "to be looked at when the result is right"
+        return Grade(self.name, tuple(Part(name, name not in wrong, wrong.get(name, "")) for name in NAMES))
+
+
+def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong: a name of NAMES, and how."""
+    kernel: str = rules["KERNEL"]
+    try:
+        if "LADDER" in rules:
+            report = ladder(source, kernel, name="yours", **rules["LADDER"]).check(rules.get("SIZES"))
+            for finding in report.findings:
+                yield "without races" if finding.kind == "race" else "right", str(finding).partition(": ")[2]
+        cases: Callable[[], Iterable[Case]] = rules["cases"]
+        for case in cases():
+            yield from _wrong_in(source, kernel, case)
+    except CompileError:
+        raise
+    except (ValueError, TypeError) as error:  # other parameters than the exercise has
+        yield "right", str(error)
+
+
+def _wrong_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]:
+    try:
+        found = simulate(source, kernel, case.grid, case.block, case.args, case.shared_bytes)
+    except _core.SimulationError as error:
+        yield "right", f"{case.name}: {error}"
+        seen = getattr(error, "profile", None)
+        if seen is not None:
+            yield from _races(case, seen)
+        return
+    yield from _races(case, found)
+    for place, wanted in case.expect.items():
+        yield from _difference(case, place, wanted)
+    for name, most in case.at_most.items():
+        had = getattr(found.totals, name)
+        if had > most:
+            yield "counters", f"{case.name}: {had:,} {_CALLED.get(name, name)}; {most:,.0f} are enough"
+
+
+def _races(case: Case, found: Profile) -> Iterator[tuple[str, str]]:
+    for race in found.races:
+        yield "without races", f"{case.name}: {race}"
+
+
+def _difference(case: Case, place: int, wanted: np.ndarray) -> Iterator[tuple[str, str]]:
+    got = case.args[place]
+    same = (got == wanted) | ((got != got) & (wanted != wanted))
+    if not same.all():
+        at = tuple(map(int, np.argwhere(~same)[0]))
+        where = ", ".join(map(str, at))
+        yield (
+            "right",
+            f"{case.name}: element {where} of the result is {got[at]:g}, and should be {wanted[at]:g}",
+        )
+
+
+def ideal_sectors(*arrays: np.ndarray, slack: float = 1.05) -> int:
+    """Return the most sectors of 32 bytes to read or write arrays once, and a little more.
+
+    Parameters
+    ----------
+    *arrays : numpy.ndarray
+        What is read or written once.
+    slack : float
+        How many times the fewest there may be.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpureduce.exercise import ideal_sectors
+    >>> ideal_sectors(np.zeros(1000, np.float32), slack=1)
+    125
+    """
+    return int(slack * sum(-(-array.nbytes // 32) for array in arrays))
+
+
+def exercises(folder: str | os.PathLike[str] | None = None) -> tuple[Exercise, ...]:
+    """Return the exercises, by number.
+
+    Parameters
+    ----------
+    folder : path_like, optional
+        Where their folders lie; None takes those that come with the package.
+
+    Returns
+    -------
+    tuple of Exercise
+
+    Raises
+    ------
+    OSError
+        When there is no such folder.
+
+    Examples
+    --------
+    >>> from gpureduce.exercise import exercises
+    >>> print(exercises()[0].title)
+    Sum a warp
+    """
+    root = FOLDER if folder is None else Path(folder)
+    found = sorted(path.parent for path in root.iterdir() for path in path.glob("check.py"))
+    return tuple(Exercise(path.name, path) for path in found)
+
+
+def exercise(name: str | int, folder: str | os.PathLike[str] | None = None) -> Exercise:
+    """Return one exercise.
+
+    Parameters
+    ----------
+    name : str or int
+        Its number or name.
+    folder : path_like, optional
+        Where its folder lies; None takes those that come with the package.
+
+    Returns
+    -------
+    Exercise
+
+    Raises
+    ------
+    ValueError
+        When there is none; the message lists those there are.
+
+    Examples
+    --------
+    >>> from gpureduce.exercise import exercise
+    >>> print(exercise(3).name)
+    03_find_the_race
+    """
+    known = exercises(folder)
+    for each in known:
+        if str(name) in (each.name, each.number, each.number.lstrip("0")):
+            return each
+    raise ValueError(f"exercise: there is none {name!r}; there are {', '.join(each.name for each in known)}")

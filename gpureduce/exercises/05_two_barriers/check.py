@@ -1,0 +1,16 @@
+import numpy as np
+
+from gpureduce.exercise import Case
+
+KERNEL = "block_sums"
+LADDER = {"block_size": (64, 96, 1024), "shared_bytes": 0}
+SIZES = (0, 1, 31, 33, 64, 65, 95, 97, 1000, 1025, 9217)
+
+
+def cases():
+    for threads in (96, 256, 1024):
+        data = np.random.default_rng(threads).integers(1, 100, 3 * threads).astype(np.float32)
+        out = np.full(3, np.nan, np.float32)
+        limits = {"barriers": 2 * 3 * threads // 32, "atomics": 0}
+        wanted = data.reshape(3, threads).sum(axis=1)
+        yield Case(f"{threads} threads a block", 3, threads, [data, out, len(data)], {1: wanted}, limits)
