@@ -209,6 +209,9 @@ def _add_plot(add: Callable) -> None:
     parser.add_argument(
         "--kind", choices=["speedup", "bandwidth", "speed", "counts"], help="(default: what fits)"
     )
+    parser.add_argument(
+        "--variants", type=_words, nargs="+", metavar="NAME", help="which, or all (default: of lines a few)"
+    )
     parser.add_argument("--dark", action="store_true", help="for a dark background")
 
 

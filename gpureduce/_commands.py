@@ -377,6 +377,8 @@ def run_plot(args: argparse.Namespace) -> int:
         Path(args.results) if args.results else RESULTS / "ladder_h200.json"
     )
     _check_picture(args.out)
-    pictures.save(result.plot(args.kind, dark=args.dark), args.out)
+    names = _flat(args.variants)
+    asked = "all" if names == ["all"] else names
+    pictures.save(result.plot(args.kind, dark=args.dark, variants=asked), args.out)
     print(args.out)
     return 0

@@ -23,6 +23,7 @@ from gpureduce.bench import (
     chart,
     drawings,
     environment,
+    groups,
     host,
     matmul,
     matmul_pictures,
@@ -264,9 +265,9 @@ def test_wrong_arguments_of_products(options, error, message):
 
 def test_precisions_are_measured_apart():
     names = [variant.name for variant in gpureduce.variants("matmul") if variant.role == "rung"]
-    groups = products._by_precision([*names, "auto"], False)
-    assert groups["ieee"][:2] == ["m0", "m1"] and groups["ieee"][-1] == "auto" and "t1" in groups["tf32"]
-    assert sorted(name for group in groups.values() for name in group) == sorted([*names, "auto"])
+    found = products._by_precision([*names, "auto"], False)
+    assert found["ieee"][:2] == ["m0", "m1"] and found["ieee"][-1] == "auto" and "t1" in found["tf32"]
+    assert sorted(name for group in found.values() for name in group) == sorted([*names, "auto"])
     assert list(products._by_precision(["t0", "t3", "auto"], True)) == ["ieee"]
     row = {"variant": "t1", "dtype": "float32", "precision": "tf32", "m": 8, "n": 8, "k": 8}
     row |= {"us": {"median": 2.0}, "tflop_per_s": 1.0, "of_cublas": 1.0, "error": 1e-4}
@@ -375,8 +376,38 @@ def test_plots_are_saved(dark, ending, tmp_path):
 @needs_matplotlib
 def test_bars_are_as_long_as_the_speed_ups():
     ax = TIMED.plot("speedup")
-    assert [bar.get_width() for bar in ax.patches] == [1.0, 4.0, 5.0]
+    assert [bar.get_width() for bar in ax.containers[0]] == [1.0, 4.0, 5.0]
     assert "speed-up" in ax.get_xlabel()
+    # What v3 has more than v0, and what the atomics, which come after v7, have more than v3.
+    added = [(bar.get_x(), bar.get_width()) for container in ax.containers[1:] for bar in container]
+    assert added == [(1.0, 3.0), (4.0, 1.0)]
+    assert [text.get_text() for text in ax.texts] == ["1.00x", "4.00x   4.00 x v0", "5.00x   1.25 x v3"]
+    ticks = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert [tick.split()[-1] for tick in ticks] == ["ladder", "v0", "v3", "ladder", "atomic"]
+    colours = {bar.get_facecolor() for container in ax.containers[1:] for bar in container}
+    assert len(colours) == 2  # a group each
+    some = TIMED.plot("speedup", variants=["atomic", "v0"])
+    assert [bar.get_width() for bar in some.containers[0]] == [1.0, 5.0]
+    with pytest.raises(ValueError, match="variants: the results have no 'v7'; they have v0, v3, atomic"):
+        TIMED.plot("speedup", variants="v7")
+
+
+@needs_matplotlib
+def test_lines_are_few_and_named_at_their_ends():
+    found = tables.result("sizes_h200.json")
+    names = ["v0", "v1", "v3", "v6", "v12", "auto"]  # the first, the largest steps, the last, the default
+    ax = found.plot("bandwidth")
+    drawn = [line for line in ax.lines if not line.get_label().startswith("_")]
+    assert [line.get_label() for line in drawn] == names and "6 of 19 variants" in ax.get_title(loc="left")
+    written = {text.get_text(): text for text in ax.texts if text.get_text() in names}
+    assert sorted(written) == sorted(names) and ax.get_legend() is None
+    for line in drawn:
+        assert written[line.get_label()].xy == (line.get_xdata()[-1], line.get_ydata()[-1])
+        assert written[line.get_label()].get_color() == line.get_color()
+    heights = sorted(np.log([text.xyann[1] for text in written.values()]))
+    assert np.diff(heights).min() > 0.1  # apart, though two of the lines end close to one another
+    everything = found.plot("bandwidth", variants="all")
+    assert sum(not line.get_label().startswith("_") for line in everything.lines) == 19
 
 
 @needs_matplotlib
@@ -384,7 +415,11 @@ def test_a_plot_of_counts_says_so():
     found = gpureduce.bench(SIZE, ["v0", "v2"], device="sim")
     ax = found.plot()
     assert "not a time" in ax.get_xlabel()
-    assert [bar.get_width() for bar in ax.patches] == [row["warp_instructions"] / SIZE for row in found.rows]
+    each = [row["warp_instructions"] / SIZE for row in found.rows]
+    assert [bar.get_width() for bar in ax.containers[0]] == each
+    (saved,) = ax.containers[1]
+    assert saved.get_x() == each[1] and saved.get_width() == pytest.approx(each[0] - each[1])
+    assert saved.get_fill() is False
     with pytest.raises(ValueError, match="kind: 'speedup' cannot be drawn of counts"):
         found.plot("speedup")
     with pytest.raises(ValueError, match="kind: unknown kind 'pie'"):
@@ -398,6 +433,15 @@ def test_the_chart_of_the_readme():
     bars = [width for width in widths if width not in (chart.WIDTH, 12.0)]
     assert math.isclose(bars[2] / bars[0], 12.5, rel_tol=0.01) and len(bars) == 3
     assert "a &lt; b" in drawn and "12.50x" in drawn
+    marked = chart.speedup_svg("Title", rows, ["here", "there"], chart.LIGHT, after={"v9": "v0"})
+    pale = chart.mixed(chart.LIGHT.series[0], chart.LIGHT.background)
+    (had,) = re.findall(rf'<rect x="([\d.]+)"[^>]* width="([\d.]+)"[^>]* fill="{pale}"', marked)
+    (left, more) = re.findall(
+        rf'<rect x="([\d.]+)"[^>]* width="([\d.]+)"[^>]* fill="{chart.LIGHT.series[0]}"', marked
+    )[-1]
+    assert float(more) / float(had[1]) == pytest.approx(11.5, rel=0.01)
+    assert float(left) == pytest.approx(float(had[0]) + float(had[1]), abs=0.2)
+    assert "pale" in marked and "pale" not in drawn
 
 
 def test_the_default_stands_below_the_variants():
@@ -532,7 +576,7 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
 
 def test_names_beside_points_keep_apart():
     for highest in (2.0, 1.02):
-        places = matmul_pictures._apart([1.0, 0.0, 1.01, 0.99], 0.1, highest)
+        places = groups.apart([1.0, 0.0, 1.01, 0.99], 0.1, highest)
         assert places[1] == 0 and places[3] < places[0] < places[2] <= highest
         assert np.diff(sorted(places)).min() > 0.099
 
@@ -607,8 +651,8 @@ def test_pictures_of_products(dark):
     assert {"0.25 B", "8 B"} <= {text.get_text() for text in flow.texts}
     found = gpureduce.BenchResult.from_json(json.dumps(results))
     bars = found.plot(dark=dark)
-    assert [round(patch.get_width(), 1) for patch in bars.patches] == [0.5, 6.1, 9.0, 28.6, 47.7, 49.7]
-    assert bars.get_xlabel() == "TFLOP/s"
+    assert [round(patch.get_width(), 1) for patch in bars.containers[0]] == [0.5, 6.1, 9.0, 28.6, 49.7, 47.7]
+    assert bars.get_xlabel().startswith("TFLOP/s\nfull")
     counted = gpureduce.bench(64, ["m1", "m2"], device="sim", progress=False).plot(dark=dark)
     assert "multiply-adds" in counted.get_xlabel()
     with pytest.raises(ValueError, match="unknown kind 'bandwidth' of products"):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 from gpureduce._profiles.palette import DARK, LIGHT, Palette
 
-__all__ = ["DARK", "LIGHT", "Palette", "rect", "speedup_svg", "text"]
+__all__ = ["DARK", "LIGHT", "Palette", "mixed", "rect", "speedup_svg", "text"]
 
 
 WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 880, 300, 70, 78, 40, 15
+
+
+def mixed(colour: str, background: str, share: float = 0.4) -> str:
+    """Return a colour as it is where a share of it lies on a background."""
+    parts = zip(*(bytes.fromhex(each[1:]) for each in (colour, background)), strict=True)
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
 
 
 def text(x: float, y: float, words: str, fill: str, *, size: int = 13, anchor: str = "start") -> str:
@@ -31,8 +38,14 @@ def speedup_svg(
     series: list[str],
     palette: Palette,
     first: str = "v0",
+    after: Mapping[str, str | None] | None = None,
 ) -> str:
-    """Return horizontal bars: a row is its name, its title, and a speed-up (or None) for each series."""
+    """Return horizontal bars: a row is its name, its title, and a speed-up (or None) for each series.
+
+    `after` says which row one comes after: what it has of that one's first speed-up is drawn pale, so that
+    what it adds stands out.
+    """
+    before = {name: values[0] for name, _, values in rows}
     largest = max(value for _, _, values in rows for value in values if value is not None)
     step = 2 if largest > 6 else 1
     ticks = list(range(0, int(largest) + step, step))
@@ -52,7 +65,8 @@ def speedup_svg(
         parts.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}" stroke="{palette.grid}"/>')
         parts.append(text(x, bottom + 18, f"{tick}x", palette.faint, size=12, anchor="middle"))
     middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(text(middle, bottom + 38, f"speed-up over {first}", palette.faint, size=12, anchor="middle"))
+    below = f"speed-up over {first}" + ("; pale: what the rung before has already" if after else "")
+    parts.append(text(middle, bottom + 38, below, palette.faint, size=12, anchor="middle"))
     for i, (name, what, values) in enumerate(rows):
         bars = [(value, colour) for value, colour in zip(values, palette.series, strict=False) if value]
         top = TOP + ROW * i + (ROW - BAR * len(bars)) / 2
@@ -60,7 +74,12 @@ def speedup_svg(
         parts.append(text(36, TOP + ROW * i + ROW / 2 + 5, what, palette.text))
         for j, (value, colour) in enumerate(bars):
             y = top + BAR * j
-            parts.append(rect(LEFT, y, value * scale, BAR - 1, colour))
+            earlier = (after or {}).get(name) if j == 0 else None
+            had = min(value, before.get(earlier) or 0) if earlier else 0
+            if had:
+                parts.append(rect(LEFT, y, had * scale, BAR - 1, mixed(colour, palette.background)))
+            if value > had:
+                parts.append(rect(LEFT + had * scale, y, (value - had) * scale, BAR - 1, colour))
             label = f"{value:.2f}x"
             parts.append(text(LEFT + value * scale + 5, y + BAR - 3, label, palette.text, size=12))
     return "\n".join([*parts, "</svg>", ""])

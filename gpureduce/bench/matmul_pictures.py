@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureduce.bench.pictures import Measured, axes_of, draw_bars, rung_colours, style
+from gpureduce.bench.groups import apart, chosen
+from gpureduce.bench.pictures import (
+    MARKED,
+    Measured,
+    axes_of,
+    draw_bars,
+    height_of_bars,
+    rung_colours,
+    style,
+)
 from gpureduce.bench.tiles import NOBODY
 from gpureduce.bench.titles import product_titles
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gpureduce.bench.chart import Palette
     from gpureduce.bench.roofline import Roofline
     from gpureduce.bench.tiles import Flow, Tiles
@@ -20,7 +31,9 @@ _CROWD = 3  # FLOP a byte, from which on the rungs lie close to one another
 WARP, LANE = 2, 13  # which warp and lane a picture shows
 
 
-def plot_result(result: Measured, kind: str | None, ax: Any, dark: bool) -> Any:
+def plot_result(
+    result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
+) -> Any:
     """Draw what `BenchResult.plot` promises, of products."""
     kinds = {"speed": _speed, "counts": _counts}
     if kind is None:
@@ -31,50 +44,58 @@ def plot_result(result: Measured, kind: str | None, ax: Any, dark: bool) -> Any:
         what = "counts of the simulator" if result.simulated else "times of a GPU"
         raise ValueError(f"kind: {kind!r} cannot be drawn of {what}")
     with style(dark) as palette:
-        return kinds[kind](result, ax, palette)
+        return kinds[kind](result, ax, palette, asked)
 
 
-def _one_case(result: Measured) -> list[dict]:
-    """Return the records of the first dtype, at the first size, in ladder order."""
+def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, dict]:
+    """Return the records of the first dtype, at the first size, by variant."""
     records = result.records()
     first = records[0]
-    order = list(product_titles())
-    chosen = [row for row in records if (row["dtype"], row["size"]) == (first["dtype"], first["size"])]
-    return sorted(
-        chosen, key=lambda row: order.index(row["variant"]) if row["variant"] in order else len(order)
-    )
+    found = {
+        row["variant"]: row
+        for row in records
+        if (row["dtype"], row["size"]) == (first["dtype"], first["size"])
+    }
+    return {name: found[name] for name in chosen(found, asked)}
 
 
-def _names(records: list[dict]) -> list[str]:
+def _titles(records: dict[str, dict]) -> dict[str, str]:
+    """Return the titles of variants, with the precision where it is not that of the elements."""
     known = product_titles()
-    others = [row.get("precision") if row.get("precision") != "ieee" else None for row in records]
-    beside = [f" ({other})" if other else "" for other in others]
-    return [
-        f"{known.get(row['variant'], '')}{other}  {row['variant']}"
-        for row, other in zip(records, beside, strict=True)
-    ]
+    others = {name: row.get("precision") for name, row in records.items()}
+    return {
+        name: known.get(name, "") + (f" ({other})" if other not in (None, "ieee") else "")
+        for name, other in others.items()
+    }
 
 
-def _speed(result: Measured, ax: Any, palette: Palette) -> Any:
-    records = _one_case(result)
-    ax = axes_of(ax, 9, 1.4 + 0.36 * len(records))
-    draw_bars(ax, _names(records), [row["tflop_per_s"] for row in records], "{:.1f}", palette)
-    ax.set_xlabel("TFLOP/s")
-    what = f"product of {records[0]['size']} {records[0]['dtype']}"
-    ax.set_title(f"{what}\n{result.title()}", fontsize="medium", loc="left")
+def _bars(ax: Any, records: dict[str, dict], key: str, palette: Palette) -> Any:
+    ax = axes_of(ax, 9, height_of_bars(list(records), "matmul"))
+    values = {name: row[key] for name, row in records.items()}
+    draw_bars(ax, values, _titles(records), "matmul", "{:.1f}", palette)
     return ax
 
 
-def _counts(result: Measured, ax: Any, palette: Palette) -> Any:
-    records = _one_case(result)
-    ax = axes_of(ax, 9, 1.4 + 0.36 * len(records))
-    each = [row["multiply_adds_an_instruction"] for row in records]
-    draw_bars(ax, _names(records), each, "{:.1f}", palette, 2)
-    ax.set_xlabel(
-        "multiply-adds in a PTX warp instruction, 32 at most (counted by the simulator; not a time)"
+def _speed(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
+    records = _one_case(result, asked)
+    ax = _bars(ax, records, "tflop_per_s", palette)
+    ax.set_xlabel(f"TFLOP/s\n{MARKED}")
+    first = next(iter(records.values()))
+    ax.set_title(
+        f"product of {first['size']} {first['dtype']}\n{result.title()}", fontsize="medium", loc="left"
     )
-    what = f"product of {records[0]['size']} {records[0]['dtype']}, modelled"
-    ax.set_title(what, fontsize="medium", loc="left")
+    return ax
+
+
+def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
+    records = _one_case(result, asked)
+    ax = _bars(ax, records, "multiply_adds_an_instruction", palette)
+    ax.set_xlabel(
+        "multiply-adds in a PTX warp instruction, 32 at most (counted by the simulator; not a time)\n"
+        f"{MARKED}"
+    )
+    first = next(iter(records.values()))
+    ax.set_title(f"product of {first['size']} {first['dtype']}, modelled", fontsize="medium", loc="left")
     return ax
 
 
@@ -149,7 +170,7 @@ def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
     highest = float(np.log(0.85 * min(found.peak, found.vendor or found.peak)))
     for left in (True, False):  # those on the right lie above one another
         points = [point for point in found.points if (point.flop_per_byte < _CROWD) == left]
-        places = _apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
+        places = apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
         for point, place in zip(points, places, strict=True):
             column = 1.5 * (point if left else max(points, key=lambda each: each.flop_per_byte)).flop_per_byte
             ax.annotate(
@@ -162,18 +183,6 @@ def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
                 color=palette.text,
                 arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6, "relpos": (0, 0.5)},
             )
-
-
-def _apart(places: list[float], least: float, highest: float) -> list[float]:
-    """Return places moved until neighbours are so far apart, in their order, and none above the highest."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    moved = [places[i] for i in order]
-    for _ in range(200):
-        for i in range(1, len(moved)):
-            lack = max(0.0, least - (moved[i] - moved[i - 1])) / 2
-            moved[i - 1], moved[i] = moved[i - 1] - lack, moved[i] + lack
-        moved = [min(place, highest) for place in moved]
-    return [moved[order.index(i)] for i in range(len(places))]
 
 
 # Who works on what

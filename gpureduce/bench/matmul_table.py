@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpureduce._device.variants import AUTO, variants
 from gpureduce.bench import chart
+from gpureduce.bench.groups import before
 from gpureduce.bench.matmul import PUBLISHED, VENDOR
 from gpureduce.bench.titles import product_titles
 
@@ -130,7 +131,8 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     m, n, k = PUBLISHED
     series = [f"{record['device']}, measured {record['date']}", f"{published['device']}, as published"]
     title = f"Product of {m} x {k} by {k} x {n} float32, rung by rung"
-    return chart.speedup_svg(title, shown, series, palette, FIRST)
+    after = {name: before(name, "matmul", ours) for name, *_ in shown if name in rungs}
+    return chart.speedup_svg(title, shown, series, palette, FIRST, after)
 
 
 def counts(record: dict) -> str:

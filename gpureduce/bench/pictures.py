@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpureduce._device.variants import AUTO, variants
 from gpureduce._profiles.palette import DARK, LIGHT, Palette
+from gpureduce.bench.chart import mixed
+from gpureduce.bench.groups import GROUPS, apart, before, chosen, few, grouped
 from gpureduce.bench.titles import titles
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from gpureduce.bench.tree import Addition
 
 FORMATS = (".svg", ".png", ".pdf")
+MARKED = "full: more than the one that it comes after, dotted: less"
 _MARKERS = "osD^v<>ph*XP"
 
 
@@ -72,17 +75,70 @@ def save(ax: Any, path: str | os.PathLike) -> None:
 
 
 def draw_bars(
-    ax: Any, names: list[str], values: list[float], form: str, palette: Palette, colour: int = 0
+    ax: Any, values: dict[str, float], titles_of: dict[str, str], ladder: str, form: str, palette: Palette
 ) -> None:
-    """Draw horizontal bars, the first on top, each with its figure."""
-    places = range(len(names))
-    bars = ax.barh(places, values, color=palette.series[colour], height=0.7)
-    ax.bar_label(bars, [form.format(value) for value in values], padding=3, color=palette.text)
-    ax.set_yticks(places, names)
-    ax.invert_yaxis()
-    ax.margins(x=0.1)
+    """Draw horizontal bars of variants in groups, the ladder on top, each with its figure.
+
+    What a variant has more than the one that it comes after is drawn full, what it has less as an outline.
+    """
+    groups = grouped(values, ladder)
+    colours = dict(zip(GROUPS, _group_colours(palette), strict=True))
+    rows: list[tuple[str, str | None]] = []  # a group's head, or a variant of it
+    for role, members in groups.items():
+        rows += [(role, None)] if len(groups) > 1 else []
+        rows += [(role, name) for name in members]
+    bars = [(place, name, colours[role]) for place, (role, name) in enumerate(rows) if name is not None]
+    earlier = {name: before(name, ladder, values) for name in values}
+    pale = [mixed(colour, palette.background) if earlier[name] else colour for _, name, colour in bars]
+    ax.barh([place for place, *_ in bars], [values[name] for _, name, _ in bars], color=pale, height=0.7)
+    for place, name, colour in bars:
+        value, than = values[name], earlier[name]
+        label, end = form.format(value), value
+        if than is not None:
+            low, end = sorted((values[than], value))
+            outline = {"fill": False, "edgecolor": colour, "linestyle": ":"}
+            look = {"color": colour} if value > values[than] else outline
+            ax.barh(place, end - low, left=low, height=0.7, **look)
+            label += f"   {value / values[than]:.2f} x {than}"
+        beside = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+        ax.annotate(label, (end, place), (4, 0), color=palette.text, **beside)
+    ax.set_yticks(range(len(rows)), [_tick(role, name, titles_of) for role, name in rows])
+    for tick, (_, each) in zip(ax.yaxis.get_major_ticks(), rows, strict=True):
+        tick.tick1line.set_visible(each is not None)
+        if each is None:
+            tick.label1.set(color=palette.faint, style="italic")
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.margins(x=0.26)
     ax.grid(axis="x", linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def _group_colours(palette: Palette) -> tuple[str, str, str, str]:
+    return palette.series[0], palette.series[2], palette.faint, palette.series[1]
+
+
+def _tick(role: str, name: str | None, titles_of: dict[str, str]) -> str:
+    return GROUPS[role] if name is None else f"{titles_of.get(name, '')}  {name}"
+
+
+def height_of_bars(names: list[str], ladder: str) -> float:
+    """Return how many inches high a chart with bars of these variants is to be."""
+    groups = grouped(names, ladder)
+    return 1.5 + 0.3 * (len(names) + (len(groups) if len(groups) > 1 else 0))
+
+
+def label_ends(ax: Any, ends: dict[str, tuple[float, float]], colours: dict[str, Any]) -> None:
+    """Write names beside the ends of lines, apart from one another; both axes are logarithmic."""
+    low, high = (math.log(limit) for limit in ax.get_ylim())
+    inches = ax.get_position().height * ax.figure.get_size_inches()[1]
+    least = (high - low) * 0.17 / inches
+    places = apart([math.log(y) for _, y in ends.values()], least, high)
+    furthest = max(x for x, _ in ends.values())
+    small = {"textcoords": "data", "va": "center", "fontsize": "small", "annotation_clip": False}
+    for (name, end), place in zip(ends.items(), places, strict=True):
+        line = {"arrowstyle": "-", "color": colours[name], "linewidth": 0.6, "relpos": (0, 0.5)}
+        at = furthest * 1.35, math.exp(place)
+        ax.annotate(name, end, at, color=colours[name], arrowprops=line, **small)
 
 
 # Results of gpureduce.bench
@@ -105,7 +161,9 @@ class Measured(Protocol):
         """Return where they were measured."""
 
 
-def plot_result(result: Measured, kind: str | None, ax: Any, dark: bool) -> Any:
+def plot_result(
+    result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
+) -> Any:
     """Draw what `BenchResult.plot` promises."""
     kinds = {"speedup": _speedup, "bandwidth": _bandwidth, "counts": _counts}
     if kind is None:
@@ -119,49 +177,42 @@ def plot_result(result: Measured, kind: str | None, ax: Any, dark: bool) -> Any:
     if not result.rows:
         raise ValueError("the result has no rows to draw")
     with style(dark) as palette:
-        return kinds[kind](result, ax, palette)
+        return kinds[kind](result, ax, palette, asked)
 
 
-def _one_case(result: Measured) -> list[dict]:
-    """Return the records of the first operator and dtype, at its largest n, in ladder order."""
+def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, dict]:
+    """Return the records of the first operator and dtype, at its largest n, by variant."""
     records = result.records()
     first = records[0]
     same = [row for row in records if (row["op"], row["dtype"]) == (first["op"], first["dtype"])]
     largest = max(row["n"] for row in same)
-    order = list(titles())
-    chosen = [row for row in same if row["n"] == largest]
-    return sorted(
-        chosen, key=lambda row: order.index(row["variant"]) if row["variant"] in order else len(order)
-    )
-
-
-def _names(records: list[dict]) -> list[str]:
-    known = titles()
-    return [f"{known.get(row['variant'], '')}  {row['variant']}" for row in records]
+    found = {row["variant"]: row for row in same if row["n"] == largest}
+    return {name: found[name] for name in chosen(found, asked)}
 
 
 def _case(row: dict) -> str:
     return f"{row['op']} of {row['n']:,} {row['dtype']}"
 
 
-def _speedup(result: Measured, ax: Any, palette: Palette) -> Any:
-    records = [row for row in _one_case(result) if row["over_first"] is not None]
+def _speedup(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
+    records = {name: row for name, row in _one_case(result, asked).items() if row["over_first"] is not None}
     if not records:
         raise ValueError("kind: 'speedup' needs the first rung among the results")
-    ax = axes_of(ax, 9, 1.4 + 0.36 * len(records))
-    draw_bars(ax, _names(records), [row["over_first"] for row in records], "{:.2f}x", palette)
-    ax.set_xlabel("speed-up over v0 (times of all passes)")
-    ax.set_title(f"{_case(records[0])}\n{result.title()}", fontsize="medium", loc="left")
+    ax = axes_of(ax, 9, height_of_bars(list(records), "reduction"))
+    speeds = {name: row["over_first"] for name, row in records.items()}
+    draw_bars(ax, speeds, titles(), "reduction", "{:.2f}x", palette)
+    ax.set_xlabel(f"speed-up over v0 (times of all passes)\n{MARKED}")
+    ax.set_title(f"{_case(next(iter(records.values())))}\n{result.title()}", fontsize="medium", loc="left")
     return ax
 
 
-def _counts(result: Measured, ax: Any, palette: Palette) -> Any:
-    records = _one_case(result)
-    ax = axes_of(ax, 9, 1.4 + 0.36 * len(records))
-    each = [row["warp_instructions"] / row["n"] for row in records]
-    draw_bars(ax, _names(records), each, "{:.3f}", palette, 2)
-    ax.set_xlabel("PTX warp instructions an element (counted by the simulator; not a time)")
-    ax.set_title(f"{_case(records[0])}, modelled", fontsize="medium", loc="left")
+def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
+    records = _one_case(result, asked)
+    ax = axes_of(ax, 9, height_of_bars(list(records), "reduction"))
+    each = {name: row["warp_instructions"] / row["n"] for name, row in records.items()}
+    draw_bars(ax, each, titles(), "reduction", "{:.3f}", palette)
+    ax.set_xlabel(f"PTX warp instructions an element (counted by the simulator; not a time)\n{MARKED}")
+    ax.set_title(f"{_case(next(iter(records.values())))}, modelled", fontsize="medium", loc="left")
     return ax
 
 
@@ -175,21 +226,24 @@ def rung_colours(palette: Palette, ladder: str = "reduction") -> dict[str, Any]:
     return {name: colormaps["viridis"](place) for name, place in zip(rungs, at, strict=True)}
 
 
-def _bandwidth(result: Measured, ax: Any, palette: Palette) -> Any:
+def _bandwidth(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
     ax = axes_of(ax, 9, 5.5)
     lines: dict[str, list[tuple[int, float]]] = {}
     first = result.rows[0]
     for row in result.records():
         if (row["op"], row["dtype"]) == (first["op"], first["dtype"]):
             lines.setdefault(row["variant"], []).append((row["n"], row["gb_per_s"]))
-    colours = {**rung_colours(palette), AUTO: palette.series[1]}
-    for i, (name, points) in enumerate(lines.items()):
+    speeds = {name: max(points)[1] for name, points in lines.items()}
+    names = few(speeds, "reduction") if asked is None else chosen(lines, asked)
+    rungs = rung_colours(palette)
+    colours = {name: palette.series[1] if name == AUTO else rungs.get(name, palette.faint) for name in names}
+    for i, name in enumerate(names):
         ax.plot(
-            *zip(*sorted(points), strict=True),
+            *zip(*sorted(lines[name]), strict=True),
             marker=_MARKERS[i % len(_MARKERS)],
             markersize=4,
-            color=colours.get(name, palette.faint),
-            linestyle="-" if name in colours else "--",
+            color=colours[name],
+            linestyle="-" if name in rungs or name == AUTO else "--",
             label=name,
         )
     limits = [("peak_gb_per_s", "peak of the memory", 4), ("read_gb_per_s", "`auto` reads 1 GiB at", -12)]
@@ -210,9 +264,12 @@ def _bandwidth(result: Measured, ax: Any, palette: Palette) -> Any:
     ax.set_yscale("log")
     ax.set_xlabel("elements")
     ax.set_ylabel("effective bandwidth (GB/s)")
-    ax.set_title(f"{first['op']} of n {first['dtype']}\n{result.title()}", fontsize="medium", loc="left")
+    what = f"{first['op']} of n {first['dtype']}"
+    if len(names) < len(lines):
+        what += f": {len(names)} of {len(lines)} variants"
+    ax.set_title(f"{what}\n{result.title()}", fontsize="medium", loc="left")
     ax.grid(linewidth=0.6)
-    ax.legend(ncols=2, fontsize="small", loc="lower right")
+    label_ends(ax, {name: max(lines[name]) for name in names}, colours)
     return ax
 
 

@@ -342,14 +342,22 @@ class BenchResult:
             raise ValueError(f"source: {name} holds no result of gpureduce.bench ({error!r})") from None
         return result
 
-    def plot(self, kind: str | None = None, ax: Any = None, *, dark: bool = False) -> Any:
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Any = None,
+        *,
+        dark: bool = False,
+        variants: str | Iterable[str] | None = None,
+    ) -> Any:
         """Draw a chart with matplotlib.
 
         Parameters
         ----------
         kind : str, optional
-            ``"speedup"``: bars of the speed-up over v0, in ladder order; ``"bandwidth"``: GB/s over n, below
-            the lines of the device's peak and of its read bandwidth; ``"counts"``, the only one for the
+            ``"speedup"``: bars of the speed-up over v0, in groups, the ladder in its order first, and what
+            each adds to the one that it comes after marked; ``"bandwidth"``: GB/s over n, below the lines of
+            the device's peak and of its read bandwidth; ``"counts"``, the only one for the
             simulator: bars of PTX warp instructions an element. None takes ``"bandwidth"`` where there are
             several n. Of products of matrices ``"speed"``: bars of TFLOP/s; ``"counts"``, for the simulator:
             bars of multiply-adds an instruction.
@@ -357,6 +365,9 @@ class BenchResult:
             Where to draw; None makes a figure.
         dark : bool
             Whether the chart is for a dark background.
+        variants : str or iterable of str, optional
+            Which to draw, by name, or ``"all"``. None draws all bars, and of more than 8 lines a few: the
+            first and the last rung, those with the largest steps, the default, and kernels of your own.
 
         Returns
         -------
@@ -368,11 +379,11 @@ class BenchResult:
         ImportError
             Without matplotlib.
         ValueError
-            For a kind that these results do not allow.
+            For a kind that these results do not allow, and for a variant that they do not have.
         """
         from gpureduce.bench import matmul_pictures, pictures
 
-        return (matmul_pictures if self.products else pictures).plot_result(self, kind, ax, dark)
+        return (matmul_pictures if self.products else pictures).plot_result(self, kind, ax, dark, variants)
 
 
 def _what(row: dict[str, Any]) -> tuple:

@@ -15,6 +15,7 @@ from gpureduce._device.variants import AUTO, variants
 from gpureduce.bench import calls, chart, conv_table, front, matmul_table, operators
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
+from gpureduce.bench.groups import before
 from gpureduce.bench.result import BenchResult
 from gpureduce.bench.titles import AUTO_TECHNIQUE, titles
 
@@ -125,7 +126,8 @@ def ladder_chart(found: BenchResult, published: dict, palette: chart.Palette) ->
         f"{published['device']}, as published, first pass",
     ]
     n = found.rows[0]["n"]
-    return chart.speedup_svg(f"Sum of {n:,} float32, rung by rung", rows, series, palette)
+    after = {name: before(name, "reduction", shown) for name in shown}
+    return chart.speedup_svg(f"Sum of {n:,} float32, rung by rung", rows, series, palette, after=after)
 
 
 def accuracy_table(results: dict) -> str:

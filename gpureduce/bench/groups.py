@@ -1,0 +1,80 @@
+"""What charts show of many variants: groups of them, what each changes, the few that say most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+from gpureduce._device.variants import variants
+
+# By the role of a variant, in the order of charts; "" has what is none: the default, the user's own kernels.
+GROUPS = {
+    "rung": "the ladder",
+    "side": "beside the ladder",
+    "study": "for study, wrong on purpose",
+    "": "the default and others",
+}
+_FEW = 8  # lines that can be told apart
+_STEPS = 3  # of the largest, which are drawn where only a few are asked for
+
+
+def grouped(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
+    """Return the variants of each role that is there, rungs in the order of their ladder."""
+    roles = {record.name: record.role for record in variants(ladder)}
+    given = list(dict.fromkeys(names))
+    found = {role: [name for name in given if roles.get(name, "") == role] for role in GROUPS}
+    order = list(roles)
+    found["rung"].sort(key=order.index)
+    return {role: members for role, members in found.items() if members}
+
+
+def before(name: str, ladder: str, there: Iterable[str]) -> str | None:
+    """Return the variant that one comes after, or the nearest before that, of those that are there."""
+    after = {record.name: record.after for record in variants(ladder)}
+    names = set(there)
+    found = after.get(name)
+    while found and found not in names:
+        found = after.get(found)
+    return found or None
+
+
+def few(speeds: Mapping[str, float], ladder: str) -> list[str]:
+    """Return those that say most of many: first and last rung, the largest steps, what is no variant."""
+    groups = grouped(speeds, ladder)
+    if len(speeds) <= _FEW:
+        return [name for members in groups.values() for name in members]
+    rungs = groups.get("rung", [])
+    gains = {b: speeds[b] / speeds[a] for a, b in pairwise(rungs)}
+    largest = sorted(gains, key=lambda name: -gains[name])[:_STEPS]
+    wanted = {*rungs[:1], *rungs[-1:], *largest, *groups.get("", [])}
+    return [name for members in groups.values() for name in members if name in wanted]
+
+
+def chosen(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]:
+    """Return those of the names that are asked for: all, or some by name.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not there.
+    """
+    there = list(dict.fromkeys(names))
+    if asked is None or asked == "all":
+        return there
+    wanted = [asked] if isinstance(asked, str) else list(asked)
+    for name in wanted:
+        if name not in there:
+            raise ValueError(f"variants: the results have no {name!r}; they have {', '.join(there)}")
+    return [name for name in there if name in wanted]
+
+
+def apart(places: list[float], least: float, highest: float) -> list[float]:
+    """Return places moved until neighbours are so far apart, in their order, and none above the highest."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    moved = [places[i] for i in order]
+    for _ in range(200):
+        for i in range(1, len(moved)):
+            lack = max(0.0, least - (moved[i] - moved[i - 1])) / 2
+            moved[i - 1], moved[i] = moved[i - 1] - lack, moved[i] + lack
+        moved = [min(place, highest) for place in moved]
+    return [moved[order.index(i)] for i in range(len(places))]
