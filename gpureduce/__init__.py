@@ -50,6 +50,7 @@ from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
 from gpureduce._states.partial import partial
 from gpureduce._states.processes import allreduce
+from gpureduce._states.spread import Sharded
 from gpureduce._states.state import State
 from gpureduce._version import __version__
 
@@ -72,6 +73,7 @@ __all__ = [
     "OwnRung",
     "Profile",
     "ReductionKernel",
+    "Sharded",
     "SimulationError",
     "SimulatorWarning",
     "State",

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.types import AnyArray, Arguments, Out, Scalar, Stream
+from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
 
 _AnyT = TypeVar("_AnyT", bound=np.generic)
 _InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
@@ -73,77 +73,75 @@ def matmul(
 @overload
 def dot(
     a: NDArray[_InexactT], b: NDArray[_InexactT], out: None = None, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
     exact: bool = False,
 ) -> _InexactT: ...
 
 @overload
 def dot(
-    a: AnyArray, b: AnyArray, out: None = None, *, variant: str = "auto", device: str | Device | None = None,
+    a: AnyArray, b: AnyArray, out: None = None, *, variant: str = "auto", device: Devices = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
     as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def dot(
-    a: AnyArray, b: AnyArray, out: Out | None = None, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
-    exact: bool = False,
+    a: AnyArray, b: AnyArray, out: Out | None = None, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None, exact: bool = False,
 ) -> Any: ...
 
 @overload
 def fsum(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
 ) -> _InexactT: ...
 
 @overload
 def fsum(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def fsum(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True],
+    where: AnyArray = True, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def fsum(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
     stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
 def max(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def max(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def max(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
     keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -151,7 +149,7 @@ def max(
 def max(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
     keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
@@ -159,7 +157,7 @@ def max(
 def mean(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, *, where: AnyArray = True, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
     exact: bool = False,
 ) -> _InexactT: ...
@@ -168,7 +166,7 @@ def mean(
 def mean(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     exact: bool = False,
 ) -> DeviceArray: ...
@@ -177,7 +175,7 @@ def mean(
 def mean(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *, where: AnyArray = True,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
     progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
@@ -186,7 +184,7 @@ def mean(
 def mean(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None, exact: bool = False,
 ) -> Any: ...
@@ -194,24 +192,24 @@ def mean(
 @overload
 def min(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def min(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def min(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
     keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -219,7 +217,7 @@ def min(
 def min(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
     keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
@@ -227,7 +225,7 @@ def min(
 def prod(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _InexactT: ...
@@ -236,7 +234,7 @@ def prod(
 def prod(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -245,25 +243,25 @@ def prod(
 def prod(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, *, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def prod(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def sum(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None, exact: bool = False,
 ) -> _InexactT: ...
@@ -272,7 +270,7 @@ def sum(
 def sum(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
@@ -281,26 +279,25 @@ def sum(
 def sum(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None, exact: bool = False,
+    where: AnyArray = True, *, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def sum(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
-    exact: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None, exact: bool = False,
 ) -> Any: ...
 
 @overload
 def bitwise_and(
     a: NDArray[_AnyT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _AnyT: ...
@@ -309,7 +306,7 @@ def bitwise_and(
 def bitwise_and(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -318,25 +315,25 @@ def bitwise_and(
 def bitwise_and(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, *, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def bitwise_and(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def bitwise_or(
     a: NDArray[_AnyT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _AnyT: ...
@@ -345,7 +342,7 @@ def bitwise_or(
 def bitwise_or(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -354,25 +351,25 @@ def bitwise_or(
 def bitwise_or(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, *, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def bitwise_or(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def bitwise_xor(
     a: NDArray[_AnyT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _AnyT: ...
@@ -381,7 +378,7 @@ def bitwise_xor(
 def bitwise_xor(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -390,18 +387,18 @@ def bitwise_xor(
 def bitwise_xor(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, *, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def bitwise_xor(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 def reduce(
@@ -412,71 +409,71 @@ def reduce(
 @overload
 def all(
     a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
-    where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[False] | None = None, progress: Progress = None,
+    where: AnyArray = True, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
 ) -> np.bool_: ...
 
 @overload
 def all(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    *, where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None, progress: Progress = None,
+    *, where: AnyArray = True, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def all(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def all(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def any(
     a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
-    where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[False] | None = None, progress: Progress = None,
+    where: AnyArray = True, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
 ) -> np.bool_: ...
 
 @overload
 def any(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    *, where: AnyArray = True, variant: str = "auto", device: str | Device | None = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None, progress: Progress = None,
+    *, where: AnyArray = True, variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def any(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def any(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, *, where: AnyArray = True, variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def argmax(
     a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.int64: ...
@@ -484,14 +481,14 @@ def argmax(
 @overload
 def argmax(
     a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def argmax(
     a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -499,7 +496,7 @@ def argmax(
 @overload
 def argmax(
     a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
@@ -507,7 +504,7 @@ def argmax(
 @overload
 def argmin(
     a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.int64: ...
@@ -515,14 +512,14 @@ def argmin(
 @overload
 def argmin(
     a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def argmin(
     a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -530,7 +527,7 @@ def argmin(
 @overload
 def argmin(
     a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
@@ -538,14 +535,14 @@ def argmin(
 @overload
 def count_nonzero(
     a: AnyArray, axis: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
-    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> np.int64: ...
 
 @overload
 def count_nonzero(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -553,7 +550,7 @@ def count_nonzero(
 @overload
 def count_nonzero(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
     progress: Progress = None,
 ) -> DeviceArray: ...
@@ -561,7 +558,7 @@ def count_nonzero(
 @overload
 def count_nonzero(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: str | Device | None = None, block_size: int | None = None,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...

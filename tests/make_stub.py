@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.types import AnyArray, Arguments, Out, Scalar, Stream
+from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
 
 _AnyT = TypeVar("_AnyT", bound=np.generic)
 _InexactT = TypeVar("_InexactT", bound=np.inexact[Any])

@@ -30,7 +30,7 @@ PUBLIC = {
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
     "min", "prod", "matmul", "conv2d", "ReductionKernel", "CompileError", "free_memory",
     "Profile", "profile", "simulate", "bench", "BenchResult", "fsum", "OwnRung", "ladder",
-    "export", "partial", "State", "allreduce",
+    "export", "partial", "State", "allreduce", "Sharded",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

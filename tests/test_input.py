@@ -281,7 +281,7 @@ def test_unknown_device(device):
         assert valid in str(raised.value).replace(repr(device), "")
 
 
-@pytest.mark.parametrize("device", [0, 1.5, b"sim", ["sim"], True])
+@pytest.mark.parametrize("device", [0, 1.5, b"sim", {"sim"}, True])
 def test_device_of_wrong_type(device):
     with pytest.raises(TypeError, match="device"):
         gpureduce.sum([1.0], device=device)

@@ -19,7 +19,8 @@ import gpureduce
 from gpureduce._states import exact
 from gpureduce._states.operators import OPERATORS
 
-OPS = tuple(op for op in OPERATORS if op != "dot")
+BITS_OF = ("bitwise_and", "bitwise_or", "bitwise_xor")  # of integers
+OPS = tuple(op for op in OPERATORS if op != "dot" and op not in BITS_OF)
 PLACES = ("argmin", "argmax")
 OTHERS = ("complex64", "int8", "uint64", "int32", "bool")
 
@@ -77,8 +78,8 @@ def whole(array, op, device):
 @st.composite
 def cases(draw):
     """An operator, elements, and where they are cut."""
-    op = draw(st.sampled_from(OPS))
-    name = draw(st.sampled_from([*DTYPES, *OTHERS]))
+    op = draw(st.sampled_from((*OPS, *BITS_OF)))
+    name = draw(st.sampled_from([*OTHERS[1:], *(() if op in BITS_OF else (*DTYPES, "complex64"))]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n = draw(st.integers(0, 40))
     if name in DTYPES:
@@ -96,7 +97,7 @@ def cases(draw):
     return op, array, cuts, draw
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(case=cases())
 def test_any_parts_in_any_order(case, device):
     op, array, cuts, draw = case
@@ -318,7 +319,7 @@ def test_sizes_are_those_of_the_core(device):
             assert words.shape == (1, exact.parts(dtype), size.words) and LENGTHS[size] == 4 * size.digits
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.sampled_from(sorted(BY_HAND)), st.data())
 def test_hostile_bytes(name, data):
     """ValueError, or a state that can be merged and asked for its result."""

@@ -18,6 +18,13 @@ void gr_device_close(gr_device *device) {
     free(device);
 }
 
+int gr_device_place(gr_device_kind kind, long index) {
+    const bool cuda = kind == GR_DEVICE_CUDA; /* any other is the simulator */
+    if (index < 0 || index >= (cuda ? GR_MAX_CUDA_DEVICES : GR_MAX_SIM_DEVICES))
+        return -1;
+    return (int)index + (cuda ? GR_MAX_SIM_DEVICES : 0);
+}
+
 gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folder, gr_device **out,
                          gr_error *error) {
     gr_device *device = calloc(1, sizeof *device);
@@ -33,6 +40,7 @@ gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folde
         gr_device_close(device);
         return status;
     }
+    device->backend->info.index = index;
     device->kernels.backend = device->backend;
     *out = device;
     return GR_OK;
@@ -95,10 +103,12 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
     if (registry->image_folder == NULL)
         return gr_fail(error, GR_ERR_DEVICE,
                        "the device registry is not open; import gpureduce, not its core");
-    if (kind == GR_DEVICE_CUDA && (index < 0 || index >= GR_MAX_CUDA_DEVICES))
-        return gr_fail(error, GR_ERR_DEVICE, "cuda:%ld: no such device; indices go from 0 to %d", index,
-                       GR_MAX_CUDA_DEVICES - 1);
-    gr_device **slot = &registry->devices[kind == GR_DEVICE_CUDA ? 1 + index : 0];
+    const bool cuda = kind == GR_DEVICE_CUDA;
+    const int place = gr_device_place(kind, index);
+    if (place < 0)
+        return gr_fail(error, GR_ERR_DEVICE, "%s:%ld: no such device; indices go from 0 to %d",
+                       cuda ? "cuda" : "sim", index, (cuda ? GR_MAX_CUDA_DEVICES : GR_MAX_SIM_DEVICES) - 1);
+    gr_device **slot = &registry->devices[place];
     pthread_mutex_lock(&registry->lock);
     gr_status status =
         *slot != NULL ? GR_OK : gr_device_open(kind, (int)index, registry->image_folder, slot, error);

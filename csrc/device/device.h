@@ -6,7 +6,14 @@
 #include "device/library.h"
 #include "device/memory.h"
 
-enum { GR_MAX_CUDA_DEVICES = 64, GR_DEVICES = 1 + GR_MAX_CUDA_DEVICES };
+enum {
+    GR_MAX_CUDA_DEVICES = 64,
+    GR_MAX_SIM_DEVICES = 8, /* simulators, each with a memory of its own */
+    GR_DEVICES = GR_MAX_SIM_DEVICES + GR_MAX_CUDA_DEVICES
+};
+
+/* Where in a list of GR_DEVICES a device has its place, or -1: there is no such device. */
+int gr_device_place(gr_device_kind kind, long index);
 
 typedef struct gr_device {
     gr_backend *backend;
@@ -17,7 +24,7 @@ typedef struct gr_device {
 /* All devices of one Python module, opened at first use and kept until the registry closes. */
 typedef struct gr_registry {
     char *image_folder;
-    gr_device *devices[GR_DEVICES]; /* the simulator, then those of CUDA by their number */
+    gr_device *devices[GR_DEVICES]; /* as gr_device_place says */
     pthread_mutex_t lock;
 } gr_registry;
 
@@ -55,7 +62,7 @@ gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_blo
    end before it. */
 gr_status gr_block_move(gr_device *device, gr_block *block, gr_error *error);
 
-/* A device of one's own, beside those of the registry; without index for the simulator. */
+/* A device of one's own, beside those of the registry. */
 gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folder, gr_device **out,
                          gr_error *error);
 void gr_device_close(gr_device *device);

@@ -37,10 +37,9 @@ int py_find_op(PyObject *name, gr_op *out) {
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
-    const bool cuda = kind == GR_DEVICE_CUDA; /* any other is the simulator, as in the registry */
-    const bool known = !cuda || (index >= 0 && index < GR_MAX_CUDA_DEVICES);
-    _Atomic(gr_device *) *place = &state->opened[cuda && known ? 1 + index : 0];
-    *out = known ? atomic_load_explicit(place, memory_order_acquire) : NULL;
+    const int at = gr_device_place(kind, index);
+    _Atomic(gr_device *) *place = &state->opened[at < 0 ? 0 : at];
+    *out = at < 0 ? NULL : atomic_load_explicit(place, memory_order_acquire);
     if (*out != NULL)
         return 0;
     py_work work;

@@ -114,7 +114,7 @@ class Device:
     memory_bytes_per_second: int
 
     def __str__(self) -> str:
-        return "sim" if self.kind == "sim" else f"cuda:{self.index}"
+        return text(_core.SIM if self.kind == "sim" else _core.CUDA, self.index)
 
 
 def devices() -> tuple[Device, ...]:
@@ -174,15 +174,17 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
         raise TypeError(f"device: expected str, Device or None, got {type(device).__name__}")
     if device == "sim":
         return (_core.SIM, 0)
-    match = re.fullmatch(r"cuda(?::([0-9]{1,9}))?", device)
+    match = re.fullmatch(r"cuda(?::([0-9]{1,9}))?|sim:([1-9][0-9]{0,8})", device)
     if match is None:
         raise ValueError(f"device: unknown device {device!r}; expected 'cuda', 'cuda:<number>' or 'sim'")
-    return (_core.CUDA, int(match[1] or 0))
+    return (_core.SIM, int(match[2])) if match[2] else (_core.CUDA, int(match[1] or 0))
 
 
 def text(kind: int, index: int) -> str:
     """Return what ``device=`` takes for a device that the core numbers so."""
-    return "sim" if kind == _core.SIM else f"cuda:{index}"
+    if kind == _core.SIM:
+        return f"sim:{index}" if index else "sim"
+    return f"cuda:{index}"
 
 
 def record(device: str | Device | None) -> Device:

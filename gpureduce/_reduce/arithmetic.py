@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._device.devices import Device
 from gpureduce._reduce import exact as _exact
 from gpureduce._reduce.engine import dot as _dot
 from gpureduce._reduce.engine import mean as _mean
@@ -12,6 +11,7 @@ from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import quick
+from gpureduce._reduce.several import several
 from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from gpureduce._reduce.types import AnyArray, Out, Scalar, Stream
+    from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 
 @quick
@@ -33,7 +33,7 @@ def sum(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -66,9 +66,10 @@ def sum(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -133,7 +134,7 @@ def prod(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -165,9 +166,10 @@ def prod(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -216,7 +218,7 @@ def min(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -245,9 +247,10 @@ def min(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -294,7 +297,7 @@ def max(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -323,9 +326,10 @@ def max(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -372,7 +376,7 @@ def mean(
     *,
     where: AnyArray = True,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -403,9 +407,10 @@ def mean(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -458,7 +463,7 @@ def dot(
     out: Out | None = None,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -482,9 +487,10 @@ def dot(
         must have the result's dtype and C order.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -531,6 +537,7 @@ def dot(
     return _dot(a, b, out, options)
 
 
+@several
 def fsum(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -540,7 +547,7 @@ def fsum(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: str | Device | None = None,
+    device: Devices = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:

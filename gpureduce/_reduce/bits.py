@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._device.devices import Device
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from gpureduce._reduce.types import AnyArray, Out, Scalar, Stream
+    from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 
 @quick
@@ -30,7 +29,7 @@ def bitwise_and(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -62,9 +61,10 @@ def bitwise_and(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -121,7 +121,7 @@ def bitwise_or(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -153,9 +153,10 @@ def bitwise_or(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -211,7 +212,7 @@ def bitwise_xor(
     where: AnyArray = True,
     *,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -243,9 +244,10 @@ def bitwise_xor(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional

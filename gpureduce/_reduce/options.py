@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from gpureduce import _core
-from gpureduce._device.devices import Device
 from gpureduce._device.variants import AUTO, NAMES, find
 from gpureduce._reduce.progress import Progress
+
+if TYPE_CHECKING:
+    from gpureduce._reduce.types import Devices
 
 
 def refuse_variant(axis: object) -> None:
@@ -26,7 +30,7 @@ class Options:
     def __init__(
         self,
         variant: str = AUTO,
-        device: str | Device | None = None,
+        device: Devices = None,
         block_size: int | None = None,
         grid_size: int | None = None,
         stream: object = None,
@@ -43,7 +47,7 @@ class Options:
             raise ValueError(
                 f"progress: {variant} takes the array in one piece, and has no steps to report; 'auto' has"
             )
-        self.device = device
+        self.device: Any = device  # one: several.py has taken a list
         self.block_size = block_size
         self.grid_size = grid_size
         self.stream = stream

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._device.devices import Device
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
@@ -13,7 +12,7 @@ from gpureduce._reduce.quick import quick
 if TYPE_CHECKING:
     from typing import SupportsIndex
 
-    from gpureduce._reduce.types import AnyArray, Out, Stream
+    from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 
 @quick
@@ -25,7 +24,7 @@ def any(
     *,
     where: AnyArray = True,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -52,9 +51,10 @@ def any(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -96,7 +96,7 @@ def all(
     *,
     where: AnyArray = True,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -123,9 +123,10 @@ def all(
         Which elements take part; broadcast to the shape of `a`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -166,7 +167,7 @@ def argmin(
     *,
     keepdims: bool = False,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -191,9 +192,10 @@ def argmin(
         Whether reduced axes stay, with length one.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -238,7 +240,7 @@ def argmax(
     *,
     keepdims: bool = False,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -263,9 +265,10 @@ def argmax(
         Whether reduced axes stay, with length one.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
@@ -309,7 +312,7 @@ def count_nonzero(
     *,
     keepdims: bool = False,
     variant: str = "auto",
-    device: str | Device | None = None,
+    device: Devices = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -331,9 +334,10 @@ def count_nonzero(
         Whether reduced axes stay, with length one.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
-    device : str or Device, optional
+    device : str, Device or list of them, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional

@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from gpureduce import _core
+from gpureduce._reduce import several
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def quick(function: _F) -> _F:
     """Let a reduction go to the core at once."""
-    return through(partial(_core.reducer, function.__name__))(function)
+    return through(partial(_core.reducer, function.__name__))(several.several(function))
 
 
 def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]]) -> Callable[[_F], _F]:
@@ -35,7 +36,12 @@ def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., 
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            result = core(*args, **options)
+            try:
+                result = core(*args, **options)
+            except (BufferError, TypeError, ValueError, RuntimeError):
+                if not several.wanted(args, options):  # as an array of JAX on several devices
+                    raise
+                result = NotImplemented
             return function(*args, **options) if result is NotImplemented else result
 
         return cast(_F, call)

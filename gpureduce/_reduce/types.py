@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict
 
 import numpy as np
@@ -40,6 +41,7 @@ _OnDevice: TypeAlias = _SupportsDLPack | _SupportsCudaArrayInterface
 AnyArray: TypeAlias = ArrayLike | _OnDevice
 Out: TypeAlias = np.ndarray[Any, Any] | _OnDevice
 Scalar: TypeAlias = complex | np.generic
+Devices: TypeAlias = str | Device | Sequence[str | Device] | None
 Stream: TypeAlias = SupportsIndex | _CudaStream | _TorchStream | _CupyStream
 
 
@@ -47,7 +49,7 @@ class OwnOptions(TypedDict, total=False):
     """The keyword arguments that NumPy does not have."""
 
     variant: str
-    device: str | Device | None
+    device: Devices
     block_size: int | None
     grid_size: int | None
     stream: Stream | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gpureduce._states import exact
 
 Fields = dict[str, np.ndarray]
 
+IDENTITIES = {"all": 1, "prod": 1, "bitwise_and": -1}  # of the others 0, or none
 COUNT, INDEX, TRUTH = np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
 MOST = 2**63 - 1  # elements
 
@@ -192,8 +193,10 @@ OPERATORS = {
     "all": Operator(_value_fields, _merge_values(np.logical_and), _value),
     "count_nonzero": Operator(_value_fields, _merge_values(np.add), _value),
     "prod": Operator(_value_fields, _merge_values(np.multiply), _value),
+    "bitwise_and": Operator(_value_fields, _merge_values(np.bitwise_and), _value),
+    "bitwise_or": Operator(_value_fields, _merge_values(np.bitwise_or), _value),
+    "bitwise_xor": Operator(_value_fields, _merge_values(np.bitwise_xor), _value),
 }
-IDENTITIES: dict[str, Any] = {"all": True, "prod": 1}  # of the others 0, or none
 
 
 def find(op: object) -> Operator:

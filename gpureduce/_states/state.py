@@ -217,8 +217,8 @@ def nothing(op: str, held: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) ->
             number, size = kind
             state._fields[name] = np.zeros((*shape, number, size.words), np.int64)
         else:
-            start = IDENTITIES.get(op, 0) if name == "value" else 0
-            state._fields[name] = np.full(shape, start, kind)
+            start = np.array(IDENTITIES.get(op, 0) if name == "value" else 0).astype(kind)
+            state._fields[name] = np.full(shape, start)
     return state
 
 
@@ -254,6 +254,8 @@ def results_of(op: str, held: np.dtype) -> tuple[np.dtype, ...]:
         return (dtypes.named("float64"),)
     if op in ("var", "std"):
         return (exact.real(held),) if floats else ()
+    if op.startswith("bitwise"):
+        return () if floats else (held,)
     return (held,) if floats or op in ("min", "max", "prod") else ()
 
 

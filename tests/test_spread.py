@@ -1,0 +1,246 @@
+"""Arrays on several devices, which on the simulator have memories of their own, give the bits of one."""
+
+import threading
+
+import exact_reference as reference
+import numpy as np
+import pytest
+from exact_reference import exact_sum, same
+
+import gpureduce
+from gpureduce._states import spread
+
+TWO, THREE = ["sim"] * 2, ["sim"] * 3
+OPS = (
+    "sum",
+    "mean",
+    "max",
+    "argmin",
+    "any",
+    "prod",
+    "bitwise_xor",
+)  # each device loads its own
+PLACES = ("argmin", "argmax")
+
+pytestmark = pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning")
+
+
+@pytest.fixture(scope="module")
+def array():
+    rng = np.random.default_rng(6)
+    return rng.integers(-3, 4, (7, 9, 4)) * 2.0 ** rng.integers(-30, 30, (7, 9, 4))
+
+
+def alone(op, array, axis, keepdims=False):
+    """What one device gives."""
+    return gpureduce.partial(array, op, axis, keepdims=keepdims, device="sim").result()
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_host_arrays_go_to_all(op, array):
+    given = array.astype(np.int64) if op.startswith("bitwise") else np.sign(array) if op == "prod" else array
+    for view in (given, given.transpose(2, 0, 1)):
+        for axis in (None, 0, -1) if op in PLACES else (None, 1, (0, 2)):
+            got = getattr(gpureduce, op)(view, axis=axis, keepdims=True, device=TWO)
+            want = alone(op, view, axis, True)
+            assert np.array_equal(got, want) and got.dtype == want.dtype and got.shape == want.shape
+
+
+def test_all_devices_have_a_share(array, monkeypatch):
+    """Pieces go to whichever device has time; here each waits for the others."""
+    seen, meet, state_of = {}, threading.Barrier(3), spread.part.state_of
+
+    def watched(piece, *args, device, **options):
+        seen[device] = piece.size
+        meet.wait(60)
+        return state_of(piece, *args, device=device, **options)
+
+    monkeypatch.setattr(spread.part, "state_of", watched)
+    assert gpureduce.sum(array, device=("sim", "sim:1", "sim")) == exact_sum(array.reshape(-1))
+    assert seen == {"sim": 84, "sim:1": 84, "sim:2": 84}
+
+
+def test_more_pieces_than_devices(array, monkeypatch):
+    monkeypatch.setattr(spread, "_MOST_BYTES", 100)
+    for axis in (None, 0):
+        for op in ("mean", "argmin"):
+            got = getattr(gpureduce, op)(array, axis=axis, device=["sim", "sim"])
+            assert np.array_equal(got, alone(op, array, axis))
+
+
+def test_bits_do_not_depend_on_the_devices():
+    a = reference.any_bits(np.random.default_rng(1), 500, np.dtype(np.float64))
+    b = reference.plain(np.random.default_rng(2), 500, np.dtype(np.float64))
+    for devices in (["sim"], TWO, THREE):
+        assert same(gpureduce.sum(a, device=devices), exact_sum(a))
+        assert same(gpureduce.fsum(a, device=devices), exact_sum(a))
+        assert same(gpureduce.dot(a, b, device=devices), reference.exact_dot(a, b))
+        assert gpureduce.partial(b, "std", device=devices).result() == alone("std", b, None)
+
+
+def test_results(array):
+    there = gpureduce.sum(array, axis=0, device=["sim:2", "sim"], as_device=True)
+    assert there.device == "sim:2" and np.array_equal(there.numpy(), alone("sum", array, 0))
+    assert gpureduce.sum(np.empty((0, 3)), axis=0, device=THREE).tolist() == [0, 0, 0]
+    assert gpureduce.sum(5.0, device=THREE) == 5
+    with pytest.raises(ValueError, match="no elements"):
+        gpureduce.max(np.empty(0), device=THREE)
+    assert gpureduce.sum(np.arange(5), dtype=np.float32, device=THREE).dtype == np.float32
+
+
+def placed(array, axis, cuts=(2, 3)):
+    parts = np.split(array, cuts, axis)
+    return [gpureduce.to_device(part, f"sim:{i}" if i else "sim") for i, part in enumerate(parts)]
+
+
+@pytest.mark.parametrize("op", ["sum", "argmax"])
+def test_sharded(op, array):
+    for along in (0, 1, -1):
+        whole = gpureduce.Sharded(placed(array, along), along)
+        assert whole.shape == array.shape and whole.dtype == array.dtype
+        for axis in (None, 0, 2):
+            got = getattr(gpureduce, op)(whole, axis=axis)
+            assert np.array_equal(got, alone(op, array, axis)), (along, axis)
+
+
+def test_sharded_vectors(array):
+    a, b = (array.reshape(-1)[i::2].copy() for i in range(2))
+    parts = [gpureduce.Sharded(placed(each, 0)) for each in (a, b)]
+    assert gpureduce.dot(*parts) == reference.exact_dot(a, b)
+    with pytest.raises(ValueError, match="as many parts"):
+        gpureduce.dot(parts[0], gpureduce.Sharded(placed(b, 0, (5,))))
+    mixed = gpureduce.Sharded([a[:9], gpureduce.to_device(a[9:], "sim:1")])  # of the host, too
+    assert gpureduce.sum(mixed) == exact_sum(a)
+    assert gpureduce.sum(gpureduce.Sharded([a[:9], a[9:]]), device=THREE) == exact_sum(a)
+
+
+def test_sharded_refused(array):
+    one = gpureduce.to_device(array, "sim")
+    with pytest.raises(ValueError, match="one array or more"):
+        gpureduce.Sharded([])
+    with pytest.raises(TypeError, match="number 1 is of float32, the first of float64"):
+        gpureduce.Sharded([one, array.astype(np.float32)])
+    with pytest.raises(ValueError, match=r"number 1 has the shape \(7, 9\)"):
+        gpureduce.Sharded([one, array[..., 0]])
+    with pytest.raises(ValueError, match="only along axis 1 may they differ"):
+        gpureduce.Sharded([one, array[1:]], 1)
+    with pytest.raises(ValueError, match="out of bounds"):
+        gpureduce.Sharded([one], 3)
+    with pytest.raises(gpureduce.DeviceError, match="not in the list"):
+        gpureduce.sum(gpureduce.Sharded([one]), device=["sim:1"])
+
+
+class Shard:
+    """One of an array of JAX's."""
+
+    def __init__(self, data, index, replica_id=0):
+        self.data, self.index, self.replica_id = data, index, replica_id
+
+
+class Jax:
+    """As an array of JAX whose blocks lie on three devices, each with a copy."""
+
+    is_fully_addressable = True
+
+    def __init__(self, array):
+        self.shape, self.dtype = array.shape, array.dtype
+        self.addressable_shards = []
+        for i, rows in enumerate((slice(None, 4), slice(4, None))):
+            for j, columns in enumerate((slice(0, 5, None), slice(5, 9, None))):
+                index = (rows, columns, slice(None))
+                data = gpureduce.to_device(array[index], f"sim:{i + j}" if i + j else "sim")
+                self.addressable_shards.append(Shard(data, index))
+                self.addressable_shards.append(Shard(data, index, 1))
+
+    def __dlpack__(self, **options):
+        raise BufferError("lies on several devices")
+
+    def __dlpack_device__(self):
+        raise BufferError("lies on several devices")
+
+
+def test_arrays_of_jax(array):
+    whole = Jax(array)
+    for axis in (None, 0, 1, 2):
+        for op in ("sum", "argmin"):
+            assert np.array_equal(getattr(gpureduce, op)(whole, axis=axis), alone(op, array, axis)), (
+                op,
+                axis,
+            )
+    whole.is_fully_addressable = False
+    with pytest.raises(ValueError, match="other processes"):
+        gpureduce.sum(whole)
+
+
+def test_a_device_that_fails(array, monkeypatch):
+    """Its error is raised, and the others begin nothing more."""
+    with pytest.raises(gpureduce.DeviceError, match="sim:8: no such device"):
+        gpureduce.sum(np.ones(90), device=["sim"] * 9)
+    began, state_of = [], spread.part.state_of
+
+    def failing(piece, *args, device, **options):
+        began.append(device)
+        if len(began) > 2:
+            raise gpureduce.DeviceError(f"{device} fell off the bus")
+        return state_of(piece, *args, device=device, **options)
+
+    monkeypatch.setattr(spread, "_MOST_BYTES", 100)
+    monkeypatch.setattr(spread.part, "state_of", failing)
+    with pytest.raises(gpureduce.DeviceError, match="fell off"):
+        gpureduce.sum(array, device=["sim", "sim"])
+    assert 3 <= len(began) <= 4
+    monkeypatch.undo()
+    assert gpureduce.sum(array, device=THREE) == exact_sum(array.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("device", "error", "said"),
+    [
+        ([], ValueError, "the list is empty"),
+        (["cuda:0", "cuda"], ValueError, "cuda:0 is listed twice"),
+        (["sim:1", "sim:1"], ValueError, "sim:1 is listed twice"),
+        (["sim", 3], TypeError, "expected str, Device or None, got int"),
+        (["sim", "gpu"], ValueError, "unknown device 'gpu'"),
+    ],
+)
+def test_refused_devices(device, error, said):
+    with pytest.raises(error, match=said):
+        gpureduce.sum([1.0], device=device)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"where": np.ones(2, bool)}, "where: is not for several devices"),
+        ({"initial": 1}, "initial: is not"),
+        ({"out": np.empty(())}, "out: is not"),
+        ({"variant": "v7"}, "variant: is not"),
+        ({"stream": 1}, "stream: is not"),
+    ],
+)
+def test_refused_options(options, said):
+    with pytest.raises(ValueError, match=said):
+        gpureduce.sum([1.0, 2.0], device=THREE, **options)
+
+
+def test_refused_arrays(array):
+    with pytest.raises(TypeError, match="for arrays of the host"):
+        gpureduce.sum(gpureduce.to_device(array, "sim"), device=THREE)
+    with pytest.raises(ValueError, match="one length"):
+        gpureduce.dot([1.0], [1.0, 2.0], device=THREE)
+    with pytest.raises(ValueError, match="whole arrays"):
+        gpureduce.partial(array, "argmax", offset=3, device=THREE)
+
+
+def test_all_gpus_where_there_is_none(monkeypatch):
+    monkeypatch.setattr(gpureduce._core, "cuda_problem", lambda: "no driver")
+    with pytest.raises(gpureduce.DeviceError, match=r"'cuda:all' means none, .*no driver"):
+        gpureduce.sum([1.0], device="cuda:all")
+
+
+def test_simulators_of_their_own(array):
+    there = gpureduce.to_device(array, "sim:3")
+    assert there.device == "sim:3" and (gpureduce.to_device(there, "sim").numpy() == array).all()
+    assert gpureduce.max(there, axis=0).device == "sim:3"
+    with pytest.raises(gpureduce.DeviceError, match="lies on sim:3"):
+        gpureduce.sum(there, device="sim")
