@@ -70,6 +70,10 @@ watched = (vector, matrix, swapped, wide, mask, words, objects, on_device, mask_
 watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.int64), gpureduce.DeviceError)
 
 
+STATE = gpureduce.partial(vector[:0], "mean", device="sim")
+LARGEST = gpureduce.State.from_bytes(  # as docs/states.md has it
+    gpureduce.partial(wide[:0], "sum", device="sim").to_bytes()[:12] + b"\x08" + b"\xff" * 279 + b"\x7f"
+)
 SUM = _core.reducer("sum", ("a",), ("axis", "out", "where"))
 QUICK, IN_A_STREAM, REFUSES = Exchange(), Exchange(stream=7), Exchange(refuses="current_stream")
 
@@ -194,6 +198,17 @@ def options():
         "exact by a variant": call(total, vector, variant="v7", exact=True, **SIM),
         "exact by a rung": call(total, vector, variant="e3", exact=True, **SIM),
         "exact by a rung, bad dtype": call(total, matrix, variant="e3", exact=True, **SIM),
+        "a state": call(gpureduce.partial, vector, "mean", **SIM),
+        "a state of squares": call(gpureduce.partial, wide, "var", **SIM),
+        "states of rows on a device": call(gpureduce.partial, on_device, "sum", 1),
+        "states that do not merge": lambda: gpureduce.partial(vector, "sum", **SIM) + STATE,
+        "states merged": lambda: (STATE + STATE).result(),
+        "a state of bytes": lambda: gpureduce.State.from_bytes(STATE.to_bytes()),
+        "a state of nonsense": call(gpureduce.State.from_bytes, b"gred"),
+        "a state beyond a state": lambda: LARGEST + LARGEST,
+        "states that are none": call(_core.exact_merge, words, words),
+        "two simulators": call(total, vector, device=["sim", "sim"]),
+        "a simulator that is not there": call(total, vector, device="sim:8"),
         "profile of an exact rung": call(gpureduce.profile, vector, "e4"),
         "profile of an exact rung, bad dtype": call(gpureduce.profile, matrix, "e4"),
         "reduce": call(gpureduce.reduce, vector, "max", variant="v3", **SIM),

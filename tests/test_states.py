@@ -188,6 +188,23 @@ def test_more_than_a_dtype_holds(device):
     assert gpureduce.partial(large, "var", device=device).result() == 0
 
 
+def test_infinities_in_any_part(device):
+    inf, nan = math.inf, math.nan
+    for values, total in (
+        ([1, inf], inf),
+        ([1, -inf], -inf),
+        ([inf, -inf], nan),
+        ([nan, 1], nan),
+        ([1, nan, inf], nan),
+        ([-0.0, -0.0], 0),
+    ):
+        for op in ("sum", "mean", "var"):
+            parts = [gpureduce.partial(np.array([x], np.float32), op, device=device) for x in values]
+            want = np.float32((nan if total else 0) if op == "var" else total)
+            for some in (parts, parts[::-1]):
+                assert same(functools.reduce(operator.add, some).result(), want), (op, values)
+
+
 def test_ddof(device):
     state = gpureduce.partial(np.array([1.0, 2.0, 4.0], np.float32), "var", device=device)
     assert state.result() == spread(np.array([1, 2, 4], np.float32)) and state.result().dtype == np.float32

@@ -10,6 +10,7 @@ enum {
     MOST_ACROSS = 2048, /* blocks along x; each takes every so-manieth result, or as many as it has threads */
     FEW = 64,           /* elements that a thread sums by itself */
     MANY = 8192,        /* results that are threads enough */
+    STATE_VECTORS = 8,  /* for each thread of a block that leaves a state: fewer threads fold sooner */
     THREAD_ELEMENTS = 32, /* for each thread of a block that shares a result: a fold costs as much */
 };
 
@@ -159,7 +160,9 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
     const uint32_t most = least(room, by->most_threads);
     const bool each = takes_each(self, &params);
-    const uint32_t threads = threads_of(each ? params.results : gr_ceil_div(params.count, vector), most);
+    const uint32_t threads = threads_of(
+        each ? params.results : gr_ceil_div(params.count, self->states ? STATE_VECTORS * vector : vector),
+        most);
     const uint32_t few = each ? 1 : blocks_of(self, &params, threads, by->resident);
     const uint32_t blocks = self->states && few < 2 ? 2 : few; /* one alone keeps its state to itself */
     const char *what = each ? "each" : self->op == GR_OP_dot ? "dot" : "sum";

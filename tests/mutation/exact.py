@@ -3,6 +3,7 @@
 from mutants import INCLUDE, Mutant
 
 STATE = "csrc/exact/params.h"
+HANDED, PLAN = "csrc/exact/state.c", "csrc/exact/plan.c"
 BINS = INCLUDE + "exact_bins.cuh"
 BLOCK = INCLUDE + "exact_block.cuh"
 PRODUCTS = INCLUDE + "exact_products.cuh"
@@ -13,6 +14,10 @@ JOIN = INCLUDE + "exact_join.cuh"
 
 def state(words=""):
     return ("tests/test_exact_state.py", *(("-k", words) if words else ()))
+
+
+def parts(words):
+    return ("tests/test_states.py", "-k", words)
 
 
 def sums(words="any_floats"):
@@ -77,6 +82,28 @@ MUTANTS = (
         "GR_EXACT_WIDE_FOLD = 2048",
         "GR_EXACT_WIDE_FOLD = 16384",
         sums("pair_is_folded"),
+    ),
+    # States that are handed out
+    Mutant(
+        "a state keeps its paint",
+        HANDED,
+        "words[k] = (int64_t)((uint64_t)words[k] - paint);",
+        "words[k] += 0;",
+        parts("bytes_there"),
+    ),
+    Mutant(
+        "a block alone keeps its state", PLAN, "self->states && few < 2 ? 2", "false ? 2", parts("any_parts")
+    ),
+    Mutant("squares are of the other vector", PLAN, " && !self->squares;", ";", parts("any_parts")),
+    Mutant(
+        "flags are not joined", HANDED, "= one[flags] | other[flags];", "= one[flags];", parts("infinities")
+    ),
+    Mutant(
+        "a sum beyond a state is taken",
+        HANDED,
+        "        if (!is_good(sum, size))\n            return false;\n",
+        "",
+        parts("beyond"),
     ),
     # The kernels
     Mutant("a bin is not emptied", BINS, "        place = -0.0;\n", "", sums()),
