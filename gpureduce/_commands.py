@@ -120,6 +120,7 @@ def run_variants(args: argparse.Namespace) -> int:
             "variant": record.name,
             "ladder": record.ladder,
             "role": record.role,
+            "after": record.after,
             "title": record.title,
             "technique": record.technique,
             "ops": record.ops,

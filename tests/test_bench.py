@@ -114,6 +114,9 @@ def test_speed_ups_and_bandwidth():
     assert first["over_previous"] is third["over_previous"] is side["over_previous"] is None
     more = gpureduce.BenchResult(HEAD, (*TIMED.rows, timed("v2", 15.0), timed("v2", 99.0, n=1 << 22)))
     assert more.records()[1]["over_previous"] == 1.5
+    last = [timed(name, us) for name, us in (("v10", 20.0), ("v11", 50.0), ("v12", 16.0))]
+    last = gpureduce.BenchResult(HEAD, tuple(last)).records()[2]
+    assert (last["after"], last["over_previous"]) == ("v10", 1.25)  # v12 does without v11's clusters
 
 
 def test_json_there_and_back(result, tmp_path):

@@ -54,7 +54,8 @@ class Variant:
     capability : tuple of int
         The least compute capability of CUDA devices that run it, major and minor.
     after : str or None
-        The name of the rung whose last cost it lowers, or beside which it stands; None for the first.
+        The name of the rung whose last cost it lowers, and with which tables compare it, or beside which it
+        stands; None for the first.
     precision : str or None
         Of products of matrices: how those of floats are made, as ``precision=`` of `matmul` takes it.
     exact : bool

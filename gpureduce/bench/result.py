@@ -31,7 +31,8 @@ CUDA_COLUMNS = {
     "percent_of_peak": "% of peak",
     "percent_of_read": "% of read",
     "over_first": "over v0",
-    "over_previous": "over the rung before",
+    "after": "after",
+    "over_previous": "over that",
     "result": "result",
     "relative_error": "rel. error",
 }
@@ -61,7 +62,8 @@ CUDA_PRODUCT_COLUMNS = {
     "tflop_per_s": "TFLOP/s",
     "of_cublas": "time over cuBLAS's",
     "over_first": "over m0",
-    "over_previous": "over the rung before",
+    "after": "after",
+    "over_previous": "over that",
     "error": "error",
 }
 SIM_PRODUCT_COLUMNS = {
@@ -150,7 +152,8 @@ class BenchResult:
         -------
         list of dict
             Of a time ``*_us`` is the median, ``*_us_min`` and ``*_us_max`` the range. ``over_first`` is the
-            speed-up over the first rung of the ladder, ``over_previous`` that of a rung over the rung before.
+            speed-up over the first rung of the ladder, ``after`` the rung that a rung comes after
+            (`Variant.after`), and ``over_previous`` the speed-up over that one.
         """
         if self.products:
             return list(self._multiplied())
@@ -390,14 +393,14 @@ def _what(row: dict[str, Any]) -> tuple:
     return row.get("op", "sum"), row["dtype"], row.get("precision"), row.get("m"), row["n"], row.get("k")
 
 
-def _speed_ups(row: dict[str, Any], ladder: str, times: dict[str, float]) -> dict[str, float | None]:
-    """Return the speed-ups of a variant over the first rung, and of a rung over the one before."""
-    rungs = [record.name for record in variants(ladder) if record.role == "rung"]
-    time = times.get(row["variant"])
-    before = rungs[: rungs.index(row["variant"])] if row["variant"] in rungs else []
-    first, previous = times.get(rungs[0]), times.get(before[-1]) if before else None
+def _speed_ups(row: dict[str, Any], ladder: str, times: dict[str, float]) -> dict[str, float | str | None]:
+    """Return the speed-ups of a variant over the first rung, and of a rung over the one it comes after."""
+    after = {record.name: record.after for record in variants(ladder) if record.role == "rung"}
+    time, before = times.get(row["variant"]), after.get(row["variant"])
+    first, previous = times.get(next(iter(after))), times.get(before) if before else None
     return {
         "over_first": first / time if first and time else None,
+        "after": before,
         "over_previous": previous / time if previous and time else None,
     }
 

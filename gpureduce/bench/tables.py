@@ -42,7 +42,7 @@ def ladder_records(found: BenchResult, dtype: str = "float32") -> list[dict]:
     return [records[name] for name in titles() if name in records]
 
 
-def _cell(value: float | None, form: str) -> str:
+def _cell(value: float | str | None, form: str) -> str:
     return "" if value is None else form.format(value)
 
 
@@ -58,9 +58,9 @@ def ladder_table(found: BenchResult, published: dict) -> str:
         f" block where they can be chosen, all passes. {gpu}: first pass, as published for"
         f" {published['device']} ([source]({published['source'].split()[-1]})).",
         "",
-        "| variant | technique | time (us) | GB/s | % of peak | over v0 | over the rung before"
+        "| variant | technique | time (us) | GB/s | % of peak | over v0 | after | over that"
         f" | {gpu} (us) | {gpu}, over v0 |",
-        "|---|---|" + "--:|" * 7,
+        "|---|---|" + "--:|" * 4 + "---|" + "--:|" * 3,
     ]
     for row in records:
         name = row["variant"]
@@ -71,6 +71,7 @@ def ladder_table(found: BenchResult, published: dict) -> str:
             f"{row['gb_per_s']:,.0f}",
             _cell(row["percent_of_peak"], "{:.1f}"),
             _cell(row["over_first"], "{:.2f}x"),
+            _cell(row["after"], "`{}`"),
             _cell(row["over_previous"], "{:.2f}x"),
             _cell(theirs.get(name), "{:.1f}"),
             _cell(theirs[first["variant"]] / theirs[name] if name in theirs else None, "{:.2f}x"),
