@@ -209,7 +209,7 @@ def options():
         "states that are none": call(_core.exact_merge, words, words),
         "two simulators": call(total, vector, device=["sim", "sim"]),
         "a simulator that is not there": call(total, vector, device="sim:8"),
-        "profile of an exact rung": call(gpureduce.profile, vector, "e4"),
+        "profile of an exact rung": call(gpureduce.profile, vector, "e1"),
         "profile of an exact rung, bad dtype": call(gpureduce.profile, matrix, "e4"),
         "reduce": call(gpureduce.reduce, vector, "max", variant="v3", **SIM),
         "reduce by nothing": call(gpureduce.reduce, vector, "none", **SIM),

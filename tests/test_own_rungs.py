@@ -149,7 +149,7 @@ def test_it_stands_in_tables_charts_and_profiles():
     assert "yours" in beside and "v2" in beside
     pytest.importorskip("matplotlib")
     names = [label.get_text() for label in result.plot().get_yticklabels()]
-    assert [name.split()[-1] for name in names] == ["v0", "v2", "yours"]
+    assert {"v0", "v2", "yours"} < {name.split()[-1] for name in names}  # and the groups that they are in
 
 
 @pytest.mark.parametrize(("dtype", "number"), [("float", "unsigned"), ("long long", "unsigned long long")])
