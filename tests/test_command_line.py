@@ -412,8 +412,9 @@ def test_ctrl_c(run, monkeypatch):
 
 def test_ctrl_c_while_the_demo_draws_its_numbers():
     program = """if True:
-        import sys
+        import signal, sys
         from gpureduce.__main__ import main
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits it ignored
         print("imported", flush=True)
         sys.exit(main(["demo", "--device=sim", "-n=2^28"]))
     """
