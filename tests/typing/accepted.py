@@ -1,5 +1,6 @@
 """Calls that type checkers must take, and what they must know of the results; see check.py."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from typing_extensions import assert_type
 
 import gpureduce
 import gpureduce.numpy_like as xp
+from gpureduce.exercise import Case, exercise
 
 a = np.ones((4, 4), np.float32)
 n: NDArray[np.int64] = np.ones(16, np.int64)
@@ -101,3 +103,16 @@ try:
     gpureduce.simulate("", "twice", grid=(1, 1), block=64, args=[a, 3])
 except gpureduce.SimulationError as error:
     assert_type(error.profile, gpureduce.Profile)
+
+# Kernels of one's own, and exercises.
+found = gpureduce.simulate("k.cu", "k<float>", 1, (32, 1), [a, 1, 2.0], options=["-DN=1"])
+assert_type(found, gpureduce.Profile)
+own = gpureduce.ladder(Path("mine.cu"), block_size=(64, 128), grid=lambda n, block: n // block)
+assert_type(own, gpureduce.OwnRung)
+assert_type(own.check([1, 2]).passed, bool)
+assert_type([finding.message for finding in own.check().findings], list[str])
+assert_type(own.bench(100, ["v0"], device="sim"), gpureduce.BenchResult)
+assert_type(gpureduce.profile(100, own).compare(gpureduce.profile(100, "v0")).left, gpureduce.Profile)
+assert_type(gpureduce.export("v7", dtype=np.float64), str)
+assert_type(exercise(1).check("__global__ void k() {}").passed, bool)
+assert_type(Case("one", 1, 32, [a], {0: a}, {"barriers": 0}).name, str)
