@@ -71,7 +71,7 @@ class Finding:
     others : tuple of int
         Further numbers of elements at which it is so.
     race : Race or None
-        The race.
+        The race, of several that want the same the first.
     """
 
     kind: str
@@ -205,11 +205,11 @@ def _at(rung: Checked, n: int, block_size: int, known: dict) -> Iterator[tuple[t
     try:
         for each in rung.passes(data, block_size, races=n <= _RACES_UP_TO):
             passes.append(each)
-            for race in each.profile.races:
-                sides = tuple(
-                    side and (side.file, side.line or side.ptx_line) for side in (race.first, race.second)
-                )
-                yield ("race", race.kind, sides), Finding("race", n, block_size, str(race), race=race)
+            for together in each.profile.findings:
+                race = together.races[0]
+                places = tuple(side and side.place for side in (race.first, race.second))
+                finding = Finding("race", n, block_size, str(together), race=race)
+                yield ("race", together.missing, places), finding
             if each.writes_input:
                 yield ("input",), Finding("input", n, block_size, "the kernel writes to its elements")
     except _core.SimulationError as error:

@@ -259,8 +259,8 @@ def _wrong_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]
 
 
 def _races(case: Case, found: Profile) -> Iterator[tuple[str, str]]:
-    for race in found.races:
-        yield "without races", f"{case.name}: {race}"
+    for finding in found.findings:
+        yield "without races", f"{case.name}: {finding}"
 
 
 def _difference(case: Case, place: int, wanted: np.ndarray) -> Iterator[tuple[str, str]]:

@@ -442,7 +442,7 @@ def ladder(
     ... '''
     >>> report = gpureduce.ladder(source).check([1000])
     >>> report.passed, [finding.race.missing for finding in report.findings if finding.kind == "race"]
-    (False, ['__syncwarp', '__syncthreads'])
+    (False, ['__syncthreads'])
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
