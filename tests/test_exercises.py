@@ -62,6 +62,29 @@ WRONG = [
     ("05", "blockDim.x / 32", "2", "right", "left out"),
     ("06", "j < i);\n}", "true);\n}", "right", "and should be"),
     ("06", "b_is_nan && (!a_is_nan || j < i)", "b_is_nan", "right", "two NaNs: element 0 of the result is"),
+    ("07", "stride = blockDim.x / 2", "stride = blockDim.x / 4", "right", "element 0 of the result is"),
+    ("07", "if (t < stride)\n            slots[t] += slots[t + stride];",
+     "const int s = blockDim.x / 2 / stride;\n        if (t < stride)\n"
+     "            slots[2 * s * t] += slots[2 * s * t + s];", "counters", "bank conflicts; 0 are enough"),
+    ("08", "thread < n % 4", "false", "right", "1027 elements: element 1024 of the result is -1"),
+    ("08", "n / 4; i += threads", "(n + 3) / 4; i += threads", "right", "1027 elements: element 1027 of the"),
+    ("09", "if (lane >= distance)", "if (true)", "right", "32 elements: element 0 of the result is"),
+    ("09", "distance < 32", "distance < 16", "right", "element 16 of the result is"),
+    ("10", "i < n && in[i]", "in[i]", "right", "are not allocated"),
+    ("10", "if (threadIdx.x == 0)", "if (threadIdx.x % 32 == 0)", "right", "element 0 of the result is"),
+    ("10", "const int c", "if (i >= n)\n        return;\n    const int c", "right", "a divergent barrier"),
+    ("11", "0;\n    __syncthreads();", "0;", "without races", "__syncthreads is missing"),
+    ("11", "1);\n    __syncthreads();", "1);", "without races", "__syncthreads is missing"),
+    ("11", "        own[bin] = 0;", "        own[bin & 127] = 0;", "without races", "nobody has written"),
+    ("12", "sum += of_a[y][k] * of_b[k][x];\n        __syncthreads();", "sum += of_a[y][k] * of_b[k][x];",
+     "without races", "__syncthreads is missing"),
+    ("12", " && first + x < inner", "", "right", "20 rows, 33 columns, inner size 17"),
+    ("12", "__syncthreads();\n    }", "}", "without races", "__syncthreads is missing"),
+    ("13", "i > 0 ? in[i - 1] : 0", "0", "right", "512 elements: element 128 of the result is"),
+    ("13", "t == 127", "t == 126", "right", "512 elements: element 127 of the result is"),
+    ("14", "(i < n ? in[i] : 0) + ", "", "right", "left out"),
+    ("14", "__syncwarp();\n            slots", "slots", "without races", "__syncwarp is missing"),
+    ("14", "    if (t < 32) {", "    __syncthreads();\n    if (t < 32) {", "counters", "barriers, each once"),
 ]  # fmt: skip
 
 
@@ -69,7 +92,7 @@ WRONG = [
 def test_what_is_nearly_right(number, old, new, part, text):
     chosen = exercise(number)
     solution = (chosen.folder / "solution.cu").read_text()
-    assert old in solution
+    assert old in solution, solution
     found = failed(chosen.check(solution.replace(old, new)))
     assert (part in found if part else not found) and text in found.get(part, ""), found
 
@@ -78,7 +101,7 @@ def test_a_report_for_programs_that_grade(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["exercise", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [each["name"] for each in listed] == [each.name for each in ALL] and len(ALL) == 6
+    assert [each["name"] for each in listed] == [each.name for each in ALL] and len(ALL) == 14
     assert main(["exercise", "list"]) == 0 and "Find the race" in capsys.readouterr().out
     assert main(["exercise", "start", "3"]) == 0
     assert "exercise check 03" in capsys.readouterr().out

@@ -25,6 +25,8 @@ _CALLED = {
     "barriers": "barriers, each once a warp",
     "shared_wavefronts": "passes through shared memory",
     "global_requests": "requests to global memory",
+    "global_load_requests": "requests to load from global memory",
+    "global_store_requests": "requests to store to global memory",
     "global_sectors": "sectors of global memory",
     "atomics": "atomic instructions",
     "divergent_branches": "divergent branches",

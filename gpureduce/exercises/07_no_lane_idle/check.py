@@ -1,0 +1,16 @@
+import numpy as np
+
+from gpureduce.exercise import Case
+
+KERNEL = "block_sums"
+
+
+def cases():
+    for n, threads in ((512, 256), (1000, 128), (1, 64)):
+        data = np.random.default_rng(n).integers(1, 100, n).astype(np.float32)
+        blocks = -(-n // threads)
+        out = np.full(blocks, np.nan, np.float32)
+        wanted = np.pad(data, (0, blocks * threads - n)).reshape(blocks, threads).sum(axis=1)
+        parting = 6 * blocks + (n % threads > 0)  # and where the array ends
+        limits = {"divergent_branches": parting, "bank_conflicts": 0, "atomics": 0}
+        yield Case(f"{n} elements", blocks, threads, [data, out, n], {1: wanted}, limits)

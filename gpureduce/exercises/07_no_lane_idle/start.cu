@@ -1,0 +1,15 @@
+// out[b] is the sum of the elements of block b.
+__global__ void block_sums(const float *in, float *out, int n) {
+    __shared__ float slots[256];
+    const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+
+    slots[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int stride = 1; stride < blockDim.x; stride *= 2) {
+        if (t % (2 * stride) == 0)
+            slots[t] += slots[t + stride];
+        __syncthreads();
+    }
+    if (t == 0)
+        out[blockIdx.x] = slots[0];
+}

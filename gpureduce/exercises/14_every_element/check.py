@@ -1,0 +1,18 @@
+import numpy as np
+
+from gpureduce.exercise import Case
+
+KERNEL = "block_sums"
+LADDER = {"block_size": (64, 256), "elements": 2}
+SIZES = (0, 1, 65, 127, 128, 129, 1000, 9217)
+
+
+def cases():
+    for threads in (64, 256):
+        data = np.random.default_rng(threads).integers(1, 100, 5 * threads).astype(np.float32)
+        out = np.full(3, np.nan, np.float32)
+        wanted = np.pad(data, (0, threads)).reshape(3, 2 * threads).sum(axis=1)
+        rounds = int(np.log2(threads // 32))  # behind which one warp is left
+        limits = {"barriers": 3 * threads // 32 * rounds, "atomics": 0}
+        args = [data, out, len(data)]
+        yield Case(f"{threads} threads a block", 3, threads, args, {1: wanted}, limits, 4 * threads)
