@@ -48,6 +48,7 @@ SIM_COLUMNS = {
     "bank_conflicts": "bank conflicts",
     "global_requests": "global requests",
     "global_sectors": "global sectors",
+    "global_bytes": "global bytes",
     "barriers": "barriers",
     "atomics": "atomics",
     "result": "result",

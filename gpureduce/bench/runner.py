@@ -189,6 +189,7 @@ def counts_of(found: Profile) -> dict[str, Any]:
         "bank_conflicts": counts.bank_conflicts,
         "global_requests": counts.global_requests,
         "global_sectors": counts.global_sectors,
+        "global_bytes": counts.global_bytes,
         "barriers": counts.barriers,
         "atomics": counts.atomics,
         "result": found.result.item(),

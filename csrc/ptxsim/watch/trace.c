@@ -67,8 +67,10 @@ static void barrier(void *state, const ptx_block *block, uint32_t mask) {
 
 static void keep_written(ptx_trace *to, const ptx_warp *warp, uint32_t step, const ptx_instr *in, unsigned k,
                          unsigned operand) {
-    if (!ptx_reserve(&to->written, &to->written_capacity, to->written_count, sizeof *to->written))
+    if (!ptx_reserve(&to->written, &to->written_capacity, to->written_count, sizeof *to->written)) {
+        to->lost++;
         return;
+    }
     ptx_written *written = &to->written[to->written_count++];
     const bool wide = ptx_is_wide(in, k);
     *written = (ptx_written){.step = step, .operand = operand, .bytes = wide ? 8 : 4};
@@ -119,9 +121,12 @@ static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32
 }
 
 static ptx_touch *new_touch(ptx_trace *to, uint32_t step) {
-    if (step == NO_STEP ||
-        !ptx_reserve(&to->touches, &to->touch_capacity, to->touch_count, sizeof *to->touches))
+    if (step == NO_STEP)
         return NULL;
+    if (!ptx_reserve(&to->touches, &to->touch_capacity, to->touch_count, sizeof *to->touches)) {
+        to->lost++;
+        return NULL;
+    }
     ptx_touch *touch = &to->touches[to->touch_count++];
     *touch = (ptx_touch){.step = step};
     return touch;

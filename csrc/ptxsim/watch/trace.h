@@ -43,7 +43,7 @@ ptx_status ptx_trace_create(uint64_t block, ptx_trace **out, ptx_error *error);
 void ptx_trace_free(ptx_trace *trace);
 ptx_observer *ptx_trace_observer(ptx_trace *trace);
 
-/* They belong to the trace. *lost are the steps for which there was no room. */
+/* They belong to the trace. *lost are the steps, and what others did, for which there was no room. */
 const ptx_step *ptx_trace_steps(const ptx_trace *trace, size_t *count, uint64_t *lost);
 const ptx_touch *ptx_trace_touches(const ptx_trace *trace, size_t *count);
 const ptx_written *ptx_trace_written(const ptx_trace *trace, size_t *count);
