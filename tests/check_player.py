@@ -153,6 +153,35 @@ def look(browser: Browser, folder: Path, dark: bool, pictures: Path | None) -> N
     assert not browser.errors()
 
 
+PTX = """
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k()
+{
+.reg .b32 %r<3>;
+mov.u32 %r1, %tid.x;
+add.u32 %r2, %r1, 40;
+ret;
+}
+"""
+
+
+def of_ptx(browser: Browser, folder: Path) -> None:
+    """Without source lines the PTX is what is shown."""
+    gpureduce.simulate(PTX, "k", 1, 40).player().save(folder / "k.html")
+    browser.open((folder / "k.html").as_uri())
+    browser.wait_for("return document.body.dataset.ready")
+    assert browser.run("return document.getElementById('file').innerText") == "PTX"
+    click(browser, "forward")
+    assert "add.u32 %r2, %r1, 40" in browser.run(f"return {HERE}")
+    click(browser, "show-registers")
+    assert browser.run("return document.querySelector('#values .fresh').innerText").split()[:3] == [
+        *("%r2", "40", "41")
+    ]
+    assert not browser.errors()
+
+
 def large(browser: Browser, folder: Path) -> None:
     """As many steps as are kept, of 256 threads: a step takes no time that one notices."""
     player = gpureduce.profile(4 * 10**5, "v7", block_size=256, grid_size=1, races=False).player()
@@ -179,6 +208,7 @@ def main() -> int:
             with Browser(dark=dark, size=(1400, 1000)) as browser:
                 look(browser, Path(folder), dark, pictures)
         with Browser() as browser:
+            of_ptx(browser, Path(folder))
             large(browser, Path(folder))
     print("blocks are stepped through, light and dark, as they should be")
     return 0

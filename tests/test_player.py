@@ -149,12 +149,17 @@ def test_the_page_needs_nothing_else(found, tmp_path):
 
 
 def test_the_page_has_the_source():
-    data = data_of(gpureduce.profile(256, "v2", block_size=64, races=False).player())
+    found = gpureduce.profile(256, "v2", block_size=64, races=False)
+    data = data_of(found.player())
     names = [each["name"] for each in data["files"]]
     at = names.index("cuda_kernels/reduce/v2_sequential.cu")
     assert data["files"][at]["lines"] == gpureduce.source("v2").splitlines()
-    frames = [each["frames"] for each in data["instructions"] if each["effect"] == "barrier"]
-    assert frames and all(each[0][0] == at or each[-1][0] == at for each in frames)
+    assert data["main"] == at == 0
+    for each in data["instructions"]:
+        of_own = [i for i, (file, _) in enumerate(each["frames"]) if file == at]
+        assert each["here"] == (of_own[0] if of_own else None)
+    lines = [each["frames"][each["here"]][1] for each in data["instructions"] if each["effect"] == "barrier"]
+    assert sorted(lines) == [line.number for line in found.lines() if line.counts.barriers]
 
 
 def test_what_cannot_be_played():

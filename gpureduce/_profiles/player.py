@@ -7,6 +7,7 @@ import json
 import os
 import zlib
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -81,25 +82,26 @@ def _instructions(
 ) -> tuple[list[dict], list[dict]]:
     """Return the files that instructions come from, and the instructions.
 
-    Of the frames of one, from the innermost outwards, `here` is the one to be shown: that in `file` or else
-    the innermost.
+    Of the frames of one, from the innermost outwards, `here` is the one to be shown: that in `file`, or else
+    the innermost whose source is there; None where none is.
     """
-    files: dict[str, int] = {}
+    files: dict[str, int] = {file: 0} if file else {}
+    lines_of = cache(profile.source_lines)
     shown = []
     for pc, instruction in enumerate(launch.instructions):
         frames = [[files.setdefault(name, len(files)), line] for name, line in instruction.frames]
-        here = next((i for i, (name, _) in enumerate(instruction.frames) if name == file), 0)
+        places = [(name != file, i) for i, (name, _) in enumerate(instruction.frames) if lines_of(name)]
         shown.append(
             {
                 "line": instruction.ptx_line,
                 "text": trace.statements[pc],
                 "effect": instruction.effect,
                 "frames": frames,
-                "here": here,
+                "here": min(places)[1] if places else None,
                 "registers": trace.registers(pc),
             }
         )
-    return [{"name": name, "lines": profile.source_lines(name)} for name in files], shown
+    return [{"name": name, "lines": lines_of(name)} for name in files], shown
 
 
 def player(profile: Shown, file: str, launch: KernelProfile, block: int) -> Player:
@@ -117,6 +119,7 @@ def player(profile: Shown, file: str, launch: KernelProfile, block: int) -> Play
         "warps": -(-threads // 32),
         "shared": launch.shared_bytes,
         "files": files,
+        "main": 0 if files and files[0]["lines"] else None,
         "instructions": instructions,
         "memories": [str(each) for each in np.unique(trace.touches["memory"][trace.touches["space"] == 1])],
         "counts": [len(table) for table in tables],
