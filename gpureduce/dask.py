@@ -602,7 +602,6 @@ def _reduce(
         options=options,
         dtype=object,
         meta=np.empty((0,) * a.ndim, object),
-        token=f"gpureduce-{op}",
     )
     return da.reduction(
         parts,

@@ -12,7 +12,7 @@ import exact_reference as reference
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from exact_reference import DTYPES, dtype_of, same
+from exact_reference import DTYPES, dtype_of, exact_sum, same
 from hypothesis import HealthCheck, given, settings
 
 import gpureduce
@@ -160,6 +160,24 @@ def test_axes(op, device):
             want = getattr(gpureduce, op)(array, axis=axis, keepdims=True, device=device, **exactly)
         got = total.result()
         assert got.dtype == want.dtype and np.array_equal(got, want) and total.shape == want.shape
+
+
+@pytest.mark.parametrize("name", [*DTYPES, "complex64", "complex128"])
+def test_many_results_of_few_elements(name, device):
+    """A thread makes whole states by itself."""
+    real = dtype_of({"complex64": "float32", "complex128": "float64"}.get(name, name))
+    rng = np.random.default_rng(9)
+    kinds = (reference.any_bits, reference.specials, reference.cancelling, reference.near_ties)
+    array = np.array([kinds[i % 4](rng, 6, real)[:6] for i in range(72)])
+    array = array.view(name) if name.startswith("complex") else array
+    for there in (array, np.asfortranarray(array), gpureduce.to_device(array, device)):
+        total = gpureduce.partial(there, "sum", 1, device=device).result()
+        var = gpureduce.partial(there, "var", 1, device=device).result()
+        for row, sum_of_row, var_of_row in zip(array, total, var, strict=True):
+            parts = row.view(real).reshape(len(row), -1).T
+            for part, got in zip(parts, np.array([sum_of_row]).view(real), strict=True):
+                assert same(got, exact_sum(part)), row
+            assert same(var_of_row, spread(row)), row
 
 
 def test_positions_in_the_whole(device):

@@ -124,10 +124,11 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
     return params;
 }
 
-/* Whether threads make whole results by themselves: of few elements, or where neighbours lie side by side. */
-static bool takes_each(const gr_exact *self, const gr_exact_params *params) {
+/* Whether threads make whole results by themselves: of few elements, or where neighbours lie side by side.
+   There are kernels for sums, and for states unless products go to the block's. */
+static bool takes_each(const gr_exact *self, const gr_exact_params *params, const bins *by) {
     const bool across = gr_magnitude(params->keep.stride[0]) < gr_magnitude(params->along.stride[0]);
-    return self->op != GR_OP_dot && self->blocks == 0 && !self->states &&
+    return (self->states ? by != &widest : self->op != GR_OP_dot) && self->blocks == 0 &&
            ((params->results >= WARP && params->count <= FEW) || (params->results >= MANY && across));
 }
 
@@ -159,13 +160,15 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     const uint64_t vector = params.flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
     const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
     const uint32_t most = least(room, by->most_threads);
-    const bool each = takes_each(self, &params);
+    const bool each = takes_each(self, &params, by);
     const uint32_t threads = threads_of(
         each ? params.results : gr_ceil_div(params.count, self->states ? STATE_VECTORS * vector : vector),
         most);
     const uint32_t few = each ? 1 : blocks_of(self, &params, threads, by->resident);
-    const uint32_t blocks = self->states && few < 2 ? 2 : few; /* one alone keeps its state to itself */
-    const char *what = each ? "each" : self->op == GR_OP_dot ? "dot" : "sum";
+    /* A block that is alone keeps its state to itself. */
+    const uint32_t blocks = self->states && !each && few < 2 ? 2 : few;
+    const char *what = each ? (self->states ? "states" : "each") : self->op == GR_OP_dot ? "dot" : "sum";
+    const char *way = each && self->op == GR_OP_dot ? "_dot" : "";
 
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
@@ -176,7 +179,7 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     size_launch(step, &params, by, threads, blocks, each);
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "exact_", what);
-    GR_KERNEL_NAME(step->kernel.entry, "exact_", what, "_", of->name);
+    GR_KERNEL_NAME(step->kernel.entry, "exact_", what, way, "_", of->name);
     gr_program_place(program, offsetof(gr_exact_params, in), in);
     if (self->layout->has_second)
         gr_program_place(program, offsetof(gr_exact_params, second), second);

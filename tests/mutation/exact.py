@@ -92,7 +92,11 @@ MUTANTS = (
         parts("bytes_there"),
     ),
     Mutant(
-        "a block alone keeps its state", PLAN, "self->states && few < 2 ? 2", "false ? 2", parts("any_parts")
+        "a block alone keeps its state",
+        PLAN,
+        "self->states && !each && few < 2 ? 2",
+        "false ? 2",
+        parts("any_parts"),
     ),
     Mutant("squares are of the other vector", PLAN, " && !self->squares;", ";", parts("any_parts")),
     Mutant(
@@ -104,6 +108,13 @@ MUTANTS = (
         "        if (!is_good(sum, size))\n            return false;\n",
         "",
         parts("beyond"),
+    ),
+    Mutant(
+        "a thread forgets what it folded",
+        INCLUDE + "exact_states.cuh",
+        "whole[i] += state[i];",
+        "whole[i] += 0;",
+        parts("many_results"),
     ),
     # The kernels
     Mutant("a bin is not emptied", BINS, "        place = -0.0;\n", "", sums()),
