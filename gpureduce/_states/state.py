@@ -85,8 +85,10 @@ class State:
         theirs = (other.op, other._held, other.dtype, other.shape)
         if mine != theirs:
             raise ValueError(f"{self!r} and {other!r} are of different reductions")
-        if "count" in self._fields and (other._fields["count"] > np.uint64(MOST) - self._fields["count"]).any():
-            raise OverflowError(f"{self.op}: more than {MOST} elements")
+        if "count" in self._fields:
+            room = np.uint64(MOST) - self._fields["count"]
+            if (other._fields["count"] > room).any():
+                raise OverflowError(f"{self.op}: more than {MOST} elements")
         OPERATORS[self.op].merge(self._fields, other._fields)
         return self
 
