@@ -414,7 +414,7 @@ def test_ctrl_c_while_the_demo_draws_its_numbers():
     program = """if True:
         import signal, sys
         from gpureduce.__main__ import main
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits it ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
         print("imported", flush=True)
         sys.exit(main(["demo", "--device=sim", "-n=2^28"]))
     """
