@@ -195,7 +195,9 @@ def _add_exercise(add: Callable) -> None:
     parser = add("exercise", commands.run_exercise, "exercises in CUDA, graded on the simulator")
     parser.add_argument("action", choices=["list", "start", "hint", "check"], help="what to do")
     parser.add_argument("number", nargs="?", help="which exercise: its number or name")
-    parser.add_argument("file", nargs="?", metavar="FILE.cu", help="(default: the exercise's name, here)")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE.cu", help="or a notebook to start (default: NAME.cu)"
+    )
     parser.add_argument("--folder", help="where the exercises are (default: those of the package)")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs that grade")
 

@@ -360,9 +360,11 @@ def run_exercise(args: argparse.Namespace) -> int:
         _print(chosen.hint)
         return 0
     if args.action == "start":
+        in_notebook = path.suffix == ".ipynb"
         with path.open("x", encoding="utf-8") as file:  # nobody's work is written over
-            file.write(chosen.start)
-        _print(f"{chosen.task}\nThe file is {path}; `gpureduce exercise check {chosen.number}` grades it.")
+            file.write(chosen.notebook() if in_notebook else chosen.start)
+        how = "running its cell" if in_notebook else f"`gpureduce exercise check {chosen.number}`"
+        _print(f"{chosen.task}\nThe file is {path}; {how} grades it.")
         return 0
     grade = chosen.check(path)
     if args.json:

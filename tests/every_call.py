@@ -108,6 +108,18 @@ def simulate(**changes):
 
 
 @functools.cache
+def own_call():
+    rung = gpureduce.ladder(gpureduce.ptx("v0", "sum", "float32"), "v0_sum_f32", block_size=64)
+    return rung._call(vector, 64, gpureduce.devices()[-1])
+
+
+def own_run(place=0, *instead):
+    call = own_call()
+    call = (*call[:place], *instead, *call[place + len(instead) :])
+    return _core.own_run(call, np.zeros(1, np.float32))
+
+
+@functools.cache
 def norm(**changes):
     options = {"in_params": "T x", "out_params": "T y", "map_expr": "x * x", "reduce_expr": "a + b"}
     options |= {"post_map_expr": "y = a", "identity": "0", "name": "norm"}
@@ -372,6 +384,11 @@ def instruments():
         "simulate broken PTX": call(simulate, source=TWICE.replace("mul.wide", "mul.narrow")),
         "simulate no kernel": call(simulate, kernel="thrice"),
         "simulate wrong arguments": call(simulate, args=[1, 2]),
+        "own rung": own_run,
+        "own rung of another length": call(own_run, 2, vector[:3]),
+        "own rung without blocks": call(own_run, 3, ((vector.size, 0),)),
+        "own rung of nonsense": call(own_run, 0, None),
+        "own rung timed": lambda: _core.own_time(own_call(), 1, 1, 1),
         "custom": lambda: norm()(vector, **SIM),
         "custom anew": lambda: norm.__wrapped__()(vector, **SIM),
         "custom pickled": lambda: pickle.loads(pickle.dumps(norm())).cache_info(),

@@ -158,3 +158,23 @@ def test_the_guide_has_all_and_its_check_runs(tmp_path):
     solved = exercise(2).folder / "solution.cu"
     assert Exercise("1_scale", folder).check(solved).passed
     assert set(failed(Exercise("1_scale", folder).check(exercise(2).start))) == {"counters"}
+
+
+def test_a_notebook_grades_its_cell(tmp_path, capsys):
+    interactive = pytest.importorskip("IPython.core.interactiveshell")
+    path = tmp_path / "sum.ipynb"
+    assert main(["exercise", "start", "1", str(path)]) == 0 and "running its cell" in capsys.readouterr().out
+    written = json.loads(path.read_text())
+    pytest.importorskip("nbformat").validate(written)
+    texts = {cell["id"]: cell["source"] for cell in written["cells"]}
+    assert texts["task"] == exercise(1).task.strip() and exercise(1).hint.strip() in texts["hint"]
+    shell = interactive.InteractiveShell()
+    assert shell.run_cell(texts["load"]).success
+    grade = shell.run_cell(texts["answer"]).result
+    assert (
+        set(failed(grade)) == {"right", "counters"} and "<pre>01_sum_a_warp: not yet" in grade._repr_html_()
+    )
+    head = texts["answer"].splitlines()[0]
+    solution = (exercise(1).folder / "solution.cu").read_text()
+    assert shell.run_cell(f"{head}\n{solution}").result.passed
+    capsys.readouterr()

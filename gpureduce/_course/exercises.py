@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +145,9 @@ class Grade:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
 
 NAMES = ("compiles", "right", "without races", "counters")
 
@@ -194,6 +199,18 @@ class Exercise:
         """The file with the gap."""
         return (self.folder / "start.cu").read_text("utf-8")
 
+    def notebook(self) -> str:
+        """Return a notebook to work in: the task, and a cell that is graded when it is run."""
+        cells = [
+            _cell("task", self.task),
+            _cell("load", "%load_ext gpureduce", code=True),
+            _cell("answer", f"%%cuda --exercise {self.number}\n{self.start}", code=True),
+            _cell("hint", f"<details><summary>A hint</summary>\n\n{self.hint}\n</details>"),
+        ]
+        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+        return json.dumps(whole, indent=1) + "\n"
+
     def check(self, source: str | os.PathLike[str]) -> Grade:
         """Grade a learner's source.
 
@@ -223,6 +240,14 @@ class Exercise:
         if "right" in wrong:
             wrong["counters"] = "to be looked at when the result is right"
         return Grade(self.name, tuple(Part(name, name not in wrong, wrong.get(name, "")) for name in NAMES))
+
+
+def _cell(name: str, text: str, code: bool = False) -> dict[str, Any]:
+    """Return a cell of a notebook."""
+    cell: dict[str, Any] = {"id": name, "metadata": {}, "source": text.strip()}
+    if code:
+        return {**cell, "cell_type": "code", "execution_count": None, "outputs": []}
+    return {**cell, "cell_type": "markdown"}
 
 
 def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

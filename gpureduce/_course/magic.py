@@ -6,6 +6,7 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gpureduce._course.exercises import exercise
 from gpureduce._course.rung import ladder
 from gpureduce._custom.nvrtc import CompileError
 from gpureduce._profiles.profile import Profile
@@ -41,9 +42,10 @@ def _parser() -> _Parser:
     add("-b", "--block", type=_extent, default=(256,), metavar="THREADS", help="as 256 (default) or 16,16")
     add("-s", "--shared-bytes", type=int, default=0, metavar="BYTES", help="dynamic, of a block")
     add("-c", "--cluster", type=_extent, default=(1,), metavar="BLOCKS", help="of a cluster")
-    add("-o", "--out", metavar="NAME", help="the variable that gets the profile, or the rung of --ladder")
+    add("-o", "--out", metavar="NAME", help="a variable for the profile, or for the rung of --ladder")
     add("-l", "--ladder", action="store_true", help="check the kernel as a rung of the ladder instead")
     add("-e", "--elements", type=int, default=1, help="of a thread, with --ladder")
+    add("-x", "--exercise", metavar="NUMBER", help="grade the cell as what was made of an exercise")
     add("--no-races", action="store_true", help="do not look for races")
     return parser
 
@@ -62,16 +64,20 @@ def _checked(given: argparse.Namespace, cell: str) -> tuple[Any, Any]:
 
 
 def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
-    """Run a cell, and return what the notebook is to show: a profile, or the report of a rung."""
+    """Run a cell, and return what the notebook is to show: a profile, a report of a rung, or a grade."""
     from IPython.core.error import UsageError
 
+    result: Any
+    shown: Any
     cell = f"// %%cuda {line.strip().rstrip(chr(92))}\n{cell}"  # lines are numbered as in the notebook
     try:
         given = _parser().parse_args(shlex.split(line))
         if given.help:
             print(_parser().format_help())
             return None
-        if given.ladder:
+        if given.exercise:
+            shown = result = exercise(given.exercise).check(cell)
+        elif given.ladder:
             result, shown = _checked(given, cell)
         else:
             names = [given.kernel] if given.kernel else list(kernel_names(cell))
