@@ -24,6 +24,7 @@ where to start:
   gpureduce profile v1 --source           the source of a rung, its counters in the margin
   gpureduce profile v0 --compare v2       two rungs side by side
   gpureduce profile m4 -n 256x128x64      a rung of the matrix products
+  gpureduce profile mine.cu --compare v2  a kernel of your own beside a rung
   gpureduce exercise list                 kernels with a gap, and a check of what you make of them
   gpureduce export v7 -o v7.cu            a rung as one file for nvcc, with a main
   gpureduce ladder mine.cu                is your own kernel right, and how does it compare?
@@ -129,7 +130,10 @@ def _add_bench(add: Callable) -> None:
 
 def _add_profile(add: Callable) -> None:
     parser = add("profile", commands.run_profile, "count what a variant does, on the simulator; find races")
-    parser.add_argument("variant", help='its name, as in "gpureduce variants"')
+    parser.add_argument(
+        "variant",
+        help='its name, as in "gpureduce variants", or a FILE.cu with a reduction kernel of your own',
+    )
     parser.add_argument(
         "-n",
         type=_size,

@@ -231,9 +231,18 @@ def run_bench(args: argparse.Namespace) -> int:
     return 0
 
 
+def _is_file(variant: str) -> bool:
+    return variant.endswith(".cu")
+
+
+def _ladder(variant: str) -> str:
+    """Return the ladder of a variant; a kernel of the user's reduces."""
+    return "reduction" if _is_file(variant) else find(variant).ladder
+
+
 def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
     """Return what `profile` takes of the sizes that were given for a variant, or of none."""
-    ladder = find(variant).ladder
+    ladder = _ladder(variant)
     if n is None:
         n = {"matmul": (256, 256, 64), "conv": (1, 18, 66, 12, 24, 3, 3)}.get(ladder, 4096)
     if (len(n) if isinstance(n, tuple) else 1) not in {"matmul": (1, 3), "conv": (7,)}.get(ladder, (1,)):
@@ -248,7 +257,7 @@ def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
 def run_profile(args: argparse.Namespace) -> int:
     """Count what a variant does, on the simulator."""
     n = _sizes(args.n, args.variant)
-    ladders = {find(args.variant).ladder, find(args.compare or args.variant).ladder}
+    ladders = {_ladder(args.variant), _ladder(args.compare or args.variant)}
     if len(ladders) > 1 and ladders & {"matmul", "conv"}:
         raise ValueError(f"compare: {args.variant} and {args.compare} take different things")
     if args.compare and (args.ptx or args.timeline):
@@ -265,7 +274,7 @@ def run_profile(args: argparse.Namespace) -> int:
             args.op,
             block_size=args.block_size,
             grid_size=args.grid_size,
-            dtype=args.dtype,
+            dtype=None if _is_file(variant) and args.dtype == "float32" else args.dtype,
         )
 
     found = profile(args.variant)

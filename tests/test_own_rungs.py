@@ -175,6 +175,35 @@ def test_the_core_runs_it_as_on_a_gpu(dtype, number):
         _core.own_time(call, 1, 1, 1)
 
 
+def test_on_the_device_of_the_tests(device, on_gpu):
+    """On a GPU the driver compiles the PTX; a row of `bench` has times there."""
+    rung = tree(block_size=(128, 1024))
+    for block_size in rung.block_sizes:
+        for n in (0, 1, 127, 129, 4099, 70001):
+            data = np.random.default_rng(n).integers(1, 16, n).astype(np.float32)
+            assert rung.sum(data, device=device, block_size=block_size) == data.sum(dtype=np.float64)
+    row = rung.bench(5000, "v2", device=device, repeats=3).rows[-1]
+    assert row["variant"] == "mine" and row["relative_error"] < 1e-6
+    assert ("all_passes_us" in row) == on_gpu and ("barriers" in row) != on_gpu
+
+
+def test_profiles_take_the_source_itself(tmp_path, capsys):
+    source = TREE.replace("template <class T, int TRAP>", "#define T float\n#define TRAP 0\n")
+    source = source.replace("TRAP_IN", "const")
+    path = tmp_path / "tree.cu"
+    path.write_text(source)
+    data = np.arange(700, dtype=np.float32)
+    for given in (source, path, str(path)):
+        found = gpureduce.profile(data, given)
+        assert found.result == data.sum() and len(found.kernels) == 2 and found.variant == "mine"
+    assert main(["profile", str(path), "-n", "700", "--compare", "v2"]) == 0
+    assert "mine: sum of 700 float32" in capsys.readouterr().out
+    assert main(["profile", str(path), "-n", "700", "--source"]) == 0
+    assert "slots[t] += slots[t + stride];" in capsys.readouterr().out
+    assert main(["profile", str(path), "--op", "max"]) == 2
+    assert main(["profile", str(tmp_path / "none.cu")]) == 2
+
+
 def test_what_is_no_rung():
     source = "__global__ void k(const float *in, double *out, int n) {}\n__global__ void l(float *a) {}\n"
     for options, error, text in [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,40 +13,19 @@ from gpureduce import _core
 from gpureduce._course import checks
 from gpureduce._device import devices
 from gpureduce._device.devices import Device
-from gpureduce._device.variants import NAMES
-from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.own import OwnKernel, own_kernel
 from gpureduce._profiles.program import Program, is_ptx, program, read
-from gpureduce._profiles.records import KernelProfile
-from gpureduce._profiles.simulate import run
-from gpureduce._profiles.variant import elements_of
-from gpureduce._rules.arguments import host_array
 from gpureduce.bench import environment, runner
 from gpureduce.bench.result import BenchResult
 
 if TYPE_CHECKING:
     import os
 
-_LAST_PASS_SPAN = 64  # elements a thread, of the last pass of a grid that is fixed; as our own rungs have it
-_LARGEST_BLOCK = 1024
 _COMPILED_FOR = (9, 0)  # unless for a device before it
-_NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
-_SIGNATURE = "(const float *in, float *out, uint64_t n)"
-
-Grid = int | Callable[[int, int], int] | None
 
 
 @dataclass(frozen=True)
-class Pass:
-    """One launch of a kernel that reduces: what it took, what it left, and what was seen of it."""
-
-    given: np.ndarray[Any, Any]
-    left: np.ndarray[Any, Any]
-    profile: Profile
-    writes_input: bool
-
-
-@dataclass(frozen=True)
-class OwnRung:
+class OwnRung(OwnKernel):
     """A reduction kernel of your own, as a rung of the ladder. See `ladder`, which makes one.
 
     Attributes
@@ -82,55 +61,13 @@ class OwnRung:
       so it is at 2, 40 elements
     """
 
-    name: str
-    kernel: str
-    dtype: np.dtype
-    block_sizes: tuple[int, ...]
-    elements: int
-    _program: Program = field(repr=False)
-    _for_capability: Callable[[tuple[int, int]], Program] = field(repr=False)
-    _grid: Grid = field(repr=False, default=None)
-    _shared: int | None = field(repr=False, default=None)
+    _compiled: Callable[[str], Program] | None = field(repr=False, default=None)  # with a further option
 
-    def blocks(self, n: int, block_size: int, first: bool = True) -> int:
-        """Return how many blocks a pass over `n` elements has."""
-        whole = max(1, -(-n // (block_size * self.elements)))
-        if callable(self._grid):
-            return int(self._grid(n, block_size))
-        if self._grid is None:
-            return whole
-        if not first and n <= _LAST_PASS_SPAN * block_size:
-            return 1
-        return min(self._grid, whole)
-
-    def passes(
-        self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = _NEVER_SET
-    ) -> Iterator[Pass]:
-        """Yield the launches that reduce an array, one after the other, each as soon as it is done."""
-        source, first = data, True
-        while True:
-            blocks = self.blocks(len(source), block_size, first)
-            if blocks < 1:
-                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; nothing would run")
-            if not first and blocks >= len(source):
-                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; that never ends")
-            given = (
-                source.copy()
-                if source.size
-                else np.full(1, _NEVER_SET, np.uint8).repeat(self.dtype.itemsize).view(self.dtype)
-            )  # something that has an address, and is no element
-            left = np.full(blocks * self.dtype.itemsize, filled, np.uint8).view(self.dtype)
-            before = given.tobytes()
-            extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
-            shared = self._shared_bytes(block_size)
-            seen = run(self._program, extents, [given, left, len(source)], shared, races)
-            yield Pass(source, left, seen, given.tobytes() != before)
-            if blocks == 1:
-                return
-            source, first = left, False
-
-    def _shared_bytes(self, block_size: int) -> int:
-        return block_size * self.dtype.itemsize if self._shared is None else self._shared
+    def _for_capability(self, has: tuple[int, int]) -> Program:
+        """Return what a device runs; PTX, and what was compiled for a device by choice, stay as they are."""
+        if self._compiled is None or has >= _COMPILED_FOR:
+            return self._program
+        return self._compiled(f"-arch=compute_{has[0]}{has[1]}")
 
     def _launches(self, n: int, block_size: int) -> tuple[tuple[int, int], ...]:
         """Return elements and blocks of each pass."""
@@ -150,9 +87,6 @@ class OwnRung:
         count_bytes = _core.kernel_params(of.ptx, of.entry)[0][2][2]
         launches = self._launches(len(data), block_size)
         return kernels, of.entry, data, launches, block_size, self._shared_bytes(block_size), count_bytes
-
-    def _size(self, block_size: int | None) -> int:
-        return self.block_sizes[0] if block_size is None else _block(block_size)
 
     def sum(
         self, a: Any, *, block_size: int | None = None, device: str | Device | None = "sim"
@@ -190,53 +124,6 @@ class OwnRung:
         out = np.empty(1, self.dtype)
         _core.own_run(self._call(data, threads, where), out)
         return out[0]
-
-    def _data(self, a: Any) -> np.ndarray:
-        data = np.ascontiguousarray(host_array(a, "a")).reshape(-1)
-        if data.dtype != self.dtype:
-            raise TypeError(f"a: {self.kernel} takes elements of {self.dtype}, got {data.dtype}")
-        return data
-
-    def profile(self, arr_or_n: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
-        """Run the kernel on the simulator and count what each line of its source does.
-
-        Parameters
-        ----------
-        arr_or_n : array_like or int
-            What to reduce; an integer n stands for n random elements.
-        block_size : int, optional
-            Threads a block; None takes the usual ones.
-        races : bool
-            Whether to look for races.
-
-        Returns
-        -------
-        Profile
-            Of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))`` has a rung of
-            ours beside it.
-        """
-        own = self.dtype if isinstance(arr_or_n, (int, np.integer)) else None
-        data, threads = self._data(elements_of(arr_or_n, own)), self._size(block_size)
-        seen = list(self.passes(data, threads, races=races))
-        title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads a block"
-        kernels = tuple(each.profile.kernels[0] for each in seen)
-        return replace(
-            seen[0].profile, title=title, kernels=kernels, variant=self.name, n=data.size,
-            result=seen[-1].left[0], _rerun=self._again([each.profile for each in seen]),
-        )  # fmt: skip
-
-    def _again(self, profiles: list[Profile]) -> Callable[[int, int], Profile]:
-        """Return how to look at another block, of whichever pass has it."""
-
-        def rerun(block: int, watched: int) -> Profile:
-            kernels: list[KernelProfile] = []
-            for each in profiles:
-                assert each._rerun is not None
-                blocks = each.kernels[0].grid[0]
-                kernels += each._rerun(min(block, blocks - 1), watched).kernels
-            return replace(profiles[0], kernels=tuple(kernels))
-
-        return rerun
 
     def check(self, sizes: Iterable[int] | None = None) -> checks.Report:
         """Hold the kernel against ``numpy.sum`` at the sizes where ladders fail, and look for races.
@@ -332,41 +219,6 @@ def _loaded(name: str, ptx: str, kind: int, index: int) -> object:
     return _core.custom_load(name, ptx, kind, index)
 
 
-def _block(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"block_size: expected int, got {type(value).__name__}")
-    if not 1 <= value <= _LARGEST_BLOCK:
-        raise ValueError(f"block_size: expected 1 to {_LARGEST_BLOCK} threads, got {value}")
-    return int(value)
-
-
-def _positive(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected int, got {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{name}: expected 1 or more, got {value}")
-    return int(value)
-
-
-def _dtype(of: Program, dtype: Any) -> np.dtype:
-    """Return the dtype of a kernel's elements and results, or refuse a kernel that takes something else."""
-    if of.types is None:
-        return np.dtype("float32" if dtype is None else dtype)
-    fits = len(of.types) == 3 and [each.pointer for each in of.types] == [True, True, False]
-    if not fits or not of.types[0].dtype or np.dtype(of.types[2].dtype or "f").kind not in "iu":
-        takes = ", ".join(each.text for each in of.types)
-        raise ValueError(
-            f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
-        )
-    one, other = of.types[:2]
-    if one.dtype != other.dtype:
-        raise ValueError(
-            f"kernel: the results of the blocks are reduced by the kernel again, so that in and out have one "
-            f"type; these are '{one.text}' and '{other.text}'"
-        )
-    return np.dtype(one.dtype)
-
-
 def ladder(
     source: str | os.PathLike[str],
     kernel: str | None = None,
@@ -444,39 +296,21 @@ def ladder(
     >>> report.passed, [finding.race.missing for finding in report.findings if finding.kind == "race"]
     (False, ['__syncthreads'])
     """
-    if not isinstance(name, str):
-        raise TypeError(f"name: expected str, got {type(name).__name__}")
-    if name in NAMES or not name.isidentifier():
-        raise ValueError(f"name: {name!r} is no identifier, or that of a variant")
-    given = block_size if isinstance(block_size, Sequence) else (block_size,)
-    if not given:
-        raise ValueError("block_size: expected one or more")
-    sizes, elements = tuple(_block(each) for each in given), _positive(elements, "elements")
-    if grid is not None and not callable(grid):
-        grid = _positive(grid, "grid")
-    if shared_bytes is not None and shared_bytes != 0:
-        shared_bytes = _positive(shared_bytes, "shared_bytes")
-    options = tuple(options)
-    found = program(source, kernel, options)
-    if not found.sources and not found.entry:
-        raise ValueError("kernel: say which of the PTX")
-    sizes_of = [length for _, _, length in _core.kernel_params(found.ptx, found.entry)[0]]
-    if found.types is None and sizes_of not in ([8, 8, 4], [8, 8, 8]):
-        raise ValueError(f"kernel: a rung is a kernel such as {found.kernel}{_SIGNATURE}")
-
-    def for_capability(has: tuple[int, int]) -> Program:
-        if has >= _COMPILED_FOR or is_ptx(read(source)[0]) or any("-arch" in each for each in options):
-            return found
-        return program(source, kernel, (*options, f"-arch=compute_{has[0]}{has[1]}"))
-
-    return OwnRung(
-        name,
-        found.kernel,
-        _dtype(found, dtype),
-        sizes,
-        elements,
-        found,
-        for_capability,
-        grid,
-        shared_bytes,
+    options = tuple(options) if not isinstance(options, str) else options
+    own = own_kernel(
+        source,
+        kernel,
+        name=name,
+        block_size=block_size,
+        elements=elements,
+        grid=grid,
+        shared_bytes=shared_bytes,
+        dtype=dtype,
+        options=options,
     )
+
+    def compiled(option: str) -> Program:
+        return program(source, kernel, (*options, option))
+
+    chosen = is_ptx(read(source)[0]) or any("-arch" in option for option in options)
+    return OwnRung(**vars(own), _compiled=None if chosen else compiled)

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, runtime_checkable
+import os
+from typing import Any
 
 import numpy as np
 
 from gpureduce import _core
 from gpureduce._conv.geometry import Geometry, geometry
 from gpureduce._device.variants import Variant, find
+from gpureduce._profiles.elements import elements_of
 from gpureduce._profiles.observed import kernel_profiles, stopped
+from gpureduce._profiles.own import OwnKernel, own_kernel
 from gpureduce._profiles.profile import Profile
-from gpureduce._rules.arguments import host_array, refuse_masked
-
-
-def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
-    """Return the array to reduce; an integer n stands for n random elements."""
-    if isinstance(arr_or_n, (int, np.integer)) and not isinstance(arr_or_n, bool):
-        if arr_or_n < 0:
-            raise ValueError(f"arr_or_n: a number of elements cannot be negative, got {arr_or_n}")
-        chosen = np.dtype(np.float32 if dtype is None else dtype)
-        rng = np.random.default_rng(0)
-        if chosen.kind == "f":
-            return rng.random(int(arr_or_n)).astype(chosen)
-        return rng.integers(0, 100, int(arr_or_n)).astype(chosen)
-    if dtype is not None:
-        raise TypeError("dtype: only for a number of elements; an array has its own")
-    refuse_masked(arr_or_n, "arr_or_n")
-    return host_array(arr_or_n, "arr_or_n")
 
 
 def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -161,17 +147,14 @@ def _run(
     return profile
 
 
-@runtime_checkable
-class Rung(Protocol):
-    """A rung that is none of ours, which can profile itself."""
-
-    def profile(self, arr_or_n: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
-        """Run it on the simulator."""
+def _is_source(text: str) -> bool:
+    """Return whether a text is a kernel of a user's, or the path of one, and no name."""
+    return text.endswith(".cu") or "__global__" in text
 
 
 def profile(
     arr_or_n: Any,
-    variant: str | Rung,
+    variant: str | os.PathLike[str] | OwnKernel,
     op: str = "sum",
     *,
     block_size: int | None = None,
@@ -190,8 +173,9 @@ def profile(
         the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. Of a
         convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of those that `conv2d` has more; the
         shapes of `x` and `w` stand for random elements.
-    variant : str or OwnRung
-        The name of a variant, as in `variants`, or a kernel of your own, as `ladder` makes one.
+    variant : str, path_like or OwnRung
+        The name of a variant, as in `variants`; or a reduction kernel of your own: CUDA C++, the path of a
+        ``.cu`` file, or what `ladder` makes of them and of more arguments.
     op : str
         The operator, of a reduction.
     block_size, grid_size : int, optional
@@ -228,7 +212,9 @@ def profile(
     """
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
-    if isinstance(variant, Rung):
+    if isinstance(variant, os.PathLike) or (isinstance(variant, str) and _is_source(variant)):
+        variant = own_kernel(variant)
+    if isinstance(variant, OwnKernel):
         if op != "sum" or grid_size is not None or dtype is not None:
             raise ValueError("variant: a kernel of your own has its operator, grid and dtype")
         return variant.profile(arr_or_n, block_size=block_size, races=races)

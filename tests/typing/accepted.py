@@ -111,6 +111,7 @@ own = gpureduce.ladder(Path("mine.cu"), block_size=(64, 128), grid=lambda n, blo
 assert_type(own, gpureduce.OwnRung)
 assert_type(own.check([1, 2]).passed, bool)
 assert_type([finding.message for finding in own.check().findings], list[str])
+assert_type(gpureduce.profile(100, Path("mine.cu")), gpureduce.Profile)
 assert_type(own.bench(100, ["v0"], device="sim"), gpureduce.BenchResult)
 assert_type(gpureduce.profile(100, own).compare(gpureduce.profile(100, "v0")).left, gpureduce.Profile)
 assert_type(gpureduce.export("v7", dtype=np.float64), str)

@@ -1,0 +1,25 @@
+"""What is reduced in a profile: an array that was given, or random elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpureduce._rules.arguments import host_array, refuse_masked
+
+
+def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
+    """Return the array to reduce; an integer n stands for n random elements."""
+    if isinstance(arr_or_n, (int, np.integer)) and not isinstance(arr_or_n, bool):
+        if arr_or_n < 0:
+            raise ValueError(f"arr_or_n: a number of elements cannot be negative, got {arr_or_n}")
+        chosen = np.dtype(np.float32 if dtype is None else dtype)
+        rng = np.random.default_rng(0)
+        if chosen.kind == "f":
+            return rng.random(int(arr_or_n)).astype(chosen)
+        return rng.integers(0, 100, int(arr_or_n)).astype(chosen)
+    if dtype is not None:
+        raise TypeError("dtype: only for a number of elements; an array has its own")
+    refuse_masked(arr_or_n, "arr_or_n")
+    return host_array(arr_or_n, "arr_or_n")

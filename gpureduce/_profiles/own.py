@@ -1,0 +1,217 @@
+"""Reduction kernels of a user: launched pass after pass on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._device.variants import NAMES
+from gpureduce._profiles.elements import elements_of
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.program import Program, program
+from gpureduce._profiles.records import KernelProfile
+from gpureduce._profiles.simulate import run
+from gpureduce._rules.arguments import host_array
+
+_LAST_PASS_SPAN = 64  # elements a thread, of the last pass of a grid that is fixed; as our own rungs have it
+_LARGEST_BLOCK = 1024
+_NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
+_SIGNATURE = "(const float *in, float *out, uint64_t n)"
+
+Grid = int | Callable[[int, int], int] | None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One launch of a kernel that reduces: what it took, what it left, and what was seen of it."""
+
+    given: np.ndarray[Any, Any]
+    left: np.ndarray[Any, Any]
+    profile: Profile
+    writes_input: bool
+
+
+@dataclass(frozen=True)
+class OwnKernel:
+    """A kernel that reduces, and how it is launched. See `OwnRung`."""
+
+    name: str
+    kernel: str
+    dtype: np.dtype
+    block_sizes: tuple[int, ...]
+    elements: int
+    _program: Program = field(repr=False)
+    _grid: Grid = field(repr=False, default=None)
+    _shared: int | None = field(repr=False, default=None)
+
+    def blocks(self, n: int, block_size: int, first: bool = True) -> int:
+        """Return how many blocks a pass over `n` elements has."""
+        whole = max(1, -(-n // (block_size * self.elements)))
+        if callable(self._grid):
+            return int(self._grid(n, block_size))
+        if self._grid is None:
+            return whole
+        if not first and n <= _LAST_PASS_SPAN * block_size:
+            return 1
+        return min(self._grid, whole)
+
+    def passes(
+        self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = _NEVER_SET
+    ) -> Iterator[Pass]:
+        """Yield the launches that reduce an array, one after the other, each as soon as it is done."""
+        source, first = data, True
+        while True:
+            blocks = self.blocks(len(source), block_size, first)
+            if blocks < 1:
+                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; nothing would run")
+            if not first and blocks >= len(source):
+                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; that never ends")
+            given = (
+                source.copy()
+                if source.size
+                else np.full(1, _NEVER_SET, np.uint8).repeat(self.dtype.itemsize).view(self.dtype)
+            )  # something that has an address, and is no element
+            left = np.full(blocks * self.dtype.itemsize, filled, np.uint8).view(self.dtype)
+            before = given.tobytes()
+            extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
+            shared = self._shared_bytes(block_size)
+            seen = run(self._program, extents, [given, left, len(source)], shared, races)
+            yield Pass(source, left, seen, given.tobytes() != before)
+            if blocks == 1:
+                return
+            source, first = left, False
+
+    def _shared_bytes(self, block_size: int) -> int:
+        return block_size * self.dtype.itemsize if self._shared is None else self._shared
+
+    def _size(self, block_size: int | None) -> int:
+        return self.block_sizes[0] if block_size is None else _block(block_size)
+
+    def _data(self, a: Any) -> np.ndarray:
+        data = np.ascontiguousarray(host_array(a, "a")).reshape(-1)
+        if data.dtype != self.dtype:
+            raise TypeError(f"a: {self.kernel} takes elements of {self.dtype}, got {data.dtype}")
+        return data
+
+    def profile(self, arr_or_n: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
+        """Run the kernel on the simulator and count what each line of its source does.
+
+        Parameters
+        ----------
+        arr_or_n : array_like or int
+            What to reduce; an integer n stands for n random elements.
+        block_size : int, optional
+            Threads a block; None takes the usual ones.
+        races : bool
+            Whether to look for races.
+
+        Returns
+        -------
+        Profile
+            Of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))`` has a rung of
+            ours beside it.
+        """
+        own = self.dtype if isinstance(arr_or_n, (int, np.integer)) else None
+        data, threads = self._data(elements_of(arr_or_n, own)), self._size(block_size)
+        seen = list(self.passes(data, threads, races=races))
+        title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads a block"
+        kernels = tuple(each.profile.kernels[0] for each in seen)
+        return replace(
+            seen[0].profile, title=title, kernels=kernels, variant=self.name, n=data.size,
+            result=seen[-1].left[0], _rerun=self._again([each.profile for each in seen]),
+        )  # fmt: skip
+
+    def _again(self, profiles: list[Profile]) -> Callable[[int, int], Profile]:
+        """Return how to look at another block, of whichever pass has it."""
+
+        def rerun(block: int, watched: int) -> Profile:
+            kernels: list[KernelProfile] = []
+            for each in profiles:
+                assert each._rerun is not None
+                blocks = each.kernels[0].grid[0]
+                kernels += each._rerun(min(block, blocks - 1), watched).kernels
+            return replace(profiles[0], kernels=tuple(kernels))
+
+        return rerun
+
+
+def _block(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"block_size: expected int, got {type(value).__name__}")
+    if not 1 <= value <= _LARGEST_BLOCK:
+        raise ValueError(f"block_size: expected 1 to {_LARGEST_BLOCK} threads, got {value}")
+    return int(value)
+
+
+def _positive(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected int, got {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name}: expected 1 or more, got {value}")
+    return int(value)
+
+
+def _dtype(of: Program, dtype: Any) -> np.dtype:
+    """Return the dtype of a kernel's elements and results, or refuse a kernel that takes something else."""
+    if of.types is None:
+        return np.dtype("float32" if dtype is None else dtype)
+    fits = len(of.types) == 3 and [each.pointer for each in of.types] == [True, True, False]
+    if not fits or not of.types[0].dtype or np.dtype(of.types[2].dtype or "f").kind not in "iu":
+        takes = ", ".join(each.text for each in of.types)
+        raise ValueError(
+            f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
+        )
+    one, other = of.types[:2]
+    if one.dtype != other.dtype:
+        raise ValueError(
+            f"kernel: the results of the blocks are reduced by the kernel again, so that in and out have one "
+            f"type; these are '{one.text}' and '{other.text}'"
+        )
+    return np.dtype(one.dtype)
+
+
+def own_kernel(
+    source: object,
+    kernel: str | None = None,
+    *,
+    name: str = "mine",
+    block_size: int | Sequence[int] = 256,
+    elements: int = 1,
+    grid: Grid = None,
+    shared_bytes: int | None = None,
+    dtype: Any = None,
+    options: Iterable[str] = (),
+) -> OwnKernel:
+    """Return a kernel from what `ladder` takes."""
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected str, got {type(name).__name__}")
+    if name in NAMES or not name.isidentifier():
+        raise ValueError(f"name: {name!r} is no identifier, or that of a variant")
+    given = block_size if isinstance(block_size, Sequence) else (block_size,)
+    if not given:
+        raise ValueError("block_size: expected one or more")
+    sizes, elements = tuple(_block(each) for each in given), _positive(elements, "elements")
+    if grid is not None and not callable(grid):
+        grid = _positive(grid, "grid")
+    if shared_bytes is not None and shared_bytes != 0:
+        shared_bytes = _positive(shared_bytes, "shared_bytes")
+    found = program(source, kernel, options)
+    if not found.sources and not found.entry:
+        raise ValueError("kernel: say which of the PTX")
+    sizes_of = [length for _, _, length in _core.kernel_params(found.ptx, found.entry)[0]]
+    if found.types is None and sizes_of not in ([8, 8, 4], [8, 8, 8]):
+        raise ValueError(f"kernel: a rung is a kernel such as {found.kernel}{_SIGNATURE}")
+    return OwnKernel(
+        name,
+        found.kernel,
+        _dtype(found, dtype),
+        sizes,
+        elements,
+        found,
+        grid,
+        shared_bytes,
+    )
