@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 
 from gpureduce._device.variants import variants
 
@@ -44,7 +43,8 @@ def few(speeds: Mapping[str, float], ladder: str) -> list[str]:
     if len(speeds) <= _FEW:
         return [name for members in groups.values() for name in members]
     rungs = groups.get("rung", [])
-    gains = {b: speeds[b] / speeds[a] for a, b in pairwise(rungs)}
+    after = {name: before(name, ladder, speeds) for name in rungs}
+    gains = {name: speeds[name] / speeds[than] for name, than in after.items() if than}
     largest = sorted(gains, key=lambda name: -gains[name])[:_STEPS]
     wanted = {*rungs[:1], *rungs[-1:], *largest, *groups.get("", [])}
     return [name for members in groups.values() for name in members if name in wanted]
