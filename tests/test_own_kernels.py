@@ -140,12 +140,14 @@ def test_what_is_no_source():
         gpureduce.simulate("int a;\0", "k", 1, 1)
 
 
-def test_the_guide_says_what_happens(capsys):
+def test_the_guide_says_what_happens(capsys, monkeypatch, tmp_path):
     guide = Path(__file__).resolve().parents[1] / "docs" / "own_kernels.md"
     if not guide.exists():
         pytest.skip("no documents beside the tests")
     example, said = re.findall(r"```(?:python|text)\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)[:2]
+    monkeypatch.chdir(tmp_path)  # where it writes a page
     exec(example, {})
+    assert "<html" in (tmp_path / "mirror.html").read_text("utf-8")
     assert " ".join(said.split()) in capsys.readouterr().out.splitlines()[-1]
 
 

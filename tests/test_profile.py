@@ -349,6 +349,12 @@ def test_timeline():
         first.text(0)
 
 
+def test_who_begins_a_copy_is_at_work():
+    """In v12 the first thread alone asks for pieces of the array before the first barrier."""
+    first = gpureduce.profile(2**13, "v12", block_size=64, grid_size=2, races=False).timeline().active[0]
+    assert first.sum() == 1
+
+
 def test_timeline_plot():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

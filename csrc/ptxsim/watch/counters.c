@@ -188,7 +188,8 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
 
 static void async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
     counting *c = state;
-    (void)warp;
+    if (!copy->over)
+        c->worked[warp->index] |= 1u << copy->lane; /* who begins it */
     if (!copy->over && !copy->again)
         c->instructions[in - c->code].copied += copy->bytes;
 }
