@@ -30,8 +30,8 @@ from gpureduce.bench import environment  # noqa: E402
 WITHOUT_C = {
     "test_beside", "test_build", "test_conv_results", "test_dask", "test_documents", "test_examples",
     "test_exercises", "test_export", "test_hardware_counters", "test_layers", "test_matmul_results",
-    "test_metadata", "test_mutants", "test_notebooks", "test_own_kernels", "test_own_rungs", "test_peers",
-    "test_results", "test_rung_counters", "test_signatures", "test_state_processes",
+    "test_metadata", "test_mutants", "test_notebooks", "test_own_kernels", "test_own_rungs", "test_pages",
+    "test_peers", "test_results", "test_rung_counters", "test_signatures", "test_state_processes",
 }  # fmt: skip
 
 

@@ -40,10 +40,13 @@ SECTIONS = {
             "torch",
         )
     ],
-    "Ladders": ["docs/ladder", "docs/matmul", "docs/conv", "docs/exact", *BOOK, "docs/coverage"],
+    "Ladders": [
+        *("docs/ladder", "docs/why-auto-is-fast", "docs/matmul", "docs/conv", "docs/exact"),
+        *(*BOOK, "docs/coverage"),
+    ],
     "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
-    "To learn": ["docs/own_kernels", "docs/exercises"],
-    "Inside": ["docs/instrument", "docs/simulator"],
+    "To learn": ["docs/own_kernels", "docs/exercises", "docs/write-your-own-rung", "docs/glossary"],
+    "Inside": ["docs/instrument", "docs/simulator", "docs/how-the-simulator-works"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
     "Reference": [f"reference/{module}" for module in (*MODULES, BENCH)],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],
