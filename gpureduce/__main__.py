@@ -137,7 +137,7 @@ def _add_profile(add: Callable) -> None:
     parser.add_argument(
         "-n",
         type=_size,
-        help="elements (default 4096); of a product M=N=K, or MxNxK (default 256x256x64); of a convolution "
+        help="elements (default 2^20); of a product M=N=K, or MxNxK (default 256x256x64); of a convolution "
         "NxHxWxCxFxKHxKW (default 1x18x66x12x24x3x3)",
     )
     parser.add_argument("--op", default="sum", help="operator (default sum)")
@@ -177,7 +177,7 @@ def _add_ladder(add: Callable) -> None:
     parser.add_argument("--elements", type=int, default=1, help="of a thread, of which the grid follows (1)")
     parser.add_argument("--grid-size", type=int, metavar="BLOCKS", help="the most blocks (default: any)")
     parser.add_argument(
-        "-n", type=_count, default=4096, help="elements of the table beside our rungs (default 4096)"
+        "-n", type=_count, default=1 << 20, help="elements of the table beside our rungs (default 2^20)"
     )
     parser.add_argument(
         "--variants", type=_words, nargs="+", metavar="NAME", help="rungs of ours in the table (default: all)"

@@ -244,7 +244,7 @@ def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
     """Return what `profile` takes of the sizes that were given for a variant, or of none."""
     ladder = _ladder(variant)
     if n is None:
-        n = {"matmul": (256, 256, 64), "conv": (1, 18, 66, 12, 24, 3, 3)}.get(ladder, 4096)
+        n = {"matmul": (256, 256, 64), "conv": (1, 18, 66, 12, 24, 3, 3)}.get(ladder, 1 << 20)
     if (len(n) if isinstance(n, tuple) else 1) not in {"matmul": (1, 3), "conv": (7,)}.get(ladder, (1,)):
         sizes = {"matmul": "M=N=K or MxNxK", "conv": "NxHxWxCxFxKHxKW"}.get(ladder, "a number of elements")
         raise ValueError(f"n: {variant} takes {sizes}")

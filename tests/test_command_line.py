@@ -331,19 +331,27 @@ def test_bench_in_every_form(run, tmp_path, device):
 
 
 def test_profile_in_every_form(run):
-    code, out, _ = run("profile", "v1")
+    few = ("-n", "4096")
+    code, out, _ = run("profile", "v1", *few)
     assert code == 0 and out == f"{gpureduce.profile(4096, 'v1')}\n"
-    assert "v1_interleaved_strided.cu" in run("profile", "v1", "--source")[1]
-    assert "bar.sync" in run("profile", "v1", "--ptx")[1]
-    assert "round    0 |####" in run("profile", "v1", "--timeline")[1]
-    assert "hazards" in run("profile", "v1", "--compare=v2")[1]
-    beside = run("profile", "v1", "--compare=v2", "--source")[1]
+    assert "v1_interleaved_strided.cu" in run("profile", "v1", *few, "--source")[1]
+    assert "bar.sync" in run("profile", "v1", *few, "--ptx")[1]
+    assert "round    0 |####" in run("profile", "v1", *few, "--timeline")[1]
+    assert "hazards" in run("profile", "v1", *few, "--compare=v2")[1]
+    beside = run("profile", "v1", *few, "--compare=v2", "--source")[1]
     assert beside == f"{gpureduce.profile(4096, 'v1').compare(gpureduce.profile(4096, 'v2')).sources()}\n"
-    assert "hazards" in run("profile", "v1", "--compare=e0")[1]  # which is of another ladder, and sums, too
+    assert "hazards" in run("profile", "v1", *few, "--compare=e0")[1]  # of another ladder, and sums, too
     record = json.loads(run("profile", "v1", "-n", "2^12", "--json")[1])
     assert (record["variant"], record["bank conflicts"], record["hazards"]) == ("v1", 1785, 0)
-    rows = list(csv.DictReader(io.StringIO(run("profile", "v1", "--compare=v2", "--csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(run("profile", "v1", *few, "--compare=v2", "--csv")[1])))
     assert [(row["variant"], row["bank conflicts"]) for row in rows] == [("v1", "1785"), ("v2", "0")]
+
+
+def test_a_profile_is_of_as_many_elements_as_show_what_a_rung_is_for(run):
+    """Of few v6 needs as much as v5, as a thread has two elements in both."""
+    rows = list(csv.DictReader(io.StringIO(run("profile", "v6", "--compare=v5", "--csv")[1])))
+    passes = {row["variant"]: int(row["shared-memory wavefronts"]) for row in rows}
+    assert rows[0]["n"] == str(1 << 20) and passes["v6"] < 0.51 * passes["v5"]
 
 
 def test_a_block_is_played(run, tmp_path):
