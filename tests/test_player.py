@@ -129,6 +129,7 @@ def test_another_block_is_another_trace():
 
 def data_of(player):
     text = re.search('<script type="application/json" id="data">(.*?)</script>', player.html, re.DOTALL)[1]
+    assert "<" not in text  # whatever stands in a source, it ends no script and begins no comment
     return json.loads(text)
 
 

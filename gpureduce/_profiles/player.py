@@ -132,7 +132,7 @@ def player(profile: Shown, file: str, launch: KernelProfile, block: int) -> Play
         "{title}": escape(whole),
         "{light}": _colours(LIGHT),
         "{dark}": _colours(DARK),
-        "{data}": json.dumps(data, separators=(",", ":")).replace("</", "<\\/"),
+        "{data}": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
     for mark, text in parts.items():
         page = page.replace(mark, text, 1)
