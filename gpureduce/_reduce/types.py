@@ -22,6 +22,15 @@ class _SupportsCudaArrayInterface(Protocol):
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 
+class _InParts(Protocol):
+    """`gpureduce.Sharded`, which stands above."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]: ...
+    @property
+    def axis(self) -> int: ...
+
+
 class _CudaStream(Protocol):
     @property
     def __cuda_stream__(self) -> Any: ...
@@ -38,7 +47,7 @@ class _CupyStream(Protocol):
 
 
 _OnDevice: TypeAlias = _SupportsDLPack | _SupportsCudaArrayInterface
-AnyArray: TypeAlias = ArrayLike | _OnDevice
+AnyArray: TypeAlias = ArrayLike | _OnDevice | _InParts
 Out: TypeAlias = np.ndarray[Any, Any] | _OnDevice
 Scalar: TypeAlias = complex | np.generic
 Devices: TypeAlias = str | Device | Sequence[str | Device] | None

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def partial(
-    a: AnyArray | spread.Sharded,
+    a: AnyArray,
     op: str,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     *,
-    b: AnyArray | spread.Sharded | None = None,
+    b: AnyArray | None = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     offset: SupportsIndex | tuple[SupportsIndex, ...] = 0,

@@ -117,3 +117,12 @@ assert_type(gpureduce.profile(100, own).compare(gpureduce.profile(100, "v0")).le
 assert_type(gpureduce.export("v7", dtype=np.float64), str)
 assert_type(exercise(1).check("__global__ void k() {}").passed, bool)
 assert_type(Case("one", 1, 32, [a], {0: a}, {"barriers": 0}).name, str)
+
+# Several devices, and parts.
+assert_type(gpureduce.sum(a, device=["sim", "sim"]), np.float32)
+whole = gpureduce.Sharded([gpureduce.to_device(a, "sim"), a], axis=0)
+assert_type(whole.shape, tuple[int, ...])
+gpureduce.argmax(whole, axis=0)
+state = gpureduce.partial(whole, "mean") + gpureduce.partial(a, "mean", device="cuda:all")
+assert_type(state, gpureduce.State)
+assert_type(gpureduce.State.from_bytes(state.to_bytes()).result(), Any)
