@@ -250,6 +250,7 @@ def test_no_elements_run_no_kernel(monkeypatch):
         (lambda: gpureduce.partial([1], "sum", b=[1]), "b: the other vector"),
         (lambda: gpureduce.partial([1], "dot", b=[1], device="sim"), "not of int64"),
         (lambda: gpureduce.partial([1.0], "max", dtype=float), "dtype: is not for max"),
+        (lambda: gpureduce.partial(np.empty(0), "bitwise_or", device="sim"), "takes bool and integers"),
         (lambda: gpureduce.partial([1.0], "var", dtype=int, device="sim"), "does not hold"),
         (lambda: gpureduce.partial([1.0], "mean", dtype=int, device="sim"), "does not hold"),
         (lambda: gpureduce.partial([1.0], "sum", dtype=bool, device="sim"), "no exact sum"),

@@ -82,6 +82,8 @@ def _ways(op: str, operand: Operand, dtype: DTypeLike | None) -> tuple[np.dtype,
         if held.kind in "biu":
             raise TypeError(f"dtype: {op} is a fraction, which {held} does not hold")
         return held, exact.real(held), _casting(held, _spread)
+    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
+        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     if op in _PLACES:
         return operand.dtype, INDEX, _casting(operand.dtype, lambda *given: _place(op, *given))
     held = {"any": TRUTH, "all": TRUTH, "count_nonzero": INDEX}.get(op, operand.dtype)
