@@ -198,6 +198,14 @@ def test_integers_do_not_wrap(device):
     assert gpureduce.mean(small, exact=True, device=device) == 49.5
 
 
+def test_means_of_integers_are_rounded_once(device):
+    """Also where a float64 does not hold the sum, though 64 bits do."""
+    total = 950269941708940613
+    for name in ("int64", "uint64"):
+        array = np.array([total - 3 * 2**58, *[2**58] * 3, 0, 0, 0]).astype(name)
+        assert gpureduce.mean(array, exact=True, device=device) == total / 7 != float(total) / 7
+
+
 def test_where_results_go(device):
     array = np.arange(12, dtype=np.float32).reshape(3, 4) * np.float32(1e20)
     out = np.zeros(3, np.float64)

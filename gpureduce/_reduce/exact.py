@@ -183,7 +183,8 @@ def _quotients(operand: Operand, axes: tuple[int, ...], mask: Operand | None, ta
     if 0 in counts:
         _warn_of_empty_slices()
     pairs = zip(np.ravel(total), np.ravel(counts), strict=True)
-    means = [value / int(count) if count else np.nan for value, count in pairs]
+    # As Python's own, whose quotient is rounded once: NumPy would round the sum before.
+    means = [int(value) / int(count) if count else np.nan for value, count in pairs]
     return np.array(means, np.float64).reshape(np.shape(total))
 
 
