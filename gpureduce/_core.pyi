@@ -301,6 +301,7 @@ def simulate(
     races: bool,
     timeline_block: int,
     watched: int,
+    steps: int = ...,
     /,
 ) -> tuple[None, list[Observed], str | None]: ...
 def kernel_params(ptx: str, kernel: str, /) -> tuple[list[tuple[str, int, int]], int]: ...

@@ -41,6 +41,7 @@ def test_solutions_pass_and_gaps_do_not(each):
 # A solution with something changed; the part that fails, and what is said.
 WRONG = [
     ("01", "distance /= 2", "distance /= 4", "right", "32 elements: element 0 of the result is"),
+    ("01", "distance /= 2", "distance /= 1", "right", "32 elements: kernel warp_sums ran over its budget"),
     ("01", "0xffffffffu, x, distance", "0x0000ffffu, x, distance", "right", "shfl"),
     ("01", "n) {", "m) {", "compiles", 'identifier "n" is undefined'),
     ("01", "warp_sums", "warps", "compiles", "there is no kernel 'warp_sums' in the source; it has warps"),

@@ -131,6 +131,24 @@ def test_a_file_with_what_it_includes(tmp_path):
     assert [line.text for line in found.lines("half.cuh")] == ["    return x / 2;"]
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('printf("%d", 3);', "the function 'vprintf'"),
+        ("assert(a[0] > 7);", "trap"),
+        ("while (a[0] < 7) __threadfence();", "budget"),
+        ("if (threadIdx.x < 7) __syncthreads();", "divergent barrier"),
+    ],
+)
+def test_a_kernel_that_goes_wrong_names_its_line(line, said):
+    heads = "#include <cassert>\n#include <cstdio>\n"
+    source = f"{heads}__global__ void k(float *a) {{\n    {line}\n    a[0] = 3;\n}}\n"
+    a = np.ones(64, np.float32)
+    with pytest.raises(gpureduce.SimulationError) as raised:
+        gpureduce.simulate(source, "k", 1, 64, [a], max_steps=10_000)
+    assert said in str(raised.value) and str(raised.value).endswith(f"\nkernel.cu:4: {line}") and a[0] == 1
+
+
 def test_what_is_no_source():
     with pytest.raises(FileNotFoundError):
         gpureduce.simulate("nowhere.cu", "k", 1, 1)

@@ -202,7 +202,8 @@ static PyMethodDef methods[] = {
     {"simulate", py_simulate, METH_VARARGS,
      "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
      "shared_bytes,"
-     " races, timeline_block, watched) -> as profile; arrays are copied to the simulator and back"},
+     " races, timeline_block, watched[, most steps]) -> as profile; arrays are copied to the simulator and "
+     "back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
      "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"array_class", py_array_class, METH_O,

@@ -158,18 +158,18 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     const char *params;
     Py_ssize_t param_bytes, shared;
     int races;
-    unsigned long long timeline;
+    unsigned long long timeline, steps = GR_SIM_STEP_BUDGET;
     unsigned watched;
-    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npKI", &s.ptx, &s.ptx_bytes, &s.kernel_name, &grid[0],
-                          &grid[1], &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1],
-                          &cluster[2], &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &races,
-                          &timeline, &watched))
+    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npKI|K", &s.ptx, &s.ptx_bytes, &s.kernel_name,
+                          &grid[0], &grid[1], &grid[2], &block[0], &block[1], &block[2], &cluster[0],
+                          &cluster[1], &cluster[2], &params, &param_bytes, &PyTuple_Type, &arrays, &shared,
+                          &races, &timeline, &watched, &steps))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     s.config.param_bytes = (size_t)param_bytes;
     s.config.dynamic_shared_bytes = (size_t)shared;
     s.config.threads = gr_sim_threads();
-    s.config.step_budget = GR_SIM_STEP_BUDGET;
+    s.config.step_budget = steps;
     s.params = malloc((size_t)param_bytes + 1);
     if (s.params == NULL) {
         PyErr_NoMemory();

@@ -19,6 +19,7 @@ from gpureduce._rules.arguments import host_array
 
 _LAST_PASS_SPAN = 64  # elements a thread, of the last pass of a grid that is fixed; as our own rungs have it
 _LARGEST_BLOCK = 1024
+_STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions, of a pass and an element, that no rung comes near
 _NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
 _SIGNATURE = "(const float *in, float *out, uint64_t n)"
 
@@ -79,7 +80,8 @@ class OwnKernel:
             before = given.tobytes()
             extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
             shared = self._shared_bytes(block_size)
-            seen = run(self._program, extents, [given, left, len(source)], shared, races)
+            steps = max(_STEPS, _STEPS_OF_ONE * len(source))
+            seen = run(self._program, extents, [given, left, len(source)], shared, races, steps)
             yield Pass(source, left, seen, given.tobytes() != before)
             if blocks == 1:
                 return

@@ -36,6 +36,15 @@ _LIMITS = """
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295u
 """
+# There is nobody to print what failed: the kernel is stopped at the line.
+_ASSERT = """
+#undef assert
+#ifdef NDEBUG
+#define assert(condition) ((void)0)
+#else
+#define assert(condition) ((condition) ? (void)0 : __trap())
+#endif
+"""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _KERNEL = re.compile(
@@ -58,6 +67,20 @@ class Program:
     kernel: str
     sources: dict[str, str] = field(default_factory=dict)
     types: tuple[CType, ...] | None = None
+
+    def place(self, number: int) -> tuple[str, int] | None:
+        """Return file and line in the sources that a line of the PTX is made of, if they are known."""
+        files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', self.ptx, re.MULTILINE))
+        for line in reversed(self.ptx.split("\n")[:number]):
+            if (found := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line)) and files.get(found[1]) in self.sources:
+                return files[found[1]], int(found[2])
+            if ".entry" in line:
+                break
+        return None
+
+    def line(self, file: str, number: int) -> str:
+        """Return a line of a source."""
+        return [*self.sources[file].splitlines(), *[""] * number][number - 1]
 
 
 def kernel_names(text: str) -> dict[str, bool]:
@@ -143,7 +166,11 @@ def program(source: object, kernel: str | None, options: Iterable[str] = ()) -> 
     name = UNNAMED if path is None else str(path)
     sources = {name: text} | ({} if path is None else _beside(text, path.parent, {}))
     headers = dict.fromkeys(_EMPTY, "") | {"cfloat": _LIMITS, "float.h": _LIMITS, "limits.h": _LIMITS}
-    headers |= {"climits": _LIMITS} | nvrtc.headers() | {key: sources[key] for key in sources if key != name}
+    headers |= (
+        {"climits": _LIMITS, "cassert": _ASSERT, "assert.h": _ASSERT}
+        | nvrtc.headers()
+        | {key: sources[key] for key in sources if key != name}
+    )
     try:
         ptx, entry = nvrtc.instantiated(name, text, kernel, options, headers)
     except nvrtc.CompileError as error:

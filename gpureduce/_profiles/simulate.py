@@ -159,17 +159,22 @@ def _named(launches: list[tuple], kernel: str) -> list[tuple]:
     return [(kernel, *record[1:]) for record in launches]
 
 
-def _with_line(problem: str, profile: Profile, of: Program) -> str:
-    """Return the message of a stopped kernel with the user's own line, where PTX alone is named."""
+def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str:
+    """Return a message of the simulator's with the user's own line, where it names PTX alone.
+
+    A kernel that took too many steps was at no line: most of them show where it goes round.
+    """
     problem = problem.replace(of.entry, of.kernel)
     found = re.search(r"\bline (\d+)\b", problem)
-    instructions = profile.kernels[0].instructions if profile.kernels else ()
-    frames = next((each.frames for each in instructions if found and each.ptx_line == int(found[1])), ())
-    places = [(file, line) for file, line in frames if file in of.sources]
-    for file, line in places[:1]:
-        text = (profile.source_lines(file) + [""] * line)[line - 1].strip()
-        problem += f"\n{file}:{line}: {text}"
-    return problem
+    number = int(found[1]) if found else 0
+    if profile is not None and profile.kernels and not found:
+        instructions = profile.kernels[0].instructions
+        number = max(instructions, key=lambda each: each.counts.warp_instructions).ptx_line
+    place = of.place(number)
+    if place is None:
+        return problem
+    file, line = place
+    return f"{problem}\n{file}:{line}: {of.line(file, line).strip()}"
 
 
 def simulate(
@@ -183,6 +188,7 @@ def simulate(
     cluster: int | Sequence[int] = 1,
     races: bool = True,
     options: Iterable[str] = (),
+    max_steps: int | None = None,
 ) -> Profile:
     """Run a kernel of your own on the simulator, with the counters and checks of `profile`.
 
@@ -211,6 +217,9 @@ def simulate(
         Further options of NVRTC, as ``("-DN=4", "-I/usr/local/cuda/include")``. Without others it compiles
         for ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that
         a GPU gives.
+    max_steps : int, optional
+        The most PTX instructions, of all warps together, after which the kernel is stopped; None lets it run
+        for hours, until Ctrl-C.
 
     Returns
     -------
@@ -229,7 +238,7 @@ def simulate(
         When the file cannot be read.
     SimulationError
         For PTX that the simulator does not know, naming the instruction and its line, and for a kernel that
-        it stops: an access out of bounds, a deadlock, a barrier that some lanes miss. Of the latter the
+        it stops: an access out of bounds, a deadlock, a barrier that some lanes miss. Of these the
         exception's ``profile`` holds what was seen until then. No array is changed.
 
     Examples
@@ -277,17 +286,32 @@ def simulate(
     shared = operator.index(shared_bytes)
     if not 0 <= shared <= _LARGEST:
         raise ValueError(f"shared_bytes: expected 0 or more, got {shared_bytes}")
-    return run(program(source, kernel, options), extents, args, shared, races)
+    steps = None if max_steps is None else operator.index(max_steps)
+    if steps is not None and steps < 1:
+        raise ValueError(f"max_steps: expected 1 or more, got {max_steps}")
+    return run(program(source, kernel, options), extents, args, shared, races, steps)
 
 
-def run(of: Program, extents: Extents, args: Sequence[Any], shared: int, races: bool) -> Profile:
+def run(
+    of: Program,
+    extents: Extents,
+    args: Sequence[Any],
+    shared: int,
+    races: bool,
+    steps: int | None = None,
+) -> Profile:
     """Run a kernel with a grid, blocks and clusters of these extents."""
-    packed, arrays = _pack(args, *_core.kernel_params(of.ptx, of.entry), of.types)
+    try:
+        params = _core.kernel_params(of.ptx, of.entry)
+    except _core.SimulationError as error:
+        raise _core.SimulationError(_with_line(str(error), of)) from None
+    packed, arrays = _pack(args, *params, of.types)
     grid, block, cluster = extents
+    most = () if steps is None else (steps,)
 
     def once(given: tuple, races: bool, drawn: int, watched: int) -> tuple[Profile, str | None]:
         _, launches, problem = _core.simulate(
-            of.ptx, of.entry, grid, block, cluster, packed, given, shared, races, drawn, watched
+            of.ptx, of.entry, grid, block, cluster, packed, given, shared, races, drawn, watched, *most
         )
         file = next(iter(of.sources), "") or outer_file(launches)
         kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
@@ -305,6 +329,6 @@ def run(of: Program, extents: Extents, args: Sequence[Any], shared: int, races: 
     if before is not None:
         profile = replace(profile, _rerun=rerun)
     if problem is not None:
-        raise stopped(_with_line(problem, profile, of), profile)
+        raise stopped(_with_line(problem, of, profile), profile)
     arrays.copy_back()
     return profile
