@@ -6,7 +6,6 @@ import inspect
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,7 +174,8 @@ def _on_all(
 ) -> list[State]:
     """Return the states of pieces: those on devices are made there, the others go where there is time.
 
-    Each device has a thread. When one fails, no other begins another piece, and the first failure is raised.
+    Each device has a thread, one of them the caller's. When one fails, no other begins another piece, and the
+    first failure is raised.
     """
     homes = [_home(piece.array) for piece in pieces]
     places = dict.fromkeys(home for home in homes if home is not None)
@@ -209,16 +209,17 @@ def _on_all(
                 with lock:
                     failures[number] = error
 
-    workers = list(dict.fromkeys([*places, *loose]))
-    if len(workers) == 1:
-        work(workers[0])
-    else:
-        with ThreadPoolExecutor(len(workers), "gpureduce") as pool:
-            try:
-                list(pool.map(work, workers))
-            except BaseException as stopped:  # Ctrl-C: what is under way ends, nothing more begins
-                failures[len(pieces)] = stopped
-                raise
+    mine, *others = dict.fromkeys([*places, *loose])
+    threads = [threading.Thread(target=work, args=(place,), name=f"gpureduce {place}") for place in others]
+    try:
+        for thread in threads:
+            thread.start()
+        work(mine)
+        for thread in threads:
+            thread.join()
+    except BaseException as stopped:  # Ctrl-C: what is under way ends, and nothing more begins
+        failures[len(pieces)] = stopped
+        raise
     if failures:
         raise failures[min(failures)]
     return states
