@@ -168,7 +168,7 @@ def depth(variant, n, block, grid=None):
     first = True
     while count > 1:
         if not variant.fixed_grid:
-            serial, blocks = 1, ceil_div(count, block)  # at most two elements a thread, one addition
+            serial, blocks = 1, ceil_div(count, block)  # at most two elements per thread, one addition
         elif first:
             serial, blocks = _first_pass(count, block, grid)
             serial += PIECES if variant.name == "v12" else 0
@@ -185,14 +185,14 @@ def depth(variant, n, block, grid=None):
 
 # The launch plan, as far as the error depends on it.
 VECTOR = 4  # elements that a thread takes at once, so that its share may be uneven by as many
-PIECES = 4 * VECTOR  # more in v12: a piece of two vectors a thread, and as many behind the last whole piece
+PIECES = 4 * VECTOR  # more in v12: a piece of two vectors per thread, and as many behind the last whole piece
 LAST_PASS_SPAN = 64  # one block does a later pass when its threads get no more elements than this
 PLAN_THREADS = 2**16  # a grid that the plan chooses has as many threads, where there is work for them
 PLAN_BLOCKS = 132 * 32  # and no more blocks
 
 
 def _library_depth(n):
-    """CUB: 256 threads a block, 16 elements a thread at a time, blocks to fill a GPU; then one block."""
+    """CUB: 256 threads per block, 16 elements a thread at a time, blocks to fill a GPU; then one block."""
     serial = ceil_div(n, PLAN_THREADS) + 16
     return (serial + 8) + (ceil_div(PLAN_BLOCKS, 256) + 16 + 8)
 

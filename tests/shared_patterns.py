@@ -5,7 +5,7 @@ A pattern is 32 byte addresses, one a lane, None for a lane that takes no part.
 
 import random
 
-WIDTHS = (4, 8, 16)  # bytes a lane
+WIDTHS = (4, 8, 16)  # bytes per lane
 BYTES = 16384  # of shared memory
 
 
@@ -38,7 +38,7 @@ _MASKS = [0x0000FFFF, 0xFFFF0000, 0x55555555, 0x00FF00FF, 0x0000000F, 0x80000001
 
 
 def patterns(width: int) -> list[list[int | None]]:
-    """64 patterns for accesses of `width` bytes a lane; always the same."""
+    """64 patterns for accesses of `width` bytes per lane; always the same."""
     found = [[width * f(i) for i in range(32)] for f in _structured()]
     for k, mask in enumerate(_MASKS):
         stride = (1, 2, 4, 1, 8, 1, 3, 2)[k]

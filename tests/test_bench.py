@@ -201,7 +201,7 @@ def test_products_are_counted_as_by_a_profile():
         assert 0 < row["error"] < (1e-6 if row["variant"].startswith("m") else 2e-3)
     assert {record["size"] for record in found.records()} == {"64 x 32 x 48"}
     table = found.table()
-    assert "bytes a FLOP" in table and "GB/s" not in table and "M x N x K" not in table
+    assert "bytes per FLOP" in table and "GB/s" not in table and "M x N x K" not in table
     assert "matmul of 64 x 32 x 48 float32" in str(found)
     assert gpureduce.BenchResult.from_json(found.to_json()).rows == found.rows
 
@@ -545,7 +545,7 @@ def test_roofline():
     assert found.bandwidths == (("memory", 4.6), ("L1", 30.0)) and found.peak == 64.7
     assert found.vendor == pytest.approx(2**33 / 173e6)
     assert roofline.intensity("m9", 128) > roofline.intensity("m3", 128)  # its loads are asynchronous copies
-    # Whole tiles ask for as many bytes a FLOP in a large product as in a small one.
+    # Whole tiles ask for as many bytes per FLOP in a large product as in a small one.
     large = gpureduce.profile((256, 256, 1024), "m2", races=False)
     assert found.points[2].flop_per_byte == 1 / large.bytes_a_flop == pytest.approx(7.877, rel=1e-3)
     assert roofline.intensity("m4", 64) == 1 / gpureduce.profile((128, 128, 64), "m4").bytes_a_flop
@@ -574,7 +574,7 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "products", some_products)
     assert drawings.main(["--out", str(tmp_path)]) == 0
     roofs = [(tmp_path / f"matmul-roofline-{name}.svg").read_text() for name in ("light", "dark")]
-    assert all("m4  2-D tile a thread" in text for text in roofs) and roofs[0] != roofs[1]
+    assert all("m4  2-D tile per thread" in text for text in roofs) and roofs[0] != roofs[1]
 
 
 def test_names_beside_points_keep_apart():
@@ -592,7 +592,7 @@ def test_tables_of_products():
         line.split("|")[1].strip(" `"): [cell.strip() for cell in line.split("|")[2:-1]] for line in table[9:]
     }
     assert list(rows) == ["m0", "m1", "m2", "m4", "auto", "cuBLAS"]
-    assert rows["m4"] == ["2-D tile a thread", "300.0", "28.63", "58%", "4.67x", "0.9", "5.78x"]
+    assert rows["m4"] == ["2-D tile per thread", "300.0", "28.63", "58%", "4.67x", "0.9", "5.78x"]
     assert rows["m0"][3:] == ["1%", "0.08x", "", ""] and rows["cuBLAS"][3] == "100%"
     tf32 = {**results["rows"][-1], "precision": "tf32"}
     tf32["us"] = {"median": 90.0}

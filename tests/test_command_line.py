@@ -372,7 +372,7 @@ def test_products_are_profiled_and_measured(run):
     assert json.loads(run("profile", "m3", "--json")[1])["n"] == 256 * 256 * 64
     assert "m3_thread_column.cu" in run("profile", "m3", "-n", "2^6", "--source")[1]
     compared = run("profile", "m2", "-n", "64", "--compare=m3")[1]
-    assert "bytes of global memory a FLOP" in compared and "warp instructions a multiply-add" in compared
+    assert "bytes of global memory per FLOP" in compared and "warp instructions per multiply-add" in compared
     code, out, _ = run("bench", "-n", "64x32x16", "16", "--variants", "m0", "m3", "--device=sim", "--json")
     rows = json.loads(out)["rows"]
     assert code == 0 and [(row["variant"], row["m"], row["n"], row["k"]) for row in rows] == [

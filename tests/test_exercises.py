@@ -54,7 +54,7 @@ WRONG = [
     ("03", "0;\n    __syncthreads();", "0;", "without races", "__syncthreads is missing"),
     ("03", "        __syncthreads();\n    }", "    }\n    __syncthreads();", "without races", "is missing"),
     ("03", "stride];\n", "stride];\n        __syncthreads();\n", "counters", "barriers, each once a warp"),
-    ("03", "i < n ? in[i] : 0", "in[i]", "right", "300 elements, 128 threads a block: kernel"),
+    ("03", "i < n ? in[i] : 0", "in[i]", "right", "300 elements, 128 threads per block: kernel"),
     ("04", "[33]", "[34]", "counters", "bank conflicts; 0 are enough"),
     ("04", "    __syncthreads();\n", "", "without races", "__syncthreads is missing between"),
     ("04", "row + x < height", "true", "right", "are not allocated"),

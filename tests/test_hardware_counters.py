@@ -52,7 +52,7 @@ def test_the_recorded_counters_are_those_of_these_kernels(variant):
 
 
 def test_wavefronts_of_every_pattern():
-    """Loads and stores of 4, 8 and 16 bytes a lane in 64 patterns each, by the hardware's own counters."""
+    """Loads and stores of 4, 8 and 16 bytes per lane in 64 patterns each, by the hardware's own counters."""
     assert len(PATTERNS["rows"]) == 64 * len(shared_patterns.WIDTHS)
     texts = {(w, s): shared_patterns.ptx(w, s) for w in shared_patterns.WIDTHS for s in (False, True)}
     different = []

@@ -1,4 +1,4 @@
-"""The ladders as a book: a page a ladder, a chapter a rung, made of the rungs' records and sources."""
+"""The ladders as a book: a page per ladder, a chapter per rung, made of the rungs' records and sources."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def ladder_pages() -> dict[str, str]:
     for ladder in dict.fromkeys(variant.ladder for variant in gpureduce.variants()):
         what, figures, *_ = LADDERS[ladder]
         head = f"# The book of {what}"
-        about = "A chapter a rung: what the one before still cost, the one change, the source, and counts."
+        about = "A chapter per rung: what the one before still cost, the one change, the source, and counts."
         times = f"How fast they are is in [{figures}](../{figures})."
         chapters = [_chapter(variant) for variant in gpureduce.variants(ladder)]
         pages[f"ladders/{ladder}.md"] = "\n\n".join([head, f"{about} {times}", *chapters]) + "\n"

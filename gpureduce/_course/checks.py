@@ -42,7 +42,7 @@ class Checked(Protocol):
 
     @property
     def block_sizes(self) -> tuple[int, ...]:
-        """The threads a block to check."""
+        """The threads per block to check."""
 
     @property
     def elements(self) -> int:
@@ -65,7 +65,7 @@ class Finding:
         bounds, a deadlock), ``"nan"`` (one among the elements is lost), ``"input"`` (it writes to its
         elements) or ``"grid"`` (no blocks, or ever more).
     n, block_size : int
-        Where it was met first: elements, and threads a block.
+        Where it was met first: elements, and threads per block.
     message : str
         What it is and, where that can be known, why.
     others : tuple of int
@@ -83,7 +83,7 @@ class Finding:
 
     def __str__(self) -> str:
         elements = "1 element" if self.n == 1 else f"{self.n:,} elements"
-        text = f"{self.kind}: {elements}, {self.block_size} threads a block: {self.message}"
+        text = f"{self.kind}: {elements}, {self.block_size} threads per block: {self.message}"
         if self.others:
             shown = ", ".join(f"{n:,}" for n in self.others[:6])
             text += f"\n  so it is at {shown}{' and more' if len(self.others) > 6 else ''} elements"
@@ -101,7 +101,7 @@ class Report:
     sizes : tuple of int
         The numbers of elements that were tried.
     block_sizes : tuple of int
-        The threads a block.
+        The threads per block.
     findings : tuple of Finding
         What is wrong.
     """

@@ -46,7 +46,7 @@ class Case:
     name : str
         What is tried, for the message: ``"33 elements"``.
     grid, block : int or tuple of int
-        Blocks, and threads a block.
+        Blocks, and threads per block.
     args : sequence
         The arguments, as `gpureduce.simulate` takes them.
     expect : mapping of int to numpy.ndarray
@@ -54,7 +54,7 @@ class Case:
     at_most : mapping of str to int
         Limits of counters, by the names that `Counts` has for them.
     shared_bytes : int
-        Bytes of dynamic shared memory a block.
+        Bytes of dynamic shared memory per block.
 
     Examples
     --------

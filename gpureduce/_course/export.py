@@ -145,7 +145,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
         f"//   ./{variant} 33554432",
         "#include <cstdint>",
         "",
-        f"constexpr unsigned BLOCK = {block}; // threads a block",
+        f"constexpr unsigned BLOCK = {block}; // threads per block",
         "",
         f"{_RULE} the operator, of ops.cuh",
         operator,

@@ -37,7 +37,7 @@ class OwnRung(OwnKernel):
     dtype : numpy.dtype
         Of the elements and of the result.
     block_sizes : tuple of int
-        The threads a block that it is checked with; the first is the usual one.
+        The threads per block that it is checked with; the first is the usual one.
     elements : int
         Elements a thread, of which the number of blocks follows.
 
@@ -57,7 +57,7 @@ class OwnRung(OwnKernel):
     >>> report.passed
     False
     >>> print(report.findings[0])
-    wrong: 1 element, 32 threads a block: 0 came out, numpy.sum gives 8; element 0 is left out
+    wrong: 1 element, 32 threads per block: 0 came out, numpy.sum gives 8; element 0 is left out
       so it is at 2, 40 elements
     """
 
@@ -252,7 +252,7 @@ def ladder(
         The most blocks, of a kernel that walks the array; or a function of the number of elements and the
         block size that returns how many there are.
     shared_bytes : int, optional
-        Dynamic shared memory a block; None gives each thread room for one element.
+        Dynamic shared memory per block; None gives each thread room for one element.
     dtype : dtype_like, optional
         Of the elements, where the kernel is ``extern "C"`` and its name does not tell; None takes float32.
     options : iterable of str

@@ -321,7 +321,7 @@ class ReductionKernel:
         names = tuple(dtype.name for dtype in dtypes)
         letters = dict(zip([p.type for p in (*self._inputs, self._out)], (*names, out.name), strict=True))
         reduced = self._expressions.reduce_type or out.name
-        # A block that reduces columns of small elements has no shared memory for eight large values a thread.
+        # A block that reduces columns of small elements has no room for eight large values per thread.
         small = letters.get(reduced, reduced) in _SMALL_VALUES
         fits = small or dtypes[0].itemsize >= _LARGE_ELEMENT
         return Types(names, scalars, out.name, packed=scalars == (False,) and fits)

@@ -42,7 +42,7 @@ class Variant:
     backends : tuple of str
         Where it runs: ``"cuda"``, ``"sim"``. The simulator runs those for compute capability 9.0, too.
     block_sizes : tuple of int
-        The threads a block it can run with; empty where a library chooses.
+        The threads per block it can run with; empty where a library chooses.
     default_block_size : int
         The block size when none is given; 0 where a library chooses.
     file : str

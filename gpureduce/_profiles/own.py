@@ -17,7 +17,7 @@ from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.simulate import run
 from gpureduce._rules.arguments import host_array
 
-_LAST_PASS_SPAN = 64  # elements a thread, of the last pass of a grid that is fixed; as our own rungs have it
+_LAST_PASS_SPAN = 64  # elements per thread, of the last pass of a fixed grid; as our own rungs have it
 _LARGEST_BLOCK = 1024
 _STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions, of a pass and an element, that no rung comes near
 _NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
@@ -120,7 +120,7 @@ class OwnKernel:
         own = self.dtype if isinstance(arr_or_n, (int, np.integer)) else None
         data, threads = self._data(elements_of(arr_or_n, own)), self._size(block_size)
         seen = list(self.passes(data, threads, races=races))
-        title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads a block"
+        title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads per block"
         kernels = tuple(each.profile.kernels[0] for each in seen)
         return replace(
             seen[0].profile, title=title, kernels=kernels, variant=self.name, n=data.size,

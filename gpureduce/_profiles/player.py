@@ -41,7 +41,7 @@ class Player:
     >>> import gpureduce
     >>> player = gpureduce.profile(256, "v1", block_size=64).player()
     >>> player.title
-    'v1: sum of 256 float32, 64 threads a block: block 0 of v1_sum_f32'
+    'v1: sum of 256 float32, 64 threads per block: block 0 of v1_sum_f32'
     >>> "<html" in player.html and player.lost == 0
     True
     """

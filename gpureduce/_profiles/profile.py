@@ -49,7 +49,7 @@ class Profile:
     >>> import gpureduce
     >>> found = gpureduce.profile(4096, "v1")
     >>> found.title
-    'v1: sum of 4,096 float32, 256 threads a block'
+    'v1: sum of 4,096 float32, 256 threads per block'
     >>> found.result.dtype, len(found.kernels), found.races
     (dtype('float32'), 2, ())
     >>> found.timeline().active.shape
@@ -67,14 +67,14 @@ class Profile:
 
     @property
     def counted(self) -> str:
-        """What there are `n` of: ``"an element"`` or ``"a multiply-add"``."""
+        """What there are `n` of: ``"element"`` or ``"multiply-add"``."""
         product = self.variant in NAMES and find(self.variant).ladder in ("matmul", "conv")
-        return "a multiply-add" if product else "an element"
+        return "multiply-add" if product else "element"
 
     @property
     def multiply_adds(self) -> int:
         """Those that a product or a convolution asks for; of anything else those of `Counts`, which ran."""
-        return self.n if self.counted == "a multiply-add" else self.totals.multiply_adds
+        return self.n if self.counted == "multiply-add" else self.totals.multiply_adds
 
     @property
     def multiply_adds_an_instruction(self) -> float:

@@ -221,7 +221,7 @@ class KernelProfile:
     name : str
         The kernel.
     grid, block : tuple of int
-        Blocks, and threads a block, along x, y and z.
+        Blocks, and threads per block, along x, y and z.
     shared_bytes : int
         Shared memory of a block, static and dynamic.
     instructions : tuple of Instruction

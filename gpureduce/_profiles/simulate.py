@@ -202,13 +202,13 @@ def simulate(
         The name of the kernel; of a template with its arguments, as ``"reduce<float, 256>"``. In PTX that of
         its ``.entry``.
     grid, block : int or sequence of up to three int
-        Blocks, and threads a block.
+        Blocks, and threads per block.
     args : sequence
         One for each parameter of the kernel: a NumPy array for a pointer, copied to the simulated device and,
         if it is writeable, back; a number for a scalar; bytes for a structure. Dtypes are held against the
         types in the source, except those of ``extern "C"`` kernels and of PTX, which does not have them.
     shared_bytes : int
-        Bytes of dynamic shared memory a block.
+        Bytes of dynamic shared memory per block.
     cluster : int or sequence of up to three int
         Blocks of a cluster; 1 leaves it to the kernel (``__cluster_dims__``).
     races : bool

@@ -210,7 +210,7 @@ def annotated(profile: Shown, file: str | None, predicated: bool = False) -> str
 def _launch_lines(profile: Shown) -> list[str]:
     return [
         f"  {kernel.name}: grid {_extent(kernel.grid)}, block {_extent(kernel.block)}, "
-        f"{kernel.shared_bytes:,} bytes of shared memory a block"
+        f"{kernel.shared_bytes:,} bytes of shared memory per block"
         for kernel in profile.kernels
     ]
 
@@ -276,10 +276,10 @@ def metrics(profile: Shown) -> list[tuple[str, float]]:
     if profile.multiply_adds:
         rows += [
             ("multiply-adds a PTX warp instruction", profile.multiply_adds_an_instruction),
-            ("bytes of global memory a FLOP", profile.bytes_a_flop),
+            ("bytes of global memory per FLOP", profile.bytes_a_flop),
         ]
     if profile.n:
-        rows.append((f"PTX warp instructions {profile.counted}", totals.warp_instructions / profile.n))
+        rows.append((f"PTX warp instructions per {profile.counted}", totals.warp_instructions / profile.n))
     return rows
 
 

@@ -41,7 +41,7 @@ def _run_product(
     file = f"cuda_kernels/matmul/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
-    title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads a block"
+    title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads per block"
 
     def rerun(block: int, watched: int) -> Profile:
         return _run_product(a, b, record, False, block, watched)
@@ -93,7 +93,7 @@ def _run_convolution(
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
     threads = kernels[-1].block[0] if kernels else 0
-    title = f"{record.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads a block"
+    title = f"{record.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads per block"
 
     def rerun(block: int, watched: int) -> Profile:
         return _run_convolution(x, w, asked, record, False, block, watched)
@@ -109,7 +109,7 @@ def _run_exact(data: np.ndarray, record: Variant, races: bool, drawn: int = 0, w
     result, launches, problem = _core.profile_exact(data, record.name, races, drawn, watched)
     file = f"cuda_kernels/exact/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
-    title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads a block"
+    title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads per block"
 
     def rerun(block: int, watched: int) -> Profile:
         return _run_exact(data, record, False, block, watched)
@@ -136,7 +136,7 @@ def _run(
     file = f"cuda_kernels/reduce/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     threads = kernels[0].block[0] if kernels else 0
-    title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads a block"
+    title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads per block"
 
     def rerun(block: int, watched: int) -> Profile:
         return _run(data, record, op, block_size, grid_size, False, block, watched)

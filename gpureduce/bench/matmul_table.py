@@ -143,10 +143,10 @@ def counts(record: dict) -> str:
     lines = [
         f"Counted on the simulator, for a product of {m} x {n} x {k} float32 by the PTX that nvcc"
         f" {record['toolkit']} made: multiply-adds in a warp instruction, of 32 at most but on tensor cores;"
-        " bytes of global memory a FLOP; passes through shared memory for 32 multiply-adds, one of a warp;"
+        " bytes of global memory per FLOP; passes through shared memory for 32 multiply-adds, one of a warp;"
         " barriers in all.",
         "",
-        "| rung | what it does | multiply-adds an instruction | bytes a FLOP | shared wavefronts"
+        "| rung | what it does | multiply-adds per instruction | bytes per FLOP | shared wavefronts"
         " | of them conflicts | barriers |",
         "|---|---|" + "--:|" * 5,
     ]

@@ -211,7 +211,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
     ax = axes_of(ax, 9, height_of_bars(list(records), "reduction"))
     each = {name: row["warp_instructions"] / row["n"] for name, row in records.items()}
     draw_bars(ax, each, titles(), "reduction", "{:.3f}", palette)
-    ax.set_xlabel(f"PTX warp instructions an element (counted by the simulator; not a time)\n{MARKED}")
+    ax.set_xlabel(f"PTX warp instructions per element (counted by the simulator; not a time)\n{MARKED}")
     ax.set_title(f"{_case(next(iter(records.values())))}, modelled", fontsize="medium", loc="left")
     return ax
 

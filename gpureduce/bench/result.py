@@ -73,8 +73,8 @@ SIM_PRODUCT_COLUMNS = {
     "size": "M x N x K",
     "launches": "launches",
     "warp_instructions": "PTX warp instr.",
-    "multiply_adds_an_instruction": "multiply-adds an instr.",
-    "bytes_a_flop": "bytes a FLOP",
+    "multiply_adds_an_instruction": "multiply-adds per instr.",
+    "bytes_a_flop": "bytes per FLOP",
     "shared_wavefronts": "shared wavefronts",
     "bank_conflicts": "bank conflicts",
     "global_requests": "global requests",
@@ -362,9 +362,9 @@ class BenchResult:
             ``"speedup"``: bars of the speed-up over v0, in groups, the ladder in its order first, and what
             each adds to the one that it comes after marked; ``"bandwidth"``: GB/s over n, below the lines of
             the device's peak and of its read bandwidth; ``"counts"``, the only one for the
-            simulator: bars of PTX warp instructions an element. None takes ``"bandwidth"`` where there are
+            simulator: bars of PTX warp instructions per element. None takes ``"bandwidth"`` where there are
             several n. Of products of matrices ``"speed"``: bars of TFLOP/s; ``"counts"``, for the simulator:
-            bars of multiply-adds an instruction.
+            bars of multiply-adds per instruction.
         ax : matplotlib.axes.Axes, optional
             Where to draw; None makes a figure.
         dark : bool

@@ -11,7 +11,7 @@ from gpureduce._profiles.variant import profile
 from gpureduce.bench.matmul import PUBLISHED, VENDOR
 
 TILE = (
-    128  # rows and columns of C that all rungs' tiles divide: they ask for as many bytes a FLOP of any more
+    128  # rows and columns of C that all rungs' tiles divide: they ask for as many bytes per FLOP of any more
 )
 
 

@@ -54,7 +54,7 @@ def ladder_table(found: BenchResult, published: dict) -> str:
     first = records[0]
     gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
     lines = [
-        f"{found.title()}: sum of {first['n']:,} float32 on the device, {first['block_size']} threads a"
+        f"{found.title()}: sum of {first['n']:,} float32 on the device, {first['block_size']} threads per"
         f" block where they can be chosen, all passes. {gpu}: first pass, as published for"
         f" {published['device']} ([source]({published['source'].split()[-1]})).",
         "",

@@ -13,5 +13,5 @@ def cases():
         wanted = np.pad(data, (0, blocks * threads - n)).reshape(blocks, threads).sum(axis=1)
         rounds = int(np.log2(threads))
         limits = {"barriers": blocks * threads // 32 * (1 + rounds), "atomics": 0}
-        name = f"{n} elements, {threads} threads a block"
+        name = f"{n} elements, {threads} threads per block"
         yield Case(name, blocks, threads, [data, out, n], {1: wanted}, limits)

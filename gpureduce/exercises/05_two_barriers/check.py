@@ -13,4 +13,4 @@ def cases():
         out = np.full(3, np.nan, np.float32)
         limits = {"barriers": 2 * 3 * threads // 32, "atomics": 0}
         wanted = data.reshape(3, threads).sum(axis=1)
-        yield Case(f"{threads} threads a block", 3, threads, [data, out, len(data)], {1: wanted}, limits)
+        yield Case(f"{threads} threads per block", 3, threads, [data, out, len(data)], {1: wanted}, limits)

@@ -15,4 +15,4 @@ def cases():
         rounds = int(np.log2(threads // 32))  # behind which one warp is left
         limits = {"barriers": 3 * threads // 32 * rounds, "atomics": 0}
         args = [data, out, len(data)]
-        yield Case(f"{threads} threads a block", 3, threads, args, {1: wanted}, limits, 4 * threads)
+        yield Case(f"{threads} threads per block", 3, threads, args, {1: wanted}, limits, 4 * threads)
