@@ -19,8 +19,8 @@ import gpureduce
 
 # Exceptions that say what happened. CompileError and the like come of the calls themselves.
 CLEAN = (MemoryError, gpureduce.DeviceError)
-# So many allocations fail in turn, then ever fewer: of those that load a kernel file for the first time a third
-# of the numbers before, of those of a call, where it is lists that are many, a twentieth.
+# So many allocations fail in turn, then ever fewer: of those that load a kernel file at first a third
+# more each time, of those of a call, where it is lists that are many, a twentieth.
 EACH = 10**9 if "all" in sys.argv[1:] else 10
 ASSURED = 3  # in a row without a failure, after which there is no further allocation to fail
 
