@@ -41,10 +41,10 @@ def pytest_addoption(parser):
     parser.addoption(
         "--exhaustive", action="store_true", help="all block sizes of a rung and all shapes, as on a GPU"
     )
-    parser.addoption("--property-cases", type=int, default=8000, help="calls that test_property.py draws")
+    parser.addoption("--property-cases", type=int, default=6000, help="calls that test_property.py draws")
     parser.addoption("--boundary-cases", type=int, default=1000, help="of each test in test_boundary.py")
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
-    parser.addoption("--leak-calls", type=int, default=300, help="of each entry point, in test_leaks.py")
+    parser.addoption("--leak-calls", type=int, default=200, help="of each entry point, in test_leaks.py")
     parser.addoption(
         "--thin", action="store_true", help="fewer things in the tests that try many, for slow builds"
     )

@@ -368,6 +368,7 @@ def test_errors_of_the_rungs(device):
     assert exact_sums.errors_table(64, device).count("\n") == 1 + len(rows)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_many_results(name, place):
     """Blocks that make several results, and threads that make several: each begins anew, and folds."""

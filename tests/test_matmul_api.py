@@ -226,6 +226,7 @@ def test_the_study_that_races():
     assert all(race.missing in ("__syncthreads", "__syncwarp") for race in races)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"])
 def test_no_races_by_default(dtype):
     """Of the kernels that are no rungs, too: other dtypes, vectors, copies of what lies apart."""
