@@ -46,8 +46,9 @@ extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
     if (threadIdx.x == 0)
         make_barrier(shared_address(&shared.weights_are_there), 1);
     barriers_are_made();
+    __syncwarp(); // the first warp uses what it has made before the block next meets
     wait_for_previous();
-    if (threadIdx.x == 0) // which has made the barrier itself
+    if (threadIdx.x == 0)
         copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * Warps::WEIGHTS,
                    filters * sizeof(shared.weights[0]), &shared.weights_are_there);
     begin_rows_of_pixels<Warps::SEEN_COLUMNS, Warps::CHANNELS>(
