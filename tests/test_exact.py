@@ -2,6 +2,7 @@
 
 import json
 import struct
+from fractions import Fraction
 
 import exact_reference as reference
 import numpy as np
@@ -277,6 +278,30 @@ def test_no_races(kernel, threads, bytes_each):
             exact_dot(array, other) if op == "dot" else exact_sum(array[other] if flags == MASKED else array)
         )
         assert same(out[0], want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [2**31 + 3, 2**33])
+def test_more_elements_than_a_bin_counts(dtype, count, on_gpu):
+    """The worst numbers, all of whose bits are one, so that each addition carries; and two small ones."""
+    if not on_gpu:
+        pytest.skip("takes the memory and the time of a GPU")
+    torch = pytest.importorskip("torch")
+    kind = getattr(torch, dtype)
+    if torch.cuda.mem_get_info()[0] < 1.1 * count * kind.itemsize:
+        pytest.skip("more than the device's memory")
+    worst, small = 2.0 - torch.finfo(kind).eps, 2.0**-14
+    elements = torch.full((count,), worst, dtype=kind, device="cuda")
+    elements[count // 3] = elements[-1] = small
+    total = (count - 2) * Fraction(worst) + 2 * Fraction(small)
+    with np.errstate(over="ignore"):
+        results = gpureduce.sum(elements, exact=True), gpureduce.mean(elements, exact=True)
+        state = gpureduce.partial(elements, "sum").result()
+    del elements
+    torch.cuda.empty_cache()
+    want = [reference.rounded(value, dtype_of(dtype)) for value in (total, total / count)]
+    assert [float(each) for each in results] == [float(each) for each in want]
+    assert float(state) == float(want[0])
 
 
 def test_the_benchmark(tmp_path, on_gpu):

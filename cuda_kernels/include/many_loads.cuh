@@ -42,8 +42,10 @@ __device__ Acc absorb_all(Acc x, const Parts<In> &parts, uint64_t first, uint64_
         for (unsigned k = 0; k < Loads; ++k)
             x = absorb<Op>(x, v[k]);
     }
-    for (; i < parts.count; i += step)
-        x = absorb<Op>(x, parts.vectors[i]);
+    for (; i < parts.count; i += step) {
+        const Vector<In> v = parts.vectors[i]; // not by reference, which loads it element by element
+        x = absorb<Op>(x, v);
+    }
     return x;
 }
 

@@ -51,8 +51,10 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
         for (unsigned k = 0; k < LOADS; ++k)
             x = absorb<Op>(x, v[k]);
     }
-    for (; i < count; i += step)
-        x = absorb<Op>(x, vectors[i]);
+    for (; i < count; i += step) {
+        const Vec v = vectors[i]; // not by reference, which loads it element by element
+        x = absorb<Op>(x, v);
+    }
     if (first < head)
         x = Op::combine(x, in[first]);
     if (tail + first < n)

@@ -1,16 +1,17 @@
 """Checks exact sums and times them beside plain ones: ``python -m gpureduce.bench.exact_sums --out FILE``.
 
-Checked against sums of Python integers: random arrays of many kinds, in several orders, grids, and numbers of
-additions between folds. Timed as the other benchmarks time: graphs that rotate over inputs which are together
-larger than the L2 cache, exact and plain sums in turns; the figure is the median over the replays, in
-microseconds a sum. Without a clock, on the simulator, the seconds of whole calls stand for that. With
-``--errors`` it prints what the rungs get wrong of sums under cancellation, and does nothing else.
+Checked against sums of Python integers: random arrays of many kinds, in several orders, grids, and numbers
+of additions between folds, in as many processes as ``--jobs`` says. Timed by gpureduce.bench.exact_times;
+without a clock, on the simulator, the seconds of whole calls stand for that. With ``--errors`` it prints what
+the rungs get wrong of sums under cancellation, and does nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
+import shutil
 import time
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,12 +20,10 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._device.devices import resolve
 from gpureduce._device.variants import variants
 from gpureduce._reduce import arithmetic
-from gpureduce.bench import environment
-from gpureduce.bench.environment import ROTATION_BYTES
+from gpureduce.bench import environment, exact_times
 from gpureduce.bench.exact import float_sum
 
 # Bits of a significand, and the exponent of the last bit of the smallest numbers.
@@ -108,6 +107,16 @@ def check(count: int, device: str, seed: int) -> tuple[int, list[str]]:
     return done, wrong
 
 
+def check_all(count: int, device: str, seed: int, jobs: int) -> tuple[int, list[str]]:
+    """Compare so many random sums, in several processes."""
+    if jobs == 1:
+        return check(count, device, seed)
+    arguments = [(-(-count // jobs), device, 1000 * seed + job) for job in range(jobs)]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        found = pool.starmap(check, arguments)
+    return sum(done for done, _ in found), [each for _, wrong in found for each in wrong]
+
+
 def cancelling(n: int, condition: float, rng: np.random.Generator) -> np.ndarray:
     """Return float32 numbers whose magnitudes sum to so many times their sum."""
     half = rng.lognormal(0, 3, n // 2 - 1).astype(np.float32)
@@ -145,29 +154,6 @@ def errors_table(n: int, device: str) -> str:
     return "\n".join(lines)
 
 
-class Clock:
-    """Times sums of one array on a device, exact and plain."""
-
-    def __init__(self, array: np.ndarray, device: str) -> None:
-        kind, index = resolve(device)
-        copies = max(2, min(256, math.ceil(ROTATION_BYTES / array.nbytes)))
-        self.arrays = [to_device(array, device) for _ in range(copies)]
-        self.outs = [empty((), array.dtype, kind, index) for _ in range(copies)]
-        self.where = (kind, index)
-        self.rounds = max(1, 64 // copies)
-
-    def microseconds(self, repeats: int) -> dict[str, float]:
-        """Return the medians of both, taking turns."""
-        views = tuple(array.view_tuple() for array in self.arrays)
-        outs = tuple(out.view_tuple() for out in self.outs)
-        times: dict[str, list[float]] = {"plain": [], "exact": []}
-        for _ in range(repeats):
-            for name, found in times.items():
-                arguments = (views, "sum", (0,), outs, *self.where, self.rounds, 3, None, -1)
-                found += _core.time_general(*arguments, name == "exact")
-        return {name: float(np.median(found)) for name, found in times.items()}
-
-
 def seconds(array: np.ndarray, device: str, repeats: int) -> dict[str, float]:
     """Return the fastest of whole calls of both, in microseconds, taking turns."""
     best = {"plain": math.inf, "exact": math.inf}
@@ -180,16 +166,14 @@ def seconds(array: np.ndarray, device: str, repeats: int) -> dict[str, float]:
 
 
 def measure(exponents: range, device: str, repeats: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each dtype, kind of data and size."""
-    clock = resolve(device)[0] == _core.CUDA
+    """Yield a row for each dtype, kind of data and size, where there is no clock."""
     rng = np.random.default_rng(1)
     for dtype in map(np.dtype, FORMATS):
         for kind in ("normal", "any"):
             for exponent in exponents:
                 array = np.resize(data(kind, 1 << min(exponent, 24), dtype, rng), 1 << exponent)
-                us = Clock(array, device).microseconds(repeats) if clock else seconds(array, device, repeats)
+                us = {name: round(value, 3) for name, value in seconds(array, device, repeats).items()}
                 ratio = round(us["exact"] / us["plain"], 3)
-                us = {name: round(value, 3) for name, value in us.items()}
                 yield {"dtype": dtype.name, "data": kind, "n": 1 << exponent, "us": us, "ratio": ratio}
 
 
@@ -200,9 +184,11 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--check", type=int, default=100_000, help="sums to compare (default 100000)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that compare (default 1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=28, help="exponent of two, for elements (default 28)")
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--nvcc", default=shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
     parser.add_argument("--errors", action="store_true", help="print those of the rungs alone")
     parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
@@ -210,13 +196,21 @@ def main(argv: list[str] | None = None) -> int:
         print(errors_table(1 << 16, options.device))
         return 0
     record = environment.header(environment.find_device(options.device))
-    done, wrong = check(options.check, options.device, options.seed)
+    done, wrong = check_all(options.check, options.device, options.seed, options.jobs)
     print(f"{done} sums compared, {len(wrong)} differ", *wrong[:20], sep="\n", flush=True)
     record["compared"], record["different"] = done, len(wrong)
     record["rows"] = []
-    for row in measure(range(8, options.most + 1, 4), options.device, options.repeats):
+    if resolve(options.device)[0] == _core.CUDA:
+        record["method"] = (
+            "graph replays over rotated inputs; microseconds a reduction, exact and plain in turns"
+        )
+        found = exact_times.rows(data, options.most, options.repeats, options.nvcc)
+    else:
+        found = measure(range(8, options.most + 1, 4), options.device, options.repeats)
+    for row in found:
         record["rows"].append(row)
-        print(f"{row['dtype']:8} {row['data']:7} n={row['n']:<10}", row["us"], row["ratio"], flush=True)
+        head = f"{row.get('op', 'sum'):3} {row['dtype']:8} {row['data']:10} n={row['n']:<10}"
+        print(head, row["us"], row["ratio"], flush=True)
     environment.write(options.out, record)
     return 1 if wrong else 0
 

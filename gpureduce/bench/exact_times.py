@@ -1,0 +1,111 @@
+"""Times exact sums beside plain ones and CUB on a GPU, by graphs of PyTorch that rotate over their inputs.
+
+Exact sums and plain ones take turns, and the figure is the median over the replays, in microseconds a sum.
+Data are repeated every `PERIOD` elements, so that large arrays need no large copy.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gpureduce._reduce import functions
+from gpureduce.bench import environment
+from gpureduce.bench.peers import contenders
+from gpureduce.bench.peers.__main__ import launches_of
+
+PERIOD = 1 << 22
+EXPONENTS = (0, 4, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "constant")
+OF_KINDS = (24, 28)  # of the kinds behind the first
+DOTS = (10, 16, 20, 24, 26, 28)
+
+
+class Exact(contenders.Ours):
+    """gpureduce, with ``exact=True``."""
+
+    name = "exact"
+
+    def calls(self, case: contenders.Case) -> Callable[[int], object]:
+        """Return what enqueues the exact reduction of one input into PyTorch's current stream."""
+        reduce, outs = getattr(functions, case.op), contenders.results(self.torch, case)
+        seconds = [case.seconds] if case.op == "dot" else []
+        pairs = list(zip(case.firsts, *seconds, strict=True))
+        return lambda i: reduce(*pairs[i], out=outs[i], exact=True)
+
+
+class Numbers:
+    """Device memory full of one kind of numbers, cut into inputs."""
+
+    def __init__(self, torch: Any, numbers: np.ndarray, dtype: str, nbytes: int) -> None:
+        length = max(2 * nbytes, environment.ROTATION_BYTES) // numbers.itemsize
+        base = torch.from_numpy(numbers.view(f"i{numbers.itemsize}")).cuda()
+        self.memory = torch.empty(-(-length // PERIOD) * PERIOD, dtype=base.dtype, device="cuda")
+        self.memory.view(-1, PERIOD).copy_(base.expand(len(self.memory) // PERIOD, PERIOD))
+        self.memory = self.memory.view(getattr(torch, dtype))
+
+    def inputs(self, n: int) -> list:
+        """Return tensors of n elements, together larger than the L2 cache, as far as 256 of them are."""
+        item = self.memory.element_size()
+        step = max(-(-n * item // 256) * 256, environment.ROTATION_BYTES // 256) // item
+        count = max(1, min(256, len(self.memory) // step))
+        if n * item > environment.ROTATION_BYTES:
+            count = min(count, 2)
+        return [self.memory[i * step : i * step + n] for i in range(count)]
+
+
+def numbers_of(kind: str, dtype: str, make: Callable[..., np.ndarray], seed: int) -> np.ndarray:
+    """Return a period of numbers; those of bfloat16 as 16-bit patterns."""
+    rng = np.random.default_rng(seed)
+    if dtype != "bfloat16":
+        return make(kind, PERIOD, np.dtype(dtype), rng)
+    bits = make(kind, PERIOD, np.dtype("float32"), rng).view("u4")
+    return (bits >> 16).astype("u2")
+
+
+def timed(field: list, case: contenders.Case, repeats: int) -> dict[str, float]:
+    """Return the medians of all contenders, which take turns."""
+    times: dict[str, list[float]] = {one.name: [] for one in field}
+    for _ in range(3):
+        for one in field:
+            times[one.name] += one.time(case, -(-repeats // 3))
+    return {name: round(float(np.median(found)), 3) for name, found in times.items()}
+
+
+def rows(make: Callable[..., np.ndarray], most: int, repeats: int, nvcc: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for each operator, dtype, kind of data and size up to 2^most."""
+    import torch
+
+    ours, exact, cub = contenders.Ours(), Exact(), contenders.Cub(nvcc)
+
+    def row(op: str, dtype: str, kind: str, exponent: int, firsts: list, seconds: list) -> dict[str, Any]:
+        pairs = list(zip(firsts, seconds or firsts, strict=False))
+        firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs] if seconds else []
+        launches = launches_of(firsts[0].element_size() << exponent)
+        beside = [cub] if kind == KINDS[0] and op == "sum" else []
+        us = timed([ours, exact, *beside], contenders.Case(op, dtype, firsts, seconds, launches), repeats)
+        ratio = round(us["exact"] / us["gpureduce"], 3)
+        return {"op": op, "dtype": dtype, "data": kind, "n": 1 << exponent, "us": us, "ratio": ratio}
+
+    def upto(exponents: tuple[int, ...]) -> list[int]:
+        return [k for k in exponents if k <= most]
+
+    for dtype, kind in itertools.product(DTYPES, KINDS):
+        item = getattr(torch, dtype).itemsize
+        sizes = upto(EXPONENTS if kind == KINDS[0] else OF_KINDS)
+        dots = upto(DOTS) if kind == KINDS[0] and item >= 4 else []
+        memory = [
+            Numbers(torch, numbers_of(kind, dtype, make, seed), dtype, item << max(numbers))
+            for seed, numbers in enumerate((sizes, dots))
+            if numbers
+        ]
+        for k in sizes:
+            yield row("sum", dtype, kind, k, memory[0].inputs(1 << k), [])
+        for k in dots:
+            yield row("dot", dtype, kind, k, *(each.inputs(1 << k) for each in memory))
+        del memory
+        torch.cuda.empty_cache()
