@@ -140,21 +140,28 @@ GR_EXACT_SHARED bool gr_exact_any(const int64_t *digit, uint32_t count) {
     return false;
 }
 
-/* Of carried digits that are not negative, `count` of them up to the last that is not 0. */
-GR_EXACT_SHARED gr_exact_head gr_exact_lead(const int64_t *digit, uint32_t count, uint32_t below) {
-    const uint64_t high = (uint64_t)digit[count - 1];
-    const uint64_t middle = count > 1 ? (uint64_t)digit[count - 2] : 0;
-    const uint64_t low = count > 2 ? (uint64_t)digit[count - 3] : 0;
-    uint32_t shift = 0;
-    GR_EXACT_LOOP
-    while (high << shift >> 31 == 0)
-        ++shift;
+/* Of the leading three of `count` carried digits, of which the first is not 0, and whether any follows them.
+ */
+GR_EXACT_SHARED gr_exact_head gr_exact_head_of(uint64_t high, uint64_t middle, uint64_t low, bool more,
+                                               uint32_t count, uint32_t below) {
+#ifdef __CUDA_ARCH__
+    const uint32_t shift = (uint32_t)__clz((int)high);
+#else
+    const uint32_t shift = (uint32_t)__builtin_clz((uint32_t)high);
+#endif
     const gr_exact_head head = {
         (high << 32 | middle) << shift | low >> (32 - shift),
         32 * ((int32_t)count - 2) - (int32_t)below - (int32_t)shift,
-        (low << shift & 0xffffffff) != 0 || (count > 3 && gr_exact_any(digit, count - 3)),
+        (low << shift & 0xffffffff) != 0 || more,
     };
     return head;
+}
+
+/* Of carried digits that are not negative, `count` of them up to the last that is not 0. */
+GR_EXACT_SHARED gr_exact_head gr_exact_lead(const int64_t *digit, uint32_t count, uint32_t below) {
+    return gr_exact_head_of((uint64_t)digit[count - 1], count > 1 ? (uint64_t)digit[count - 2] : 0,
+                            count > 2 ? (uint64_t)digit[count - 3] : 0,
+                            count > 3 && gr_exact_any(digit, count - 3), count, below);
 }
 
 /* The same of their quotient, by long division: bit after bit, from the first of the dividend on. */
@@ -198,18 +205,30 @@ GR_EXACT_SHARED uint64_t gr_exact_round(gr_exact_head head, gr_exact_format form
     return bits < infinity ? bits : infinity;
 }
 
+/* Whether flags alone make the result of a quotient, and its bits: infinities, and NaN. */
+GR_EXACT_SHARED bool gr_exact_special(uint32_t flags, uint64_t divisor, gr_exact_format format,
+                                      uint64_t *bits) {
+    const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
+    const uint64_t quiet = 1ull << (format.precision - 2);
+    const uint64_t infinity = ((1ull << format.exponent_bits) - 1) << (format.precision - 1);
+    const uint32_t infinities = flags & (GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY);
+    if ((flags & GR_EXACT_NAN) || infinities == (GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY) || divisor == 0)
+        *bits = infinity | quiet;
+    else if (infinities != 0)
+        *bits = infinity | (flags & GR_EXACT_MINUS_INFINITY ? sign : 0);
+    else
+        return false;
+    return true;
+}
+
 /* The bits of a state divided by `divisor`, up to 2^63. Carries the state. */
 GR_EXACT_SHARED uint64_t gr_exact_result(int64_t *state, gr_exact_size size, uint64_t divisor,
                                          gr_exact_format format) {
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
-    const uint64_t quiet = 1ull << (format.precision - 2);
-    const uint64_t infinity = ((1ull << format.exponent_bits) - 1) << (format.precision - 1);
     const uint32_t flags = (uint32_t)state[size.words - 1];
-    const uint32_t infinities = flags & (GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY);
-    if ((flags & GR_EXACT_NAN) || infinities == (GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY) || divisor == 0)
-        return infinity | quiet;
-    if (infinities != 0)
-        return infinity | (flags & GR_EXACT_MINUS_INFINITY ? sign : 0);
+    uint64_t bits;
+    if (gr_exact_special(flags, divisor, format, &bits))
+        return bits;
     uint32_t count = size.words - 2;
     gr_exact_carry(state, count);
     const bool negative = state[count - 1] < 0;
@@ -234,11 +253,17 @@ GR_EXACT_SHARED uint64_t gr_exact_result(int64_t *state, gr_exact_size size, uin
 enum {
     GR_EXACT_THREADS = 256, /* the most of a block of the narrow kernels */
     GR_EXACT_NARROW_BINS = 16,
+    GR_EXACT_HALF_BYTES = 192,   /* of a thread's bins of bfloat16 */
     GR_EXACT_NARROW_FOLD = 8192, /* additions to a bin before it has to be folded into digits */
     GR_EXACT_WIDE_THREADS = 224, /* of a block of the wide kernels, whose bins take 1 KB a thread */
     GR_EXACT_WIDE_BINS = 64,
-    GR_EXACT_WIDE_FOLD = 2048,
-    GR_EXACT_IN_FLIGHT = 4, /* vectors of 16 bytes that a thread loads at once */
+    GR_EXACT_WIDE_FOLD = 1024,
+    GR_EXACT_WINDOW_THREADS = 1024, /* the most of a block of the kernels for few elements */
+    GR_EXACT_WINDOW_ADDS = 128,     /* elements of a thread */
+    GR_EXACT_WINDOW_LOADS = 4,      /* of 16 bytes, that it has on their way */
+    GR_EXACT_PRODUCT_FIRST = 22, /* of the wide bins, that products of float32 go to */
+    GR_EXACT_PRODUCT_BINS = 19,
+    GR_EXACT_PRODUCT_RESIDENT = 3, /* blocks of a multiprocessor */
 };
 
 enum {

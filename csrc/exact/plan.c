@@ -12,6 +12,12 @@ enum {
     MANY = 8192,        /* results that are threads enough */
     STATE_VECTORS = 8,  /* for each thread of a block that leaves a state: fewer threads fold sooner */
     THREAD_ELEMENTS = 32, /* for each thread of a block that shares a result: a fold costs as much */
+    /* Of the window's kernels. */
+    WINDOW_BYTES = 1 << 25, /* of all elements, at most: beyond it bins are as fast, whatever the elements */
+    ALONE_BYTES = 1 << 16,  /* of a result that a block has to itself */
+    SHARED_THREADS = 512,   /* of a block that shares a result */
+    SHARED_VECTORS = 2,     /* for each of its threads, unless there are as many blocks as RESIDENT allows */
+    WINDOW_RESIDENT = 2,    /* blocks of a multiprocessor */
 };
 
 /* What the kernels of a dtype take. */
@@ -43,6 +49,13 @@ static const bins narrow = {GR_EXACT_NARROW_WORDS,
                             GR_EXACT_NARROW_FOLD,
                             GR_EXACT_NARROW_BINS * 8,
                             true};
+static const bins half = {GR_EXACT_NARROW_WORDS,
+                          GR_EXACT_NARROW_BELOW,
+                          GR_EXACT_THREADS,
+                          4,
+                          GR_EXACT_NARROW_FOLD,
+                          GR_EXACT_HALF_BYTES,
+                          true};
 static const bins wide = {GR_EXACT_WIDE_WORDS,
                           GR_EXACT_WIDE_BELOW,
                           GR_EXACT_WIDE_THREADS,
@@ -50,6 +63,13 @@ static const bins wide = {GR_EXACT_WIDE_WORDS,
                           GR_EXACT_WIDE_FOLD,
                           GR_EXACT_WIDE_BINS * 16,
                           false};
+static const bins products = {GR_EXACT_WIDE_WORDS,
+                              GR_EXACT_WIDE_BELOW,
+                              GR_EXACT_WIDE_THREADS,
+                              GR_EXACT_PRODUCT_RESIDENT,
+                              GR_EXACT_WIDE_FOLD,
+                              GR_EXACT_PRODUCT_BINS * 16,
+                              false};
 static const bins widest = {GR_EXACT_WIDEST_WORDS,
                             GR_EXACT_WIDEST_BELOW,
                             GR_EXACT_WIDE_THREADS,
@@ -58,11 +78,11 @@ static const bins widest = {GR_EXACT_WIDEST_WORDS,
                             GR_EXACT_WIDE_BINS * 16,
                             false};
 
-static const bins *bins_of(gr_op op, const kind *of) {
+static const bins *bins_of(gr_op op, const kind *of, gr_dtype dtype) {
     const bool is_double = of->item_bytes == 8;
     if (op == GR_OP_dot)
-        return is_double ? &widest : &wide;
-    return is_double ? &wide : &narrow;
+        return is_double ? &widest : &products;
+    return is_double ? &wide : dtype == GR_DTYPE_bf16 ? &half : &narrow;
 }
 
 bool gr_exact_takes(gr_op op, gr_dtype dtype) {
@@ -70,7 +90,7 @@ bool gr_exact_takes(gr_op op, gr_dtype dtype) {
 }
 
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts) {
-    const bins *by = bins_of(op, &kinds[dtype]);
+    const bins *by = bins_of(op, &kinds[dtype], dtype);
     *parts = kinds[dtype].components;
     return (gr_exact_size){by->words, by->below};
 }
@@ -132,13 +152,48 @@ static bool takes_each(const gr_exact *self, const gr_exact_params *params, cons
            ((params->results >= WARP && params->count <= FEW) || (params->results >= MANY && across));
 }
 
-/* Its bytes of shared memory and its grid are those of the bins. */
-static void size_launch(gr_step *step, const gr_exact_params *params, const bins *by, uint32_t threads,
-                        uint32_t blocks, bool each) {
-    step->grid[0] = least(each ? gr_ceil_div(params->results, threads) : params->results, MOST_ACROSS);
-    step->grid[1] = blocks;
-    step->block[0] = threads;
-    step->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : threads);
+/* How a launch of the kernels takes the elements. */
+typedef struct shape {
+    const char *what, *way; /* parts of the kernel's name: its file, and which of those in it */
+    uint32_t threads, across, blocks, shared_bytes;
+} shape;
+
+/* By threads that have a register each, around the exponents that a block meets first. False where those
+   would be too many elements, or where a test wants the bins. */
+static bool shape_window(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
+                         shape *as) {
+    const uint64_t vectors = gr_ceil_div(params->count, GR_VECTOR_BYTES / of->item_bytes);
+    if (!(params->flags & GR_EXACT_PACKED) || self->op == GR_OP_dot || self->fold > 0 ||
+        takes_each(self, params, by) || params->count * of->item_bytes > WINDOW_BYTES / params->results)
+        return false;
+    const bool alone = self->blocks == 0 && (params->count * of->item_bytes <= ALONE_BYTES ||
+                                             params->results >= gr_reference_limits.multiprocessors);
+    const uint64_t worth = gr_ceil_div(vectors, SHARED_THREADS * SHARED_VECTORS);
+    const uint64_t most = gr_reference_limits.multiprocessors * WINDOW_RESIDENT;
+    as->threads = threads_of(vectors, alone ? GR_EXACT_WINDOW_THREADS : SHARED_THREADS);
+    as->blocks = alone ? 1 : self->blocks > 0 ? self->blocks : least(worth, (uint32_t)most);
+    as->across = least(params->results, MOST_ACROSS);
+    as->shared_bytes = by->words * 8;
+    as->what = "window";
+    /* A thread has a whole vector more where they do not come out even, and ends. */
+    const uint64_t turns = gr_ceil_div(vectors, (uint64_t)as->threads * as->blocks);
+    return turns * (GR_VECTOR_BYTES / of->item_bytes) + 2 <= GR_EXACT_WINDOW_ADDS;
+}
+
+/* By threads that have bins. */
+static void shape_bins(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
+                       const gr_abilities *can, shape *as) {
+    const uint64_t vector = params->flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
+    const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
+    const bool each = takes_each(self, params, by);
+    as->threads = threads_of(
+        each ? params->results : gr_ceil_div(params->count, self->states ? STATE_VECTORS * vector : vector),
+        least(room, by->most_threads));
+    as->blocks = each ? 1 : blocks_of(self, params, as->threads, by->resident);
+    as->across = least(each ? gr_ceil_div(params->results, as->threads) : params->results, MOST_ACROSS);
+    as->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : as->threads);
+    as->what = each ? (self->states ? "states" : "each") : self->op == GR_OP_dot ? "dot" : "sum";
+    as->way = each && self->op == GR_OP_dot ? "_dot" : "";
 }
 
 /* The output. Where it is states, blocks add up there, and their count begins beyond any grid: none of them
@@ -155,20 +210,15 @@ static uint32_t add_output(const gr_exact *self, uint64_t results, uint32_t word
 
 void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
     const kind *of = &kinds[self->dtype];
-    const bins *by = bins_of(self->op, of);
+    const bins *by = bins_of(self->op, of, self->dtype);
     const gr_exact_params params = params_of(self, of, by);
-    const uint64_t vector = params.flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
-    const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
-    const uint32_t most = least(room, by->most_threads);
-    const bool each = takes_each(self, &params, by);
-    const uint32_t threads = threads_of(
-        each ? params.results : gr_ceil_div(params.count, self->states ? STATE_VECTORS * vector : vector),
-        most);
-    const uint32_t few = each ? 1 : blocks_of(self, &params, threads, by->resident);
-    /* A block that is alone keeps its state to itself. */
-    const uint32_t blocks = self->states && !each && few < 2 ? 2 : few;
-    const char *what = each ? (self->states ? "states" : "each") : self->op == GR_OP_dot ? "dot" : "sum";
-    const char *way = each && self->op == GR_OP_dot ? "_dot" : "";
+    shape as = {.way = ""};
+    if (!shape_window(self, &params, of, by, &as))
+        shape_bins(self, &params, of, by, can, &as);
+    /* Threads that make whole states by themselves add to those of the caller; a block that is alone keeps
+       its state to itself. */
+    const bool each = self->states && strcmp(as.what, "states") == 0;
+    const uint32_t blocks = self->states && !each && as.blocks < 2 ? 2 : as.blocks;
 
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
@@ -176,10 +226,14 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     const uint32_t second = other ? gr_program_input(program, 1) : in;
     const uint32_t out = add_output(self, params.results, by->words, of->item_bytes, program);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    size_launch(step, &params, by, threads, blocks, each);
+    step->grid[0] = as.across;
+    step->grid[1] = blocks;
+    step->block[0] = as.threads;
+    step->shared_bytes = as.shared_bytes;
+    step->overlap = true;
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "exact_", what);
-    GR_KERNEL_NAME(step->kernel.entry, "exact_", what, way, "_", of->name);
+    GR_KERNEL_NAME(step->kernel.file, "exact_", as.what);
+    GR_KERNEL_NAME(step->kernel.entry, "exact_", as.what, as.way, "_", of->name);
     gr_program_place(program, offsetof(gr_exact_params, in), in);
     if (self->layout->has_second)
         gr_program_place(program, offsetof(gr_exact_params, second), second);

@@ -41,11 +41,18 @@ struct Units {
     int64_t low, high;
 };
 
-// Of float32 and bfloat16: 16 doubles, by the upper 4 bits of the exponent. A bin's values are less than
-// 2^39 units, so that 53 bits hold 8,192 of them and more.
+// The state that elements of a dtype are added to.
+template <class In> __device__ constexpr gr_exact_size state_size() {
+    return sizeof(In) > 4 ? gr_exact_size{GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW}
+                          : gr_exact_size{GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+}
+
+// Of float32: 16 doubles, by the upper 4 bits of the exponent. A bin's values are less than 2^39 units, so
+// that 53 bits hold 8,192 of them and more.
 template <class In> struct NarrowBins {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = GR_EXACT_NARROW_BINS, each = 1;
+    static constexpr unsigned count = GR_EXACT_NARROW_BINS, each = 1, most_threads = GR_EXACT_THREADS;
+    static constexpr unsigned loads = 4, group = 4, soon = 0;
     static constexpr bool has_high = false;
     double *column;
 
@@ -54,35 +61,102 @@ template <class In> struct NarrowBins {
     __device__ void open() {
 #pragma unroll
         for (unsigned bin = 0; bin < count; ++bin)
-            column[bin * GR_EXACT_THREADS] = -0.0;
+            column[bin * most_threads] = -0.0;
     }
-    __device__ void add(In element) {
-        const float x = element;
-        const uint32_t bin = __float_as_uint(x) >> 27 & (count - 1);
-        column[bin * GR_EXACT_THREADS] += x;
+    __device__ double &place(float x) {
+        return column[(__float_as_uint(x) >> 27 & (count - 1)) * most_threads];
+    }
+    __device__ void add(float x) {
+        place(x) += x;
+    }
+    __device__ void add_two(float x, float y) {
+        add(x);
+        add(y);
     }
     __device__ void settle() {
     }
-    // Empties a bin of another thread. Its unit is the last bit of the least exponent.
-    __device__ static uint32_t take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
-        double &place = reinterpret_cast<double *>(bins)[bin * GR_EXACT_THREADS + thread];
-        const double x = place;
-        const uint32_t flags = flags_of(x);
-        if (flags == 0)
-            return 0;
+    // The flags of a bin of another thread.
+    __device__ static uint32_t look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        return flags_of(reinterpret_cast<const double *>(bins)[bin * most_threads + thread]);
+    }
+    // Empties it. Its unit is the last bit of the least exponent.
+    __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
+        double &place = reinterpret_cast<double *>(bins)[bin * most_threads + thread];
+        sum.low += __double2ll_rn(place * power_of_two(150 - 16 * static_cast<int>(bin)));
         place = -0.0;
-        sum.low += __double2ll_rn(x * power_of_two(150 - 16 * static_cast<int>(bin)));
-        return flags;
     }
     __device__ static unsigned position(unsigned bin) {
         return size.below - 150 + 16 * bin;
     }
 };
 
+// Of bfloat16: 32 floats, by the upper 5 bits of the exponent, whose values are less than 2^15 units: 24 bits
+// hold 512 of them. Then they go to 8 doubles, each of which takes 4 bins: less than 2^39 units again. All
+// are by 2^-16, as 512 of the largest may be more than a float holds; the last bit of the least is still one
+// of a float.
+template <> struct NarrowBins<gr_bf16> {
+    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+    static constexpr unsigned count = 8, each = 1, most_threads = GR_EXACT_THREADS;
+    static constexpr unsigned loads = 4, group = 4, soon = 512, floats = 32;
+    static constexpr bool has_high = false;
+    unsigned char *column; // of floats, behind the doubles of all threads
+
+    __device__ NarrowBins(unsigned char *bins) : column(bins + count * most_threads * 8 + threadIdx.x * 4) {
+    }
+    __device__ static double *doubles(unsigned char *bins) {
+        return reinterpret_cast<double *>(bins);
+    }
+    __device__ double *own() {
+        return doubles(column - count * most_threads * 8 - threadIdx.x * 4) + threadIdx.x;
+    }
+    __device__ float &place(unsigned bin) {
+        return *reinterpret_cast<float *>(column + bin * (most_threads * 4));
+    }
+    __device__ void open() {
+#pragma unroll
+        for (unsigned bin = 0; bin < floats; ++bin)
+            place(bin) = -0.0f;
+#pragma unroll
+        for (unsigned bin = 0; bin < count; ++bin)
+            own()[bin * most_threads] = -0.0;
+    }
+    __device__ void add(gr_bf16 x) {
+        constexpr unsigned step = most_threads * 4 >> 10; // the bits of the bin are worth 2^10 where they are
+        float &sum =
+            *reinterpret_cast<float *>(column + (__bfloat16_as_ushort(x) & (floats - 1) << 10) * step);
+        sum = __fmaf_rn(__bfloat162float(x), 0x1p-16f, sum);
+    }
+    __device__ void add_two(gr_bf16 x, gr_bf16 y) {
+        add(x);
+        add(y);
+    }
+    __device__ void settle() {
+        double *to = own();
+#pragma unroll
+        for (unsigned bin = 0; bin < floats; ++bin) {
+            to[bin / 4 * most_threads] += static_cast<double>(place(bin)) * 0x1p16;
+            place(bin) = -0.0f;
+        }
+    }
+    __device__ static uint32_t look(unsigned char *bins, unsigned bin, unsigned thread) {
+        return flags_of(doubles(bins)[bin * most_threads + thread]);
+    }
+    __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
+        double &place = doubles(bins)[bin * most_threads + thread];
+        sum.low += __double2ll_rn(place * power_of_two(134 - 32 * static_cast<int>(bin)));
+        place = -0.0;
+    }
+    // Of the last bit of a bfloat16 with the least exponent.
+    __device__ static unsigned position(unsigned bin) {
+        return size.below - 134 + 32 * bin;
+    }
+};
+
 // Of float16: one double, in a register, holds as many of its values as the bins above.
 template <> struct NarrowBins<gr_f16> {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = 1, each = 1;
+    static constexpr unsigned count = 1, each = 1, most_threads = GR_EXACT_THREADS;
+    static constexpr unsigned loads = 4, group = 4, soon = 0;
     static constexpr bool has_high = false;
     double *column, sum;
 
@@ -94,63 +168,120 @@ template <> struct NarrowBins<gr_f16> {
     __device__ void add(gr_f16 element) {
         sum += __half2float(element);
     }
+    __device__ void add_two(gr_f16 x, gr_f16 y) {
+        add(x);
+        add(y);
+    }
     __device__ void settle() {
         *column = sum;
         sum = -0.0;
     }
-    __device__ static uint32_t take(unsigned char *bins, unsigned, unsigned thread, Units &sum) {
-        const double x = reinterpret_cast<double *>(bins)[thread];
-        const uint32_t flags = flags_of(x);
-        if (flags != 0)
-            sum.low += __double2ll_rn(x * power_of_two(24));
-        return flags;
+    __device__ static uint32_t look(const unsigned char *bins, unsigned, unsigned thread) {
+        return flags_of(reinterpret_cast<const double *>(bins)[thread]);
+    }
+    __device__ static void take(unsigned char *bins, unsigned, unsigned thread, Units &sum) {
+        sum.low += __double2ll_rn(reinterpret_cast<double *>(bins)[thread] * power_of_two(24));
     }
     __device__ static unsigned position(unsigned) {
         return size.below - 24;
     }
 };
 
-// Of float64: 64 pairs of doubles, by the upper 6 bits of the exponent. A bin's values are less than 2^85
-// units. The first of a pair is their rounded sum, the second the sum of what that left out: 2,048 errors of
-// up to 2^42 units. The last bin has its values by 2^-64, as their sum may be more than a double holds.
-template <unsigned Words = GR_EXACT_WIDE_WORDS, unsigned Below = GR_EXACT_WIDE_BELOW> struct WideBins {
+inline __device__ unsigned high_bits(double x) {
+    return static_cast<unsigned>(__double2hiint(x));
+}
+
+// Adds x to a pair: a rounded sum, and the sum of what its roundings left out.
+inline __device__ double2 pair_sum(double2 pair, double x) {
+    const double sum = pair.x + x, part = sum - pair.x;
+    return make_double2(sum, pair.y + ((pair.x - (sum - part)) + (x - part)));
+}
+
+// A pair in units of 2^-exponent, which may be more than a power of two that a double holds.
+inline __device__ Units pair_units(double2 pair, int exponent) {
+    const double one = power_of_two(exponent / 2), other = power_of_two(exponent - exponent / 2);
+    const double x = pair.x * one * other, upper = rint(x * power_of_two(-48));
+    return {__double2ll_rn(x - upper * power_of_two(48)) + __double2ll_rn(pair.y * one * other),
+            __double2ll_rn(upper)};
+}
+
+// Of float64: 64 pairs of doubles, by the upper 6 bits of the exponent; a value is less than 2^84 units of a
+// bin. The first of a pair is a rounded sum, the second the sum of what its roundings left out. The first
+// begins at 3 * 2^94 units, so that it is larger than any value, for which three additions give the rounding
+// and what it left out (T. J. Dekker): 1,024 values leave it between 2^95 and 2^96, and 1,024 errors of up to
+// 2^42 units add up without another rounding. The last bin has its values by 2^-64, or a double would not
+// hold their sum. Products of float32 have 19 of the bins, from FIRST on: that of the least and of 0, those
+// up to the greatest, and one for infinities and NaNs.
+template <unsigned Words, unsigned Below, unsigned First, unsigned Count, unsigned Threads, unsigned Loads>
+struct PairBins {
     static constexpr gr_exact_size size = {Words, Below};
-    static constexpr unsigned count = GR_EXACT_WIDE_BINS, each = 1;
-    static constexpr bool has_high = true;
+    static constexpr unsigned first = First, count = Count, each = 1, most_threads = Threads;
+    static constexpr unsigned loads = Loads, group = 4, soon = 0;
+    static constexpr bool has_high = true, all = count == GR_EXACT_WIDE_BINS;
     double2 *column;
 
-    __device__ WideBins(unsigned char *bins) : column(reinterpret_cast<double2 *>(bins) + threadIdx.x) {
+    __device__ PairBins(unsigned char *bins) : column(reinterpret_cast<double2 *>(bins) + threadIdx.x) {
+    }
+    // The exponent of the unit of a bin, and where its sum begins.
+    __device__ static int exponent(unsigned bin) {
+        const unsigned scaled = all && bin == count - 1 ? bin - 2 : bin;
+        return 32 * static_cast<int>(first + scaled) - 1075;
+    }
+    __device__ static double start(unsigned bin) {
+        return 1.5 * power_of_two(95 + exponent(bin));
     }
     __device__ void open() {
         for (unsigned bin = 0; bin < count; ++bin)
-            column[bin * blockDim.x] = make_double2(-0.0, 0.0);
+            column[bin * blockDim.x] = make_double2(start(bin), -0.0);
+    }
+    // The bin of a number, which it makes fit for it.
+    __device__ static unsigned bin_of(double &x) {
+        const unsigned bin = high_bits(x) >> 25 & (GR_EXACT_WIDE_BINS - 1);
+        if constexpr (!all)
+            return min(max(bin, first), first + count - 1) - first;
+        if (bin == count - 1)
+            x *= 0x1p-64;
+        return bin;
+    }
+    // The second stays -0 if all values are.
+    __device__ static double2 sum(double2 pair, double x) {
+        const double sum = pair.x + x;
+        return make_double2(sum, pair.y + (x - (sum - pair.x)));
     }
     __device__ void add(double x) {
-        const uint32_t bin = static_cast<uint32_t>(__double2hiint(x)) >> 25 & (count - 1);
-        x *= bin == count - 1 ? power_of_two(-64) : 1.0;
-        double2 &place = column[bin * blockDim.x];
-        const double2 before = place;
-        const double sum = before.x + x, part = sum - before.x;
-        place = make_double2(sum, before.y + ((before.x - (sum - part)) + (x - part)));
+        double2 &place = column[bin_of(x) * blockDim.x];
+        place = sum(place, x);
+    }
+    // One after the other, but that loads and most of the additions need not wait for each other.
+    __device__ void add_two(double x, double y) {
+        const unsigned of_x = bin_of(x) * blockDim.x, of_y = bin_of(y) * blockDim.x;
+        const double2 before = column[of_x], other = column[of_y];
+        const double2 one = sum(before, x);
+        const bool same = of_x == of_y;
+        const double2 two = sum(make_double2(same ? one.x : other.x, same ? one.y : other.y), y);
+        column[of_x] = one;
+        column[of_y] = two;
     }
     __device__ void settle() {
     }
-    __device__ static uint32_t take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
+    __device__ static uint32_t look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        const double2 pair = reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];
+        return isfinite(pair.x) ? flags_of(pair.y) : flags_of(pair.x);
+    }
+    __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
         double2 &place = reinterpret_cast<double2 *>(bins)[bin * blockDim.x + thread];
-        const double2 pair = place;
-        const uint32_t flags = flags_of(pair.x);
-        if (flags == 0)
-            return 0;
-        place = make_double2(-0.0, 0.0);
-        const int exponent = 1075 - 32 * static_cast<int>(bin) + (bin == count - 1 ? 64 : 0);
-        const double first = power_of_two(exponent / 2), second = power_of_two(exponent - exponent / 2);
-        const double x = pair.x * first * second;
-        const double upper = rint(x * power_of_two(-48));
-        sum.high += __double2ll_rn(upper);
-        sum.low += __double2ll_rn(x - upper * power_of_two(48)) + __double2ll_rn(pair.y * first * second);
-        return flags;
+        const double from = start(bin);
+        const Units units = pair_units(make_double2(place.x - from, place.y), -exponent(bin));
+        place = make_double2(from, -0.0);
+        sum.high += units.high;
+        sum.low += units.low;
     }
     __device__ static unsigned position(unsigned bin) {
-        return size.below - 1075 + 32 * bin;
+        return size.below - 1075 + 32 * (first + bin);
     }
 };
+
+template <unsigned Words = GR_EXACT_WIDE_WORDS, unsigned Below = GR_EXACT_WIDE_BELOW>
+using WideBins = PairBins<Words, Below, 0, GR_EXACT_WIDE_BINS, GR_EXACT_WIDE_THREADS, 12>;
+using NarrowProducts = PairBins<GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW, GR_EXACT_PRODUCT_FIRST,
+                                GR_EXACT_PRODUCT_BINS, GR_EXACT_WIDE_THREADS, 8>;

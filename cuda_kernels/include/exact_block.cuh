@@ -25,3 +25,38 @@ inline __device__ void add_pieces(int64_t *state, int64_t value, unsigned positi
         if (pieces.at[i] != 0)
             add_word(state + position / 32 + i, pieces.at[i]);
 }
+// The same where no other thread adds.
+inline __device__ void store_pieces(int64_t *state, int64_t value, unsigned position) {
+    const gr_exact_pieces pieces = gr_exact_split(value, position);
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i)
+        state[position / 32 + i] += pieces.at[i];
+}
+
+// The greatest of a warp, and all the bits that any lane has.
+inline __device__ uint32_t warp_max(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xffffffffu, x);
+#else
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x = max(x, __shfl_xor_sync(0xffffffffu, x, offset));
+    return x;
+#endif
+}
+inline __device__ uint32_t warp_or(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(0xffffffffu, x);
+#else
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x |= __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+#endif
+}
+inline __device__ int64_t warp_sum(int64_t x) {
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x += __shfl_down_sync(0xffffffffu, static_cast<long long>(x), offset);
+    return x;
+}

@@ -9,9 +9,10 @@ template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
 #pragma unroll 1
     for (unsigned bin = 0; bin < Bins::count; ++bin) {
         Units sum = {0, 0};
-        const uint32_t flags = Bins::take(block_bins<Bins>(), bin, threadIdx.x, sum);
+        const uint32_t flags = Bins::look(block_bins<Bins>(), bin, threadIdx.x);
         if (flags == 0)
             continue;
+        Bins::take(block_bins<Bins>(), bin, threadIdx.x, sum);
         state[Bins::size.words - 1] |= flags;
 #pragma unroll 1
         for (unsigned high = 0; high <= Bins::has_high; ++high) {
@@ -23,10 +24,34 @@ template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
     }
 }
 
+// Folds when the bins of a thread could be full. Returns how many additions have been made to them since.
+template <class Bins>
+__device__ unsigned fold_in_time(Bins &mine, int64_t *state, unsigned added, unsigned most) {
+    if (added == most) {
+        fold_alone(mine, state);
+        return 0;
+    }
+    if constexpr (Bins::soon > 0)
+        if (added % Bins::soon == 0)
+            mine.settle();
+    return added;
+}
+
+// Rounds the result that a thread's state holds.
+template <class In, class Bins>
+__device__ void finish_alone(const gr_exact_params &p, uint64_t result, int64_t *state) {
+    const uint64_t counted = static_cast<uint64_t>(state[Bins::size.words - 2]);
+    add_initial<In, Bins::size.words>(p, result, state, Bins::size.below);
+    const uint64_t divisor = !(p.flags & GR_EXACT_MEAN) ? 1 : p.flags & GR_EXACT_MASKED ? counted : p.count;
+    put<In>(p, result, gr_exact_result(state, Bins::size, divisor, Format<In>::format));
+}
+
 template <class In, class Bins> __device__ void sum_alone(const gr_exact_params &p) {
     int64_t state[Bins::size.words];
     Bins bins(block_bins<Bins>());
+    let_next_in();
     bins.open();
+    wait_for_previous();
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t result = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; result < p.results;
          result += step) {
@@ -37,15 +62,12 @@ template <class In, class Bins> __device__ void sum_alone(const gr_exact_params 
         uint64_t taken = 0;
         unsigned added = 0;
         for (uint64_t k = 0; k < p.count; ++k, ++added) {
-            if (added == p.fold) {
-                fold_alone(bins, state);
-                added = 0;
-            }
+            added = fold_in_time(bins, state, added, p.fold);
             taken += add_element<In, false>(p, base, static_cast<unsigned>(result % p.components), k, bins);
         }
         fold_alone(bins, state);
         state[Bins::size.words - 2] = static_cast<int64_t>(taken);
-        finish<In, Bins>(p, result, state);
+        finish_alone<In, Bins>(p, result, state);
     }
 }
 

@@ -5,11 +5,14 @@
 #include "exact_block.cuh"
 
 // Products of narrower elements are exact as float64.
-template <class In> struct ProductBins : WideBins<> {
-    using WideBins<>::WideBins;
+template <class In> struct ProductBins : NarrowProducts {
+    using NarrowProducts::NarrowProducts;
 
     __device__ void add_product(In x, In y) {
         add(as_double(x) * as_double(y));
+    }
+    __device__ void add_products(In x, In y, In next_x, In next_y) {
+        add_two(as_double(x) * as_double(y), as_double(next_x) * as_double(next_y));
     }
 };
 
@@ -20,22 +23,23 @@ template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXAC
     using Base::Base;
     static constexpr unsigned each = 2; // additions to bins
 
-    static __device__ unsigned exponent_of(double x) {
-        return static_cast<unsigned>(__double2hiint(x)) >> 20 & 2047;
-    }
     __device__ void add_product(double x, double y) {
-        constexpr unsigned least = 1023 + 110, most = 1023 + 2040;
-        const unsigned one = exponent_of(x), other = exponent_of(y);
-        const bool rounds = one + other >= least && one + other <= most;
-        const bool whole = x == 0 || y == 0 || one == 2047 || other == 2047;
-        if (!rounds && !whole) {
-            add_bits(x, y);
-            return;
+        constexpr unsigned least =
+            64; // biased; the last bit of what the rounding left out is that of a double
+        double product = __dmul_rn(x, y), rest = __fma_rn(x, y, -product);
+        const unsigned exponent = high_bits(product) >> 20 & 2047;
+        if (exponent - least >= 2047 - least) {
+            rest = -0.0;
+            if (x != 0 && y != 0 && isfinite(x) && isfinite(y)) {
+                add_bits(x, y);
+                product = -0.0;
+            }
         }
-        const double product = __dmul_rn(x, y);
-        add(product);
-        if (!whole)
-            add(__fma_rn(x, y, -product));
+        add_two(product, rest);
+    }
+    __device__ void add_products(double x, double y, double next_x, double next_y) {
+        add_product(x, y);
+        add_product(next_x, next_y);
     }
     static __device__ __noinline__ void add_bits(double x, double y) {
         const gr_exact_parts a = gr_exact_take_apart(static_cast<uint64_t>(__double_as_longlong(x)));

@@ -6,7 +6,9 @@
 template <class In, bool Pair, class Bins> __device__ void states_alone(const gr_exact_params &p) {
     int64_t state[Bins::size.words];
     Bins bins(block_bins<Bins>());
+    let_next_in();
     bins.open();
+    wait_for_previous();
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t result = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; result < p.results;
          result += step) {
@@ -17,10 +19,7 @@ template <class In, bool Pair, class Bins> __device__ void states_alone(const gr
         const unsigned component = static_cast<unsigned>(result % p.components);
         unsigned added = 0;
         for (uint64_t k = 0; k < p.count; ++k, ++added) {
-            if (added == p.fold) {
-                fold_alone(bins, state);
-                added = 0;
-            }
+            added = fold_in_time(bins, state, added, p.fold);
             add_element<In, Pair>(p, base, component, k, bins);
         }
         fold_alone(bins, state);

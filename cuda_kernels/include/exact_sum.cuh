@@ -2,22 +2,11 @@
 #pragma once
 
 #include "chunk.cuh"
+#include "early_launch.cuh"
+#include "exact_finish.cuh"
 #include "exact_join.cuh"
 #include "exact_products.cuh"
 #include "general_offsets.cuh"
-
-inline __device__ int64_t warp_sum(int64_t x) {
-#pragma unroll
-    for (unsigned offset = 16; offset > 0; offset /= 2)
-        x += __shfl_down_sync(0xffffffffu, static_cast<long long>(x), offset);
-    return x;
-}
-inline __device__ uint32_t warp_or(uint32_t x) {
-#pragma unroll
-    for (unsigned offset = 16; offset > 0; offset /= 2)
-        x |= __shfl_xor_sync(0xffffffffu, x, offset);
-    return x;
-}
 
 // Moves what is in the bins into the block's state: a warp sums a bin over all threads.
 template <class Bins> __device__ void fold(Bins &mine) {
@@ -27,10 +16,14 @@ template <class Bins> __device__ void fold(Bins &mine) {
     for (unsigned bin = threadIdx.x / 32; bin < Bins::count; bin += blockDim.x / 32) {
         Units sum = {0, 0};
         uint32_t flags = 0;
-        for (unsigned thread = threadIdx.x % 32; thread < blockDim.x; thread += 32)
-            flags |= Bins::take(block_bins<Bins>(), bin, thread, sum);
+#pragma unroll
+        for (unsigned k = 0; k < Bins::most_threads / 32; ++k)
+            if (k * 32 < blockDim.x)
+                flags |= Bins::look(block_bins<Bins>(), bin, k * 32 + threadIdx.x % 32);
         if (!__any_sync(0xffffffffu, flags != 0))
             continue;
+        for (unsigned thread = threadIdx.x % 32; thread < blockDim.x; thread += 32)
+            Bins::take(block_bins<Bins>(), bin, thread, sum);
         flags = warp_or(flags);
         sum.low = warp_sum(sum.low);
         if constexpr (Bins::has_high)
@@ -49,61 +42,89 @@ template <class Bins> __device__ void fold(Bins &mine) {
 template <class Bins> struct Folder {
     Bins &bins;
     unsigned added, most;
+    unsigned since = 0; // it was settled
 
     // Makes room for so many elements.
     __device__ void expect(unsigned more) {
+        if constexpr (Bins::soon > 0)
+            if (since + more > Bins::soon) {
+                bins.settle();
+                since = 0;
+            }
         if (added + more * Bins::each > most && added > 0) {
             fold(bins);
-            added = 0;
+            added = since = 0;
         }
     }
     __device__ void count(unsigned more) {
         added += more * Bins::each;
+        since += more;
     }
 };
 
+// Adds the elements of a chunk, or their products.
+template <bool Pair, class In, class Bins>
+__device__ void add_chunk(Bins &bins, const Chunk<In> &x, const Chunk<In> &y) {
+#pragma unroll
+    for (unsigned e = 0; e < Chunk<In>::length; e += 2) {
+        if constexpr (Pair)
+            bins.add_products(x.at(e), y.at(e), x.at(e + 1), y.at(e + 1));
+        else
+            bins.add_two(x.at(e), x.at(e + 1));
+    }
+}
+
 // Elements side by side: 16 bytes a load, and the few before and behind them by the first block. `other` is
-// where the second elements of pairs lie, alike to the boundaries of 16 bytes.
+// where the second elements of pairs lie, alike to the boundaries of 16 bytes. A thread has as many loads on
+// their way as its bins leave registers for: a group of chunks that it adds makes room for the next.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
-    constexpr unsigned width = Chunk<In>::length, turns = GR_EXACT_IN_FLIGHT;
+    constexpr unsigned width = Chunk<In>::length;
+    constexpr unsigned turns = Bins::loads / (Pair ? 2 : 1), group = Bins::group / (Pair ? 2 : 1);
+    static_assert(turns % group == 0, "each load is made again");
     const unsigned threads = blockDim.x;
     const In *in = reinterpret_cast<const In *>(address), *second = reinterpret_cast<const In *>(other);
     const uint64_t skew = (16 - address % 16) % 16 / sizeof(In);
     const uint64_t head = skew < p.count ? skew : p.count, chunks = (p.count - head) / width;
     const uint64_t behind = head + chunks * width;
-    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
-    const Chunk<In> *pairs = reinterpret_cast<const Chunk<In> *>(second + head);
+    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + threadIdx.x;
+    const Chunk<In> *pairs = reinterpret_cast<const Chunk<In> *>(second + head) + threadIdx.x;
     const uint64_t step = uint64_t(gridDim.y) * threads * turns;
     uint64_t tile = uint64_t(blockIdx.y) * threads * turns;
-    const auto add = [&](const Chunk<In> &x, const Chunk<In> &y) {
-#pragma unroll
-        for (unsigned e = 0; e < width; ++e)
-            if constexpr (Pair)
-                folder.bins.add_product(x.at(e), y.at(e));
-            else
-                folder.bins.add(x.at(e));
+    Chunk<In> x[turns], y[Pair ? turns : 1];
+    const auto load = [&](uint64_t from, unsigned k) {
+        x[k] = load_chunk(chunk + from + k * threads);
+        if constexpr (Pair)
+            y[k] = load_chunk(pairs + from + k * threads);
     };
-    for (; tile + threads * turns <= chunks; tile += step) {
-        Chunk<In> x[turns], y[Pair ? turns : 1];
+    bool whole = tile + threads * turns <= chunks;
+    if (whole)
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k)
+            load(tile, k);
+    while (whole) {
+        const uint64_t next = tile + step;
+        const bool more = next + threads * turns <= chunks;
         folder.expect(2 * turns * width + 2); // and for those after the loop
         folder.count(turns * width);
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
-            x[k] = load_chunk(chunk + tile + threadIdx.x + k * threads);
-            if constexpr (Pair)
-                y[k] = load_chunk(pairs + tile + threadIdx.x + k * threads);
-        }
+            add_chunk<Pair>(folder.bins, x[k], y[Pair ? k : 0]);
+            if (k % group != group - 1)
+                continue;
+            if (more)
 #pragma unroll
-        for (unsigned k = 0; k < turns; ++k)
-            add(x[k], y[Pair ? k : 0]);
+                for (unsigned i = k - (group - 1); i <= k; ++i)
+                    load(next, i);
+            __syncwarp(); // or else ptxas puts all loads behind all additions
+        }
+        tile = next;
+        whole = more;
     }
 #pragma unroll 1
-    for (uint64_t at = tile + threadIdx.x; at < chunks && at < tile + threads * turns; at += threads) {
-        Chunk<In> y;
-        if constexpr (Pair)
-            y = load_chunk(pairs + at);
-        add(load_chunk(chunk + at), y);
+    for (uint64_t at = tile; at + threadIdx.x < chunks && at < tile + threads * turns; at += threads) {
+        load(at, 0);
+        add_chunk<Pair>(folder.bins, x[0], y[0]);
     }
     if (blockIdx.y > 0)
         return;
@@ -157,30 +178,13 @@ __device__ uint64_t add_each(const gr_exact_params &p, Offsets base, uint64_t re
     return taken;
 }
 
-// What the result is rounded to.
-template <class In> struct Format;
-template <> struct Format<float> { static constexpr gr_exact_format format = {24, 8}; };
-template <> struct Format<double> { static constexpr gr_exact_format format = {53, 11}; };
-template <> struct Format<gr_f16> { static constexpr gr_exact_format format = {11, 5}; };
-template <> struct Format<gr_bf16> { static constexpr gr_exact_format format = {8, 8}; };
-
-// Rounds the result that a state holds.
-template <class In, class Bins>
-__device__ void finish(const gr_exact_params &p, uint64_t result, int64_t *state) {
-    const uint64_t counted = static_cast<uint64_t>(state[Bins::size.words - 2]);
-    const double initial = as_double(reinterpret_cast<const In *>(p.initial)[result % p.components]);
-    gr_exact_add(state, Bins::size, static_cast<uint64_t>(__double_as_longlong(initial)));
-    const uint64_t divisor = !(p.flags & GR_EXACT_MEAN) ? 1 : p.flags & GR_EXACT_MASKED ? counted : p.count;
-    const uint64_t bits = gr_exact_result(state, Bins::size, divisor, Format<In>::format);
-    reinterpret_cast<typename Bits<sizeof(In)>::type *>(p.out)[result] =
-        static_cast<typename Bits<sizeof(In)>::type>(bits);
-}
-
 // gridDim.y blocks share each result.
 template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_exact_params &p) {
     int64_t *state = block_state();
     Bins bins(block_bins<Bins>());
+    let_next_in();
     bins.open();
+    wait_for_previous();
     for (uint64_t result = blockIdx.x; result < p.results; result += gridDim.x) {
         for (unsigned i = threadIdx.x; i < Bins::size.words; i += blockDim.x)
             state[i] = 0;
@@ -203,13 +207,14 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
         const bool whole =
             gridDim.y == 1 || is_last_to_join<Bins::size.words>(reinterpret_cast<int64_t *>(p.states) +
                                                                 result * Bins::size.words);
-        if (whole && threadIdx.x == 0)
-            finish<In, Bins>(p, result, state);
+        if (whole && threadIdx.x < 32)
+            finish<In, Bins::size.words>(p, result, state, Bins::size.below);
         __syncthreads();
     }
 }
 
-#define GR_EXACT_ENTRY(name, In, pair, threads, ...)                                                         \
-    extern "C" __global__ void __launch_bounds__(threads) name(const gr_exact_params p) {                    \
+// THREADS of a block at most, and RESIDENT blocks of a multiprocessor at least.
+#define GR_EXACT_ENTRY(name, In, pair, THREADS, RESIDENT, ...)                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) name(const gr_exact_params p) {          \
         sum_exactly<In, pair, __VA_ARGS__>(p);                                                               \
     }
