@@ -73,8 +73,9 @@ WAYS = [
     ((3000, 16), (0,), 1, "float32", "columns fold last"),
     ((300, 9), (0,), 0, "float32", "columns fold"),
     ((300, 1023), (0,), 0, "float32", "columns ragged last"),
-    ((10, 1023), (0,), 0, "float32", "axis"),
-    ((3, 140_001), (0,), 0, "float32", "axis whole"),
+    ((10, 1023), (0,), 0, "float32", "spread"),
+    ((3000, 1023), (0,), 0, "float32", "columns ragged last"),
+    ((3, 140_001), (0,), 0, "float32", "whole"),
     ((3, 4, 2, 5, 3), (0, 2, 4), 0, "float32", "axis"),
 ]  # fmt: skip
 

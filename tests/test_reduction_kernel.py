@@ -303,7 +303,7 @@ def test_several_inputs_over_all_axes(device, layout, inputs):
 SHAPES = (
     ((70001,), None), ((40, 3000), 1), ((3, 5000), 1), ((700, 64), 0), ((20_001, 3), 0), ((9001, 7), 1),
     ((33, 100, 65), 1), ((33, 100, 65), (0, 2)), ((3, 5, 2001), (0, 2)), ((65, 17, 9), 0), ((2, 70000), 0),
-    ((64, 5, 7, 3), (0, 2)), ((3001, 1), 1),
+    ((64, 5, 7, 3), (0, 2)), ((3001, 1), 1), ((13, 2001), 0), ((2, 140_001), 0),
 )  # fmt: skip
 
 
@@ -327,7 +327,16 @@ def test_the_shapes_reach_every_kernel():
         planned |= {
             kernel for kernel, *_ in _core.plan_general(np.empty(shape, np.float32), "sum", axes, None)
         }
-    assert planned >= {"rows", "columns", "tiles", "map", "axis", "last"}
+    assert planned >= {"rows", "columns", "spread", "tiles", "map", "axis", "whole", "last"}
+
+
+def test_elements_that_are_repeated(device):
+    """The same results are made once, and handed out by a launch of their own; elements count each time."""
+    x = np.broadcast_to(whole_numbers((30, 1, 30, 1), "float32"), (30, 700, 30, 7))
+    for axis in ((2,), (2, 3), (1, 3), (0, 1)):
+        want = x.astype(np.float64).sum(axis=axis)
+        for identity in ("0", None):
+            assert np.array_equal(total(identity=identity)(x, axis=axis, device=device), want), axis
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64"])

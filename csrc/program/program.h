@@ -12,7 +12,7 @@ enum {
     GR_MOST_STEPS = 12,
     GR_MOST_PLACES = 48,
     GR_MOST_MAPS = 4,
-    GR_PARAM_ROOM = 4096, /* bytes, for the parameters of all steps */
+    GR_PARAM_ROOM = 6144, /* bytes, for the parameters of all steps: two of a reduction of eight inputs */
 };
 
 typedef enum gr_buffer_kind {

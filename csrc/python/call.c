@@ -118,7 +118,8 @@ static void fill_layout(py_call *self, const size_t *kept) {
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     layout->packed = !layout->pair && !self->exact;
-    layout->single_pass = !self->exact;
+    layout->single_pass = layout->rearranged = !self->exact;
+    layout->idempotent = gr_op_idempotent(self->reduction.op);
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];
         layout->extent[d] = source->extent[from];

@@ -116,6 +116,7 @@ static void describe_arrays(const custom_call *self, gr_layout *layout) {
     layout->has_second = self->arrays == 2;
     layout->result_bytes = self->request.result_bytes;
     layout->single_pass = self->request.count == 1;
+    layout->rearranged = true;
     layout->packed = self->packed;
     memcpy(layout->second_stride, self->operands[1].stride, sizeof layout->second_stride);
 }

@@ -164,7 +164,7 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
 
 /* Which of a kernel's ways of working a launch takes. */
 static const char *way_of(uint32_t flags) {
-    return flags & GR_WHOLE ? "whole" : flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
+    return flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
 }
 
 PyObject *py_plan_general(PyObject *module, PyObject *args) {

@@ -36,6 +36,12 @@ bool gr_op_takes(gr_op op, gr_dtype dtype) {
     return gr_ops[op].takes != GR_TAKES_BITS || gr_dtypes[dtype].kind == GR_KIND_BITS;
 }
 
+bool gr_op_idempotent(gr_op op) {
+    const gr_identity_kind kind = gr_ops[op].identity;
+    return gr_op_in_order(op) || kind == GR_IDENTITY_LARGEST || kind == GR_IDENTITY_LEAST ||
+           op == GR_OP_any || op == GR_OP_all || op == GR_OP_bitwise_and || op == GR_OP_bitwise_or;
+}
+
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
     switch (gr_ops[op].result) {
     case GR_RESULT_SUM:

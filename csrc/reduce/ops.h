@@ -49,6 +49,8 @@ bool gr_op_takes(gr_op op, gr_dtype dtype);
 static inline bool gr_op_in_order(gr_op op) {
     return gr_ops[op].result == GR_RESULT_PLACE;
 }
+/* Whether an element that is there several times counts as one. */
+bool gr_op_idempotent(gr_op op);
 /* The dtype of its result, as NumPy has it. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 

@@ -10,6 +10,7 @@
 #include "general_last.cuh"
 #include "general_map.cuh"
 #include "general_rows.cuh"
+#include "general_spread.cuh"
 #include "general_tiles.cuh"
 #include "reduce/custom/params.h"
 
@@ -184,11 +185,14 @@ template <class User> struct FlatCustom : Custom<User> {
 };
 
 template <class User, bool Even> struct FromInputs {
-    static constexpr unsigned at_once = 1; // an expression may be long
-    static __device__ typename Custom<User>::State at(const gr_general_params &p, int64_t in, int64_t second,
-                                                      uint64_t) {
+    static constexpr unsigned at_once = 1, in_flight = 4; // an expression may be long
+    using Loaded = typename Custom<User>::State;
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
         const gr_custom_params &whole = reinterpret_cast<const gr_custom_params &>(p);
-        return Custom<User>::State::one(User::template map_at<Even>(whole, in, second));
+        return Loaded::one(User::template map_at<Even>(whole, in, second));
+    }
+    static __device__ Loaded add(Loaded s, const Loaded &loaded, uint64_t) {
+        return Custom<User>::combine(s, loaded);
     }
 };
 
@@ -203,6 +207,16 @@ template <class User> __device__ void custom_axis(const gr_general_params &p) {
     reduce_axis<Custom<User>, FromInputs<User, true>>(p);
 }
 
+template <class User> __device__ void custom_whole(const gr_general_params &p) {
+    if constexpr (User::by_position) {
+        if (!reinterpret_cast<const gr_custom_params &>(p).even) {
+            reduce_whole<Custom<User>, FromInputs<User, false>>(p);
+            return;
+        }
+    }
+    reduce_whole<Custom<User>, FromInputs<User, true>>(p);
+}
+
 #define GR_CUSTOM_ENTRY(blocks, name, ...)                                                                   \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \
         name(const gr_custom_params p) {                                                                     \
@@ -213,6 +227,7 @@ template <class User> __device__ void custom_axis(const gr_general_params &p) {
 // side by side otherwise.
 #define GR_CUSTOM_ANY(name)                                                                                  \
     GR_CUSTOM_ENTRY(1, name##_axis, custom_axis<User>)                                                       \
+    GR_CUSTOM_ENTRY(1, name##_whole, custom_whole<User>)                                                     \
     GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
 
 #define GR_CUSTOM_FLAT(name)                                                                                 \
@@ -225,5 +240,6 @@ template <class User> __device__ void custom_axis(const gr_general_params &p) {
     using In = User::First::Stored;                                                                          \
     GR_CUSTOM_ENTRY((rows_blocks<F, In>), name##_rows, reduce_rows<F, ByElement<F, In>, In>)                 \
     GR_CUSTOM_ENTRY((columns_blocks<F, In>), name##_columns, reduce_columns<F, In>)                          \
+    GR_CUSTOM_ENTRY((columns_blocks<F, In>), name##_spread, reduce_spread<F, In>)                            \
     GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<F, In>)                                                    \
     GR_CUSTOM_ENTRY(1, name##_map, map_elements<F, In>)

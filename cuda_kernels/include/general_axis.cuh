@@ -1,57 +1,85 @@
-// general_axis: any layout, a `where` mask or pairs of elements. Threads of a block share out results and
-// elements; general_rows, general_columns and general_tiles are for elements that lie side by side.
+// general_axis and general_whole: any layout, and, but for `whole`, a `where` mask; pairs of elements, too.
+// Threads of a block share out results and elements, in `axis`, or take whole results; the other kernels are
+// for elements side by side.
 #pragma once
 
 #include "general.cuh"
-#include "general_offsets.cuh"
 
-// How general_axis gets at one State: from an element or a pair of them. A thread that takes whole results
-// loads `at_once` elements of each together.
-template <class State> constexpr unsigned whole_at_once = sizeof(State) > 8 ? 2 : 4;
-template <class F, class In> struct FromElement {
-    static constexpr unsigned at_once = whole_at_once<typename F::State>;
-    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second,
-                                           uint64_t k) {
-        if ((p.flags & GR_HAS_WHERE) && *reinterpret_cast<const uint8_t *>(p.second + second) == 0)
-            return F::identity();
-        return F::load(*reinterpret_cast<const In *>(p.in + in), k);
+// How general_axis gets at elements: what a thread has of one while it is on its way, and the State with
+// that. A thread has `in_flight` of a result on the way; one that takes whole results `at_once` of each.
+// Nothing is computed from one before all of them are asked for. Masked: there may be a mask.
+template <class F, class In, bool Masked> struct FromElement {
+    static constexpr unsigned at_once = sizeof(In) > 8 || sizeof(typename F::State) > 8 ? 2 : 4;
+    static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
+    struct Loaded {
+        In x;
+        uint8_t taken;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
+        Loaded loaded;
+        loaded.x = *reinterpret_cast<const In *>(p.in + in);
+        loaded.taken =
+            Masked && p.flags & GR_HAS_WHERE ? *reinterpret_cast<const uint8_t *>(p.second + second) : 1;
+        return loaded;
+    }
+    static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
+        return loaded.taken ? Append<F, In>::to(s, loaded.x, k) : s;
     }
 };
 template <class F, class In> struct FromPair {
-    static constexpr unsigned at_once = whole_at_once<typename F::State>;
-    static __device__ typename F::State at(const gr_general_params &p, int64_t in, int64_t second, uint64_t) {
-        return F::load(*reinterpret_cast<const In *>(p.in + in),
-                       *reinterpret_cast<const In *>(p.second + second));
+    static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
+    struct Loaded {
+        In x, y;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
+        return {*reinterpret_cast<const In *>(p.in + in), *reinterpret_cast<const In *>(p.second + second)};
+    }
+    static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t) {
+        return F::combine(s, F::load(loaded.x, loaded.y));
     }
 };
 
-// One thread's share of a result: every `step`-th element from `first` on, four at a time.
+// The share of thread number `thread` of a result, several elements at a time, in several States in turn.
 template <class F, class From>
-__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t first, uint64_t step) {
+__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t thread) {
     using State = typename F::State;
-    State s[4] = {F::identity(), F::identity(), F::identity(), F::identity()};
-    uint64_t k = first;
-    if (p.along.extent[2] == 1) {
-        Walk walk(p.along, first, step);
-        for (; k < p.count; k += 4 * step) {
-            State loaded[4];
+    constexpr unsigned in_flight = From::in_flight, states = in_flight < 4 ? in_flight : 4;
+    const uint64_t length = walk_length(p.along), step = p.walkers;
+    const Turns turns(p, thread);
+    const Walk start(p.along, turns.first, step);
+    const uint64_t all = turns.first < length ? (length - turns.first - 1) / step + 1 : 0;
+    State s[states];
 #pragma unroll
-            for (unsigned j = 0; j < 4; ++j) {
-                loaded[j] = F::identity();
-                if (k + j * step < p.count)
-                    loaded[j] = From::at(p, base.in + walk.at.in, base.second + walk.at.second, k + j * step);
+    for (unsigned j = 0; j < states; ++j)
+        s[j] = F::identity();
+    for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
+        const Offsets behind = offsets<2>(p.along, outer);
+        const Offsets begin = {base.in + behind.in, base.second + behind.second};
+        uint64_t position = outer * length + turns.first;
+        Walk walk = start;
+        for (uint64_t left = all; left > 0;) {
+            const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
+            typename From::Loaded loaded[in_flight];
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j) {
+                if (j < turn)
+                    loaded[j] = From::fetch(p, begin.in + walk.at.in, begin.second + walk.at.second);
                 walk.next();
             }
 #pragma unroll
-            for (unsigned j = 0; j < 4; ++j)
-                s[j] = F::combine(s[j], loaded[j]);
+            for (unsigned j = 0; j < in_flight; ++j)
+                if (j < turn)
+                    s[j % states] = From::add(s[j % states], loaded[j], position + j * step);
+            position += in_flight * step;
+            left -= turn;
         }
     }
-    for (; k < p.count; k += step) {
-        const Offsets at = offsets(p.along, k);
-        s[0] = F::combine(s[0], From::at(p, base.in + at.in, base.second + at.second, k));
-    }
-    return F::combine(F::combine(s[0], s[1]), F::combine(s[2], s[3]));
+#pragma unroll
+    for (unsigned apart = 1; apart < states; apart *= 2)
+#pragma unroll
+        for (unsigned j = 0; j < states; j += 2 * apart)
+            s[j] = F::combine(s[j], s[j + apart]);
+    return s[0];
 }
 
 // Results enough for all threads: each takes several whole ones, GR_GENERAL_THREADS apart, and a few elements
@@ -62,45 +90,55 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_TOGETHER) + threadIdx.x;
     State s[GR_TOGETHER];
     Offsets base[GR_TOGETHER];
+#pragma unroll 1
+    for (unsigned each = 0; each < GR_TOGETHER; ++each) { // once in the code, as it is long
+        const uint64_t result = first + each * GR_GENERAL_THREADS;
+        const Offsets at = offsets(p.keep, result < p.results ? result : p.results - 1);
 #pragma unroll
-    for (unsigned j = 0; j < GR_TOGETHER; ++j) {
-        const uint64_t result = first + j * GR_GENERAL_THREADS;
-        base[j] = offsets(p.keep, result < p.results ? result : p.results - 1);
-        s[j] = F::identity();
-    }
-    Walk walk(p.along, 0, 1);
-    for (uint64_t k = 0; k < p.count; k += at_once) {
-        State loaded[at_once][GR_TOGETHER];
-#pragma unroll
-        for (unsigned i = 0; i < at_once; ++i) {
-            if (k + i < p.count)
-#pragma unroll
-                for (unsigned j = 0; j < GR_TOGETHER; ++j)
-                    loaded[i][j] =
-                        From::at(p, base[j].in + walk.at.in, base[j].second + walk.at.second, k + i);
-            walk.next();
-        }
-#pragma unroll
-        for (unsigned i = 0; i < at_once; ++i)
-            if (k + i < p.count)
-#pragma unroll
-                for (unsigned j = 0; j < GR_TOGETHER; ++j)
-                    s[j] = F::combine(s[j], loaded[i][j]);
+        for (unsigned j = 0; j < GR_TOGETHER; ++j)
+            base[j] = each == j ? at : base[j];
     }
 #pragma unroll
     for (unsigned j = 0; j < GR_TOGETHER; ++j)
-        if (first + j * GR_GENERAL_THREADS < p.results)
-            put<F>(p, first + j * GR_GENERAL_THREADS, s[j]);
+        s[j] = F::identity();
+    const uint64_t length = walk_length(p.along);
+    for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += length) {
+        const Offsets begin = offsets<2>(p.along, outer);
+        Walk walk(p.along, 0, 1);
+        for (uint64_t k = 0; k < length; k += at_once) {
+            typename From::Loaded loaded[at_once][GR_TOGETHER];
+#pragma unroll
+            for (unsigned i = 0; i < at_once; ++i) {
+                const int64_t in = begin.in + walk.at.in, second = begin.second + walk.at.second;
+                if (k + i < length)
+#pragma unroll
+                    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                        loaded[i][j] = From::fetch(p, base[j].in + in, base[j].second + second);
+                walk.next();
+            }
+#pragma unroll
+            for (unsigned i = 0; i < at_once; ++i)
+                if (k + i < length)
+#pragma unroll
+                    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                        s[j] = From::add(s[j], loaded[i][j], done + k + i);
+        }
+    }
+    unsigned live = 0;
+#pragma unroll
+    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+        live |= unsigned(first + j * GR_GENERAL_THREADS < p.results) << j;
+    put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
+
+// Blocks that a multiprocessor must have registers for.
+template <class F> constexpr unsigned axis_blocks = sizeof(typename F::State) > 8 ? 3 : 4;
+template <class F> constexpr unsigned whole_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
     State *slots = reinterpret_cast<State *>(raw);
-    if (p.flags & GR_WHOLE) {
-        reduce_whole<F, From>(p);
-        return;
-    }
     const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
     const bool along_first = p.flags & GR_ALONG_FIRST;
     const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
@@ -109,8 +147,7 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
 
     State x = F::identity();
     if (result < p.results)
-        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y,
-                           uint64_t(along_threads) * gridDim.y);
+        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y);
     if (along_first && along_threads <= 32) {
         for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
             x = F::combine(x, shuffle_down(x, offset, along_threads));
@@ -124,5 +161,5 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
         }
     }
     if (along == 0 && result < p.results)
-        put<F>(p, uint64_t(blockIdx.y) * p.results + result, x);
+        put_one<F>(p, result, x);
 }

@@ -2,23 +2,17 @@
 // a vector of columns, a slot, and has several rows of it in flight.
 #pragma once
 
-#include "general.cuh"
-#include "general_offsets.cuh"
+#include "general_words.cuh"
 #include "vector.cuh"
 
-template <class In>
-constexpr unsigned column_width = 16 / sizeof(In) < GR_MOST_COLUMNS ? 16 / sizeof(In) : GR_MOST_COLUMNS;
-
-// The State after one more element that lies behind all those of `s`.
-template <class F, class In, class = void> struct Append {
-    static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {
-        return F::combine(s, F::load(x, position));
-    }
+// A row of a slot as it is loaded, and how many of them are in flight.
+template <class F, class In, bool Words = sizeof(In) == 1 || Brief<F, In>::there> struct Columns {
+    using type = Vector<In, column_width<In>>;
+    static constexpr unsigned in_flight = 4;
 };
-template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
-    static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {
-        return F::append(s, x, position);
-    }
+template <class F, class In> struct Columns<F, In, true> {
+    using type = Packed<In, column_width<In> * sizeof(In) / 4>;
+    static constexpr unsigned in_flight = 64 / sizeof(type);
 };
 
 // The slot of a thread. In a ragged batch the first `head` elements come before the first whole vector, and
@@ -64,13 +58,13 @@ template <class In> struct Slot {
     }
 };
 
-// Rows number k, k + step, ... of a slot, four in flight.
+// Rows number k, k + step, ... of a slot, several in flight.
 template <class F, class In>
 __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint64_t k, uint64_t step,
                          typename F::State (&s)[column_width<In>]) {
     constexpr unsigned width = column_width<In>;
-    using Loaded = Vector<In, width>;
-    constexpr unsigned in_flight = 4;
+    using Loaded = typename Columns<F, In>::type;
+    constexpr unsigned in_flight = Columns<F, In>::in_flight;
     Walk walk(p.along, k, step);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
@@ -79,19 +73,15 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
         slot.rows_of(p, slot.head + slot.at * width, row);
     for (; k < slot.rows; k += in_flight * step) {
         Loaded loaded[in_flight];
+        bool there[in_flight];
 #pragma unroll
         for (unsigned j = 0; j < in_flight; ++j) {
-            if (k + j * step < slot.rows)
+            there[j] = k + j * step < slot.rows;
+            if (there[j])
                 loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
             walk.next();
         }
-#pragma unroll
-        for (unsigned j = 0; j < in_flight; ++j)
-            if (k + j * step < slot.rows) {
-#pragma unroll
-                for (unsigned e = 0; e < width; ++e)
-                    s[e] = Append<F, In>::to(s[e], loaded[j].at[e], (k + j * step) * replicas + row[e]);
-            }
+        add_turn<F, In>(s, loaded, there, row, k * replicas, step * replicas);
     }
 }
 
@@ -139,7 +129,7 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In, class State = typename F::State>
-constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
+constexpr unsigned columns_blocks = sizeof(In) == 1 || sizeof(State) * column_width<In> > 64     ? 2
                                     : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
                                                                                                  : 4;
 
@@ -168,18 +158,7 @@ template <class F, class In> __device__ void reduce_columns(const gr_general_par
         if ((p.flags & GR_RAGGED) && row == 0 && blockIdx.y == 0)
             add_edges<F, In>(p, slot, s);
     }
-    for (unsigned rows = c.down; rows > 1; rows = (rows + 1) / 2) {
-        const unsigned half = (rows + 1) / 2;
-        if (group < c.batches && row >= half && row < rows)
-#pragma unroll
-            for (unsigned e = 0; e < width; ++e)
-                shared[e * GR_GENERAL_THREADS + threadIdx.x] = s[e];
-        __syncthreads();
-        if (group < c.batches && row < rows - half)
-#pragma unroll
-            for (unsigned e = 0; e < width; ++e)
-                s[e] = F::combine(s[e], shared[e * GR_GENERAL_THREADS + threadIdx.x + half * c.across]);
-    }
+    combine_down<F>(shared, s, c, row, group);
     const bool writes = active && row == 0;
     if (!(p.flags & GR_RAGGED)) {
         if (writes)

@@ -3,11 +3,13 @@
 #include <type_traits>
 
 #include "absorb.cuh"
+#include "brief.cuh"
 #include "general_axis.cuh"
 #include "general_columns.cuh"
 #include "general_last.cuh"
 #include "general_map.cuh"
 #include "general_rows.cuh"
+#include "general_spread.cuh"
 #include "general_tiles.cuh"
 
 // What takes chunks in: a functor of absorb.cuh where that has the State of F, so that `general_last` and the
@@ -32,16 +34,21 @@ template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
     GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
-    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
+    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)     \
+    GR_BOUND_ENTRY(axis_blocks<F<In>>, general_axis_##op##_, dtype,                                          \
+                   reduce_axis<F<In>, FromElement<F<In>, In, true>>)                                         \
+    GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                        \
+                   reduce_whole<F<In>, FromElement<F<In>, In, false>>)                                       \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
-    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                 \
+    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In, true>>)           \
     GR_ENTRY(general_masked_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
+    GR_ENTRY(general_whole_##op##_, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                         \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)

@@ -1,4 +1,5 @@
-// general_last: results from the States that another general kernel wrote, p.count rows of p.results each.
+// general_last: results from the States that another general kernel wrote, p.count rows of them. Under
+// GR_APART several results may be made from one row of States, along an axis that repeats its elements.
 #pragma once
 
 #include "general.cuh"
@@ -11,7 +12,8 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
     const unsigned along = p.threads_along, columns = GR_GENERAL_THREADS / along;
     const unsigned column = threadIdx.x % columns, row = threadIdx.x / columns;
     const uint64_t result = uint64_t(blockIdx.x) * columns + column;
-    const State *in = reinterpret_cast<const State *>(p.in) + result;
+    const int64_t at = p.flags & GR_APART ? offsets(p.keep, result).in : int64_t(result);
+    const State *in = reinterpret_cast<const State *>(p.in) + at;
 
     State x = F::identity();
     if (result < p.results) {
@@ -20,7 +22,7 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
                 if (k + j * along < p.count)
-                    loaded[j] = in[(k + j * along) * p.results];
+                    loaded[j] = in[(k + j * along) * p.states];
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
                 if (k + j * along < p.count)
@@ -34,5 +36,5 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
             shared[threadIdx.x] = x = F::combine(x, shared[threadIdx.x + half * columns]);
     }
     if (row == 0 && result < p.results)
-        put<F>(p, result, x);
+        put_one<F>(p, result, x);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "general.cuh"
-#include "general_offsets.cuh"
 
 // A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
 // boundary and behind the last one are taken one by one.
@@ -80,7 +79,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
                 begin = piece % r.segments * r.segment;
                 length = r.run - begin < r.segment ? r.run - begin : r.segment;
             }
-            const In *in = reinterpret_cast<const In *>(base + int64_t(run) * p.along.stride[1]) + begin;
+            const In *in = reinterpret_cast<const In *>(base + offsets<1>(p.along, run).in) + begin;
             add_segment<F, A>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, acc, s);
         }
     }

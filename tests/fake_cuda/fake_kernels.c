@@ -59,20 +59,20 @@ static bool run_flat(const context *in_context, const gr_flat_params *p) {
     return true;
 }
 
-static int64_t offset_of(const gr_dims *dims, const int64_t *stride, uint64_t index) {
+static int64_t offset_of(const uint64_t *extent, const int64_t *stride, uint64_t index) {
     int64_t sum = 0;
-    for (int d = 0; d < GR_MAX_DIMS; index /= dims->extent[d++])
-        sum += (int64_t)(index % dims->extent[d]) * stride[d];
+    for (int d = 0; d < GR_MAX_DIMS; index /= extent[d++])
+        sum += (int64_t)(index % extent[d]) * stride[d];
     return sum;
 }
 
 /* Adds what one result is made from; false where the memory ends. */
 static bool add_elements(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
-    const int64_t start = offset_of(&p->keep, p->keep.stride, result);
-    const int64_t second = offset_of(&p->keep, p->keep.second_stride, result);
+    const int64_t start = offset_of(p->keep.extent, p->keep.stride, result);
+    const int64_t second = offset_of(p->keep.extent, p->keep.second_stride, result);
     for (uint64_t k = 0; k < p->count; k++) {
-        const int64_t at = start + offset_of(&p->along, p->along.stride, k);
-        const int64_t mask_at = second + offset_of(&p->along, p->along.second_stride, k);
+        const int64_t at = start + offset_of(p->along.extent, p->along.stride, k);
+        const int64_t mask_at = second + offset_of(p->along.extent, p->along.second_stride, k);
         const unsigned char *mask =
             p->flags & GR_HAS_WHERE ? reach(in, p->second + (uint64_t)mask_at, 1) : NULL;
         const int32_t *element = reach(in, p->in + (uint64_t)at, sizeof *element);
@@ -86,9 +86,11 @@ static bool add_elements(const context *in, const gr_general_params *p, uint64_t
 
 /* The same from States, which are sums so far, a row of them for each part. */
 static bool add_states(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
-    const uint64_t *states = reach(in, p->in, p->count * p->results * sizeof *states);
+    const uint64_t *states = reach(in, p->in, p->count * p->states * sizeof *states);
+    const bool apart = p->flags & GR_APART;
+    const uint64_t at = apart ? (uint64_t)offset_of(p->keep.extent, p->keep.stride, result) : result;
     for (uint64_t k = 0; states && k < p->count; k++)
-        *sum += states[k * p->results + result];
+        *sum += states[k * p->states + at];
     return states != NULL;
 }
 
@@ -105,10 +107,13 @@ static bool run_general(const context *in, const char *name, const gr_general_pa
     if (!out)
         return false;
     for (uint64_t r = 0; r < p->results; r++) {
-        uint64_t sum = initial;
+        uint64_t sum = 0;
         if (!(last ? add_states : add_elements)(in, p, r, &sum))
             return false;
-        out[r] = sum;
+        if (final && (p->flags & GR_APART))
+            out[offset_of(p->place.extent, p->place.stride, r)] = sum * p->repeat + initial;
+        else
+            out[r] = sum + initial;
         for (uint64_t part = 1; part < parts; part++)
             out[part * p->results + r] = 0;
     }

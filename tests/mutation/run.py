@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
 from exact import MUTANTS as EXACT
 from mutants import MUTANTS as REDUCTIONS
@@ -168,7 +169,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *PRODUCTS, *CONVOLUTIONS, *EXACT)
+        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

@@ -12,7 +12,15 @@ enum {
     THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
     PART_ROWS = 16,     /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
-    RAGGED_ROWS = 16, /* periods that outweigh the States of one */
+    RAGGED_ROWS = 64,        /* periods that outweigh the States of one */
+    LEAST_RUN_BYTES = 64,    /* of `rows` with gaps: shorter runs keep few loads on the way */
+    LEAST_SPREAD_BYTES = 64, /* of a row: narrower ones leave most of a piece of `spread` empty */
+    LEAST_SPREAD_ROWS = 12,  /* for so many results that threads may take whole ones */
+    FEW_APART = 1 << 15,     /* elements whose results are not worth a second launch to go to their places */
+    WALK_EACH = 8,           /* elements along the first two dimensions, for each thread */
+    WHOLE_BYTES = 128,       /* of a result's elements, up to which a thread takes whole results */
+    SPLIT_BYTES =
+        1 << 23, /* of all elements, from which on more blocks than are resident share them evenly */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -70,6 +78,24 @@ static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t bl
     return true;
 }
 
+/* The same where results leave few blocks more or less than are resident: several times as many then, which
+   take turns, so that none waits long for the others. */
+static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, uint64_t blocks,
+                           uint64_t most_parts, uint64_t resident) {
+    const bool evenly = blocks * BLOCKS_EACH <= resident || blocks >= resident * BLOCKS_EACH;
+    if (evenly || p->results * p->count * layout->item_bytes < SPLIT_BYTES)
+        return parts_for(blocks, most_parts, resident);
+    return most(1, least(gr_ceil_div(resident * BLOCKS_EACH, blocks), most_parts));
+}
+
+/* Shares the dimensions behind the first ones, of `length` elements, between `threads` of a result, as far as
+   each has elements enough along those. */
+static void share_walk(gr_general_params *p, uint64_t length, uint64_t threads) {
+    const uint64_t outer = length > 0 ? p->count / length : 1;
+    p->groups = most(1, least(outer, threads / most(1, gr_ceil_div(length, WALK_EACH))));
+    p->walkers = threads / p->groups;
+}
+
 /* ---- vectors ---- */
 
 /* Elements that a thread of `columns` loads at once. */
@@ -92,7 +118,8 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
 
 static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    if (p->count != 1 || p->keep.extent[0] != p->results || p->keep.stride[0] != (int64_t)layout->item_bytes)
+    if (p->count != 1 || p->keep.extent[0] != p->results ||
+        p->keep.stride[0] != (int64_t)layout->item_bytes || (p->flags & GR_APART))
         return false;
     const size_t larger = most(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
@@ -162,10 +189,9 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
 
 static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    if (p->along.extent[2] > 1 || p->along.extent[0] == 1 ||
-        p->along.stride[0] != (int64_t)layout->item_bytes)
+    const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
+    if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < LEAST_RUN_BYTES)
         return false;
-    const uint64_t run = p->along.extent[0], runs = p->along.extent[1], item = layout->item_bytes;
     /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
        there are elements enough. */
     const uint64_t resident = resident_blocks(layout, limits);
@@ -223,7 +249,8 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
             return false;
     }
     c.slots = p->results / width * c.period;
-    const uint64_t resident = resident_blocks(layout, limits);
+    /* One-byte elements have more rows in flight. */
+    const uint64_t resident = resident_blocks(layout, limits) - (item == 1 ? limits->multiprocessors : 0);
     share_columns(&c, rows, least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS), resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
@@ -240,6 +267,48 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     return true;
 }
 
+/* ---- spread ---- */
+
+/* Results enough for all threads, each of which takes whole ones. */
+static bool is_for_whole(const gr_general_params *p, const gr_limits *limits) {
+    return p->results >= (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor / 2;
+}
+
+/* Whether all rows lie alike to the boundaries of words of four bytes. */
+static bool has_words(const gr_general_params *p) {
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        if ((d > 0 && p->keep.stride[d] % 4 != 0) || p->along.stride[d] % 4 != 0)
+            return false;
+    return true;
+}
+
+static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
+    if (p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
+        (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)))
+        return false;
+    if (item < 4 && !has_words(p))
+        return false;
+    if (!layout->in_order && p->along.extent[1] > p->along.extent[0])
+        gr_swap_dims(&p->along, 0, 1); /* threads go along the first one without a division */
+    const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
+    gr_columns c = {
+        .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};
+    const uint64_t batches = p->results / width, resident = resident_blocks(layout, limits);
+    c.slots = batches * c.period;
+    share_columns(&c, p->count, least(c.period, WARP), resident);
+    c.period = gr_ceil_div(c.period, c.across) * c.across; /* blocks take pieces of rows as wide as that */
+    c.slots = batches * c.period;
+    const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
+    if (!fits_grid(blocks))
+        return false;
+    const uint64_t parts = even_parts(layout, p, blocks, p->count / ((uint64_t)c.down * PART_ROWS), resident);
+    p->columns = c;
+    share_walk(p, p->along.extent[0], c.down * parts);
+    return launch_as(launch, "spread", blocks, parts);
+}
+
 /* ---- any layout ---- */
 
 static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
@@ -247,6 +316,12 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const uint64_t resident = (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
     const bool along_first =
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
+    const bool few = p->count * layout->item_bytes <= WHOLE_BYTES;
+    const bool masked = layout->has_second && !layout->pair;
+    if ((!along_first || few) && !masked && is_for_whole(p, limits)) {
+        const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
+        return fits_grid(blocks) && launch_as(launch, "whole", blocks, 1);
+    }
     uint32_t along;
     if (along_first) {
         /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
@@ -264,21 +339,25 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts =
-        parts_for(blocks, gr_ceil_div(p->count, (uint64_t)along * 16), resident_blocks(layout, limits));
+    const uint64_t parts = even_parts(layout, p, blocks, gr_ceil_div(p->count, (uint64_t)along * 16),
+                                      resident_blocks(layout, limits));
     p->threads_along = along;
-    p->flags = along_first ? GR_ALONG_FIRST : 0;
-    if (along_first || p->along.extent[2] != 1 || p->results < resident / 2)
-        return launch_as(launch, "axis", blocks, parts);
-    p->flags = GR_WHOLE;
-    return launch_as(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER), 1);
+    p->flags |= along_first ? GR_ALONG_FIRST : 0;
+    share_walk(p, p->along.extent[0] * p->along.extent[1], along * parts);
+    return launch_as(launch, "axis", blocks, parts);
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
-    const bool side_by_side = layout->packed && !layout->has_second && launch->params.count > 0;
-    return (side_by_side && (plan_map(layout, launch) || plan_tiles(layout, limits, launch) ||
-                             plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch))) ||
-           plan_any(layout, limits, launch);
+    gr_general_params *p = &launch->params;
+    const bool apart = p->flags & GR_APART;
+    const bool few = apart && p->results * p->count <= FEW_APART;
+    const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
+    if (side_by_side && (plan_map(layout, launch) || plan_tiles(layout, limits, launch) ||
+                         plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch))) {
+        launch->hands_on = apart;
+        return true;
+    }
+    return (side_by_side && plan_spread(layout, limits, launch)) || plan_any(layout, limits, launch);
 }
 
 bool gr_last_plan(gr_general_launch *launch) {

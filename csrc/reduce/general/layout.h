@@ -26,15 +26,32 @@ typedef struct gr_layout {
     bool packed;      /* there are kernels for elements that lie side by side: see axis.c */
     bool single_pass; /* one result from contiguous elements is for the flat kernels */
     bool pair;        /* `second` is another vector rather than a mask */
+    bool rearranged; /* results may be made in any order, and what an axis of stride 0 repeats is read once */
+    bool idempotent; /* and counts no more than once */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {
     return stride < 0 ? (uint64_t)0 - (uint64_t)stride : (uint64_t)stride;
 }
 
+static inline void gr_swap_dims(gr_dims *dims, size_t a, size_t b) {
+    const uint64_t extent = dims->extent[a];
+    const int64_t stride = dims->stride[a], second = dims->second_stride[a];
+    const gr_divisor by = dims->by[a];
+    dims->extent[a] = dims->extent[b];
+    dims->stride[a] = dims->stride[b];
+    dims->second_stride[a] = dims->second_stride[b];
+    dims->by[a] = dims->by[b];
+    dims->extent[b] = extent;
+    dims->stride[b] = stride;
+    dims->second_stride[b] = second;
+    dims->by[b] = by;
+}
+
 typedef struct gr_general_launch {
-    const char *kernel; /* the middle of the name: "rows", "columns", "tiles", "map", "axis" or "last" */
+    const char *kernel; /* the middle of the name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;
+    bool hands_on;            /* its States are for another launch, as it cannot heed GR_APART */
     gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
 } gr_general_launch;
 

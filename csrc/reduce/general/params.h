@@ -6,8 +6,8 @@
 
 enum {
     GR_GENERAL_THREADS = 256,  /* of a block */
-    GR_TOGETHER = 4,           /* results that a thread takes at once under GR_WHOLE */
-    GR_MAX_DIMS = 4,           /* of each kind, after neighbours that lie evenly are merged */
+    GR_TOGETHER = 4,           /* results that a thread of `whole` takes at once */
+    GR_MAX_DIMS = 5,           /* of each kind, after neighbours that lie evenly are merged */
     GR_STATE_BYTES = 32,       /* room for a State of any operator */
     GR_INITIAL_BYTES = 16,     /* room for an element of any dtype */
     GR_MOST_SEGMENT = 1 << 30, /* elements, so that a thread counts them in 32 bits */
@@ -23,17 +23,31 @@ enum {
     GR_HAS_INITIAL = 2, /* `initial` takes part, once */
     GR_HAS_WHERE = 4,   /* only elements whose byte at `second` is not 0 take part */
     GR_ALONG_FIRST = 8, /* neighbouring threads take neighbouring elements of one result */
-    GR_WHOLE = 16,      /* a thread takes GR_TOGETHER whole results, of few elements each */
-    GR_RAGGED = 32,     /* columns: a row is no whole number of vectors */
-    GR_FOLD = 64,       /* columns: a block holds all replicas of its columns, and folds them */
+    GR_RAGGED = 16,     /* columns: a row is no whole number of vectors */
+    GR_FOLD = 32,       /* columns: a block holds all replicas of its columns, and folds them */
+    GR_APART = 64,      /* `place` and `repeat` count: results do not just lie one after the other */
 };
 
-/* Merged dimensions, the fastest first; strides in bytes. Unused ones have extent 1. */
+/* What a division by a number of 2 or more becomes: n / d = n * magic >> 64 + shift, for n below 2^63. */
+typedef struct gr_divisor {
+    uint64_t magic;
+    uint64_t shift;
+} gr_divisor;
+
+/* Merged dimensions, those first whose elements lie closest; strides in bytes. Unused ones have extent 1. */
 typedef struct gr_dims {
     uint64_t extent[GR_MAX_DIMS];
     int64_t stride[GR_MAX_DIMS];
     int64_t second_stride[GR_MAX_DIMS]; /* of `second` */
+    gr_divisor by[GR_MAX_DIMS];         /* the extents */
 } gr_dims;
+
+/* From the number of a result to its place among the results, in elements. */
+typedef struct gr_places {
+    uint64_t extent[GR_MAX_DIMS];
+    int64_t stride[GR_MAX_DIMS];
+    gr_divisor by[GR_MAX_DIMS];
+} gr_places;
 
 /* For `rows`: a result is made from runs of neighbouring elements, along.extent[1] of them, and each run is
    cut into segments. `lanes` threads side by side take a segment at a time. */
@@ -48,7 +62,8 @@ typedef struct gr_rows {
 /* For `columns`: a slot is a vector of neighbouring columns, and a thread takes every so-manieth row of a
    slot. Where rows are no whole number of vectors, the elements of a batch are read as vectors one after the
    other, from the first aligned one on, and `period` of them on lie the same columns again: each column then
-   has `replicas` places in a period. */
+   has `replicas` places in a period. A slot of `spread` is of as many columns, which lie `across` elements
+   apart, or words. */
 typedef struct gr_columns {
     uint64_t width;   /* columns of a batch */
     uint64_t slots;   /* of all batches */
@@ -57,6 +72,7 @@ typedef struct gr_columns {
     uint32_t down;    /* threads that share a slot */
     uint32_t batches; /* groups of across * down threads in a block */
     uint32_t replicas;
+    uint32_t lead; /* elements that a batch begins behind its first slot, so that words are aligned */
 } gr_columns;
 
 /* For `tiles`: the elements are regions one after the other, each of `width` results that take turns. */
@@ -77,7 +93,7 @@ typedef struct gr_general_params {
     uint64_t count;   /* elements, or States, reduced into each */
     uint64_t divisor; /* what a mean divides by */
     uint64_t parts;   /* States that each result is made from */
-    gr_dims keep;     /* where the elements of a result begin */
+    gr_dims keep;     /* where the elements of a result begin; of `last`, its State in a row, in States */
     gr_dims along;    /* from there to each of them */
     uint32_t flags;
     uint32_t threads_along;            /* threads of a block that share a result, a power of two */
@@ -87,6 +103,12 @@ typedef struct gr_general_params {
         gr_columns columns;
         gr_tiles tiles;
     };
+    uint64_t walkers; /* threads of a result that go along the first two dimensions side by side, ... */
+    uint64_t groups;  /* ... and groups of them, between which the other dimensions are shared */
+    uint64_t states;  /* last: in a row; several results may be made from one */
+    uint64_t repeat;  /* how often each element counts: axes that repeat what is there are not gone along */
+    uint64_t repeat_bit; /* the largest power of two up to that */
+    gr_places place;     /* where a result goes */
 } gr_general_params;
 
 #endif

@@ -4,107 +4,247 @@
 
 #include "reduce/general/axis.h"
 
-/* Dimensions of one kind while they are merged, the fastest first. */
+/* Bytes of elements, each counted for every result that it is read for: as many are read again faster than
+   results are handed out by another launch. */
+enum { LEAST_SHARED = 1 << 21 };
+
+_Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
+
+/* A dimension on the way; `out` is its stride in the results, in elements. */
+typedef struct dim {
+    uint64_t extent;
+    int64_t stride, second, out;
+} dim;
+
+/* Dimensions of one kind, the fastest first. */
 typedef struct dims_list {
     size_t count;
-    uint64_t extent[GR_MAX_NDIM];
-    int64_t stride[GR_MAX_NDIM];
-    int64_t second[GR_MAX_NDIM];
+    dim dims[GR_MAX_NDIM];
 } dims_list;
 
-static void append(dims_list *list, uint64_t extent, int64_t stride, int64_t second) {
-    if (extent == 1)
-        return;
-    if (list->count > 0) {
-        const size_t last = list->count - 1;
-        const int64_t span = (int64_t)list->extent[last];
-        if (stride == list->stride[last] * span && second == list->second[last] * span) {
-            list->extent[last] *= extent;
-            return;
+static bool repeats(const dim *d) {
+    return d->stride == 0 && d->second == 0;
+}
+
+/* Collects the dimensions of one kind, last axis first. */
+static void collect(const gr_layout *layout, bool reduced, dims_list *list) {
+    int64_t out = 1;
+    list->count = 0;
+    for (size_t d = layout->ndim; d-- > 0;) {
+        if (layout->reduced[d] != reduced || layout->extent[d] == 1)
+            continue;
+        list->dims[list->count++] = (dim){.extent = layout->extent[d],
+                                          .stride = layout->stride[d],
+                                          .second = layout->has_second ? layout->second_stride[d] : 0,
+                                          .out = reduced ? 0 : out};
+        out *= (int64_t)layout->extent[d];
+    }
+}
+
+static uint64_t apart(const dim *d) {
+    return d->stride == 0 ? UINT64_MAX : gr_magnitude(d->stride);
+}
+
+/* Those that lie closest first, those that repeat what is there last: an insertion sort, stable, as the lists
+   are short. */
+static void sort(dims_list *list) {
+    for (size_t i = 1; i < list->count; ++i) {
+        const dim moved = list->dims[i];
+        size_t at = i;
+        for (; at > 0 && apart(&moved) < apart(&list->dims[at - 1]); --at)
+            list->dims[at] = list->dims[at - 1];
+        list->dims[at] = moved;
+    }
+}
+
+/* Takes the dimensions that repeat what is there out of the list; of one whose order counts only the last
+   ones, as every element then has its number in the first turn. Returns how often each element is there. */
+static uint64_t take_repeats(dims_list *list, bool in_order, dims_list *taken) {
+    uint64_t times = 1;
+    size_t to = 0, end = 0;
+    for (size_t i = 0; in_order && i < list->count; ++i)
+        end = repeats(&list->dims[i]) ? end : i + 1;
+    taken->count = 0;
+    for (size_t i = 0; i < list->count; ++i) {
+        if (i < end || !repeats(&list->dims[i])) {
+            list->dims[to++] = list->dims[i];
+        } else {
+            taken->dims[taken->count++] = list->dims[i];
+            times *= list->dims[i].extent;
         }
     }
-    list->extent[list->count] = extent;
-    list->stride[list->count] = stride;
-    list->second[list->count] = second;
-    ++list->count;
+    list->count = to;
+    return times;
 }
 
-/* Collects the dimensions of one kind, last axis first; `by_stride` takes those that lie closest first. */
-static void collect(const gr_layout *layout, bool reduced, bool by_stride, dims_list *list) {
-    size_t order[GR_MAX_NDIM], count = 0;
-    for (size_t d = layout->ndim; d-- > 0;)
-        if (layout->reduced[d] == reduced)
-            order[count++] = d;
-    for (size_t i = 1; by_stride && i < count; ++i) { /* insertion sort: stable, and the lists are short */
-        const size_t moved = order[i];
-        size_t at = i;
-        for (; at > 0 && gr_magnitude(layout->stride[moved]) < gr_magnitude(layout->stride[order[at - 1]]);
-             --at)
-            order[at] = order[at - 1];
-        order[at] = moved;
+/* See gr_divisor. With 2^bits >= d, 2^(63 + bits) / d rounded up is off by less than 2^bits / d, which n
+   below 2^63 does not make a whole number. */
+static gr_divisor divisor_of(uint64_t d) {
+    gr_divisor by = {0, 0};
+    uint64_t bits = 1, rest = UINT64_C(1) << 63, quotient = 0;
+    while (bits < 63 && UINT64_C(1) << bits < d)
+        ++bits;
+    /* 2^63 * 2^bits by d, one bit of the quotient after the other. */
+    quotient = rest / d;
+    rest %= d;
+    for (uint64_t i = 0; i < bits; ++i) {
+        const bool carry = rest >= d - rest;
+        quotient = 2 * quotient + carry;
+        rest = carry ? rest - (d - rest) : 2 * rest;
     }
-    list->count = 0;
-    for (size_t i = 0; i < count; ++i)
-        append(list, layout->extent[order[i]], layout->stride[order[i]],
-               layout->has_second ? layout->second_stride[order[i]] : 0);
+    by.magic = quotient + (rest > 0);
+    by.shift = bits - 1;
+    return by;
 }
 
-static void store(const dims_list *list, gr_dims *dims) {
+/* Merges neighbours that lie evenly. False where too many are left. */
+static bool store(const dims_list *list, gr_dims *dims) {
+    size_t count = 0;
     for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
-        const bool used = d < list->count;
-        dims->extent[d] = used ? list->extent[d] : 1;
-        dims->stride[d] = used ? list->stride[d] : 0;
-        dims->second_stride[d] = used ? list->second[d] : 0;
+        dims->extent[d] = 1;
+        dims->stride[d] = dims->second_stride[d] = 0;
     }
+    for (size_t i = 0; i < list->count; ++i) {
+        const dim *d = &list->dims[i];
+        const int64_t span = count > 0 ? (int64_t)dims->extent[count - 1] : 0;
+        if (count > 0 && d->stride == dims->stride[count - 1] * span &&
+            d->second == dims->second_stride[count - 1] * span) {
+            dims->extent[count - 1] *= d->extent;
+        } else if (count == GR_MAX_DIMS) {
+            return false;
+        } else {
+            dims->extent[count] = d->extent;
+            dims->stride[count] = d->stride;
+            dims->second_stride[count++] = d->second;
+        }
+    }
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        dims->by[d] = dims->extent[d] > 1 ? divisor_of(dims->extent[d]) : (gr_divisor){0, 0};
+    return true;
+}
+
+/* The same for where results go. */
+static bool store_place(const dims_list *list, gr_places *place) {
+    dims_list outs = {.count = list->count};
+    gr_dims dims;
+    for (size_t i = 0; i < list->count; ++i)
+        outs.dims[i] = (dim){.extent = list->dims[i].extent, .stride = list->dims[i].out};
+    const bool fits = store(&outs, &dims);
+    memcpy(place->extent, dims.extent, sizeof place->extent);
+    memcpy(place->stride, dims.stride, sizeof place->stride);
+    memcpy(place->by, dims.by, sizeof place->by);
+    if (list->count == 0)
+        place->stride[0] = 1;
+    return fits;
+}
+
+/* Puts the longest dimension but the first, whose elements lie closest, second: kernels go along these two
+   without a division. */
+static void widen_walk(gr_dims *along) {
+    size_t longest = 1;
+    for (size_t d = 2; d < GR_MAX_DIMS; ++d)
+        longest = along->extent[d] > along->extent[longest] ? d : longest;
+    gr_swap_dims(along, 1, longest);
 }
 
 static uint64_t product(const dims_list *list) {
     uint64_t n = 1;
-    for (size_t d = 0; d < list->count; ++d)
-        n *= list->extent[d];
+    for (size_t i = 0; i < list->count; ++i)
+        n *= list->dims[i].extent;
     return n;
 }
 
-static bool plan_last(gr_general_plan *plan, uint64_t parts) {
+static void set_repeat(gr_general_params *p, uint64_t repeat) {
+    p->repeat = repeat;
+    for (p->repeat_bit = 1; repeat / 2 >= p->repeat_bit;)
+        p->repeat_bit *= 2;
+}
+
+static bool in_a_row(const gr_places *place) {
+    return place->extent[1] == 1 && place->stride[0] == 1;
+}
+
+/* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
+   from a result to others that are the same. */
+static bool plan_last(gr_general_plan *plan, const gr_general_params *first, const dims_list *own,
+                      const dims_list *shared) {
     gr_general_launch *last = &plan->launches[plan->count++];
-    plan->states_bytes = (size_t)(parts * plan->results) * GR_STATE_BYTES;
-    last->params.results = plan->results;
-    last->params.count = parts;
-    last->params.divisor = plan->reduced_count;
+    gr_general_params *p = &last->params;
+    dims_list all = *own;
+    int64_t next = 1;
+    for (size_t i = 0; i < all.count; next *= (int64_t)all.dims[i++].extent) {
+        all.dims[i].stride = next;
+        all.dims[i].second = 0;
+    }
+    /* Results side by side are for threads side by side. */
+    for (size_t i = 0; i < shared->count; ++i) {
+        size_t at = all.count++;
+        for (; at > 0 && shared->dims[i].out < all.dims[at - 1].out; --at)
+            all.dims[at] = all.dims[at - 1];
+        all.dims[at] = shared->dims[i];
+    }
+    plan->states_bytes = (size_t)(first->parts * first->results) * GR_STATE_BYTES;
+    p->results = plan->results;
+    p->count = first->parts;
+    p->states = first->results;
+    p->divisor = plan->reduced_count;
+    set_repeat(p, first->repeat);
+    if (!store(&all, &p->keep) || !store_place(&all, &p->place))
+        return false;
+    if (shared->count > 0 || p->repeat > 1 || !in_a_row(&p->place))
+        p->flags = GR_APART;
     return gr_last_plan(last);
+}
+
+static gr_status too_many_dims(size_t kept, size_t reduced, gr_error *error) {
+    return gr_fail(error, GR_ERR_VALUE,
+                   "a: strides of %zu kept and %zu reduced dimensions do not merge into %d", kept, reduced,
+                   GR_MAX_DIMS);
 }
 
 gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
                                gr_error *error) {
-    dims_list keep, along;
-    collect(layout, false, false, &keep);
-    collect(layout, true, !layout->in_order, &along);
-    if (keep.count > GR_MAX_DIMS || along.count > GR_MAX_DIMS)
-        return gr_fail(error, GR_ERR_VALUE,
-                       "a: strides of %zu kept and %zu reduced dimensions do not merge into %d", keep.count,
-                       along.count, GR_MAX_DIMS);
+    dims_list keep, along, shared = {.count = 0}, ignored;
+    collect(layout, false, &keep);
+    collect(layout, true, &along);
     memset(plan, 0, sizeof *plan);
     plan->results = product(&keep);
     plan->reduced_count = product(&along);
     if (plan->results == 0)
         return GR_OK;
     const int64_t item = (int64_t)layout->item_bytes;
-    const bool contiguous =
-        plan->results == 1 && along.count <= 1 && (!layout->has_second || layout->pair) &&
-        (along.count == 0 || (along.stride[0] == item && (!layout->pair || along.second[0] == item)));
+    const bool once = layout->rearranged && plan->reduced_count > 0;
+    const uint64_t repeat = once ? take_repeats(&along, layout->in_order, &ignored) : 1;
+    if (!layout->in_order)
+        sort(&along);
+    if (layout->rearranged)
+        sort(&keep);
+    gr_general_launch *first = &plan->launches[0];
+    gr_general_params *p = &first->params;
+    p->count = product(&along);
+    if (once && p->count * plan->results * layout->item_bytes >= LEAST_SHARED)
+        take_repeats(&keep, false, &shared);
+    if (!store(&keep, &p->keep) || !store(&along, &p->along) || !store_place(&keep, &p->place))
+        return too_many_dims(keep.count, along.count, error);
+    if (!layout->in_order)
+        widen_walk(&p->along);
+    const bool contiguous = plan->results == 1 && p->along.extent[1] == 1 && repeat == 1 &&
+                            (!layout->has_second || layout->pair) &&
+                            (p->count == 1 || (p->along.stride[0] == item &&
+                                               (!layout->pair || p->along.second_stride[0] == item)));
     plan->single_pass = layout->single_pass && contiguous;
     if (plan->single_pass)
         return GR_OK;
-    gr_general_launch *first = &plan->launches[plan->count++];
-    gr_general_params *p = &first->params;
-    p->results = plan->results;
-    p->count = p->divisor = plan->reduced_count;
-    store(&keep, &p->keep);
-    store(&along, &p->along);
+    plan->count = 1;
+    p->results = product(&keep);
+    p->divisor = plan->reduced_count;
+    set_repeat(p, layout->idempotent ? 1 : repeat);
+    if (p->repeat > 1 || !in_a_row(&p->place))
+        p->flags = GR_APART;
 
     bool fits = gr_axis_plan(layout, limits, first);
-    if (fits && p->parts > 1)
-        fits = plan_last(plan, p->parts);
+    if (fits && (p->parts > 1 || first->hands_on || shared.count > 0))
+        fits = plan_last(plan, p, &keep, &shared);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 

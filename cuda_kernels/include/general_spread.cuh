@@ -1,0 +1,131 @@
+// general_spread: neighbouring results, the elements of each lying a row apart, where rows begin anywhere, as
+// in crops. Neighbouring threads load neighbouring elements, or words of four bytes of several elements,
+// where all rows lie alike to their boundaries, and a thread holds several that lie c.across of them apart: a
+// slot.
+#pragma once
+
+#include "general_words.cuh"
+
+// The elements of a slot's row: AtOnce together, `apart` bytes from one such to the next.
+template <class In, unsigned AtOnce> struct Spread {
+    static constexpr unsigned width = column_width<In>, words = width / AtOnce;
+    Packed<In, words> all;
+
+    __device__ void load(uint64_t from, unsigned apart) {
+#pragma unroll
+        for (unsigned i = 0; i < words; ++i)
+            all.words[i] = *reinterpret_cast<const uint32_t *>(from + i * apart);
+    }
+    // Only those that are live, at an edge.
+    __device__ void load(uint64_t from, unsigned apart, unsigned live) {
+#pragma unroll
+        for (unsigned i = 0; i < words; ++i) {
+            all.words[i] = 0;
+#pragma unroll
+            for (unsigned e = 0; e < AtOnce; ++e)
+                if (live >> (i * AtOnce + e) & 1) {
+                    using Raw = typename Bits<sizeof(In)>::type;
+                    const uint32_t bits = reinterpret_cast<const Raw *>(from + i * apart)[e];
+                    all.words[i] |= bits << 8 * sizeof(In) * e;
+                }
+        }
+    }
+    __device__ In at(unsigned e) const {
+        return all.at(e);
+    }
+};
+template <class In> struct Spread<In, 1> {
+    static constexpr unsigned width = column_width<In>;
+    In element[width];
+
+    __device__ void load(uint64_t from, unsigned apart) {
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            element[e] = *reinterpret_cast<const In *>(from + e * apart);
+    }
+    __device__ void load(uint64_t from, unsigned apart, unsigned live) {
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            if (live >> e & 1)
+                element[e] = *reinterpret_cast<const In *>(from + e * apart);
+    }
+    __device__ In at(unsigned e) const {
+        return element[e];
+    }
+};
+template <class In, unsigned AtOnce> __device__ In element_of(const Spread<In, AtOnce> &x, unsigned e) {
+    return x.at(e);
+}
+
+// A thread's rows from number k on along the first dimension, `first` being the address of row 0 and
+// `position` its position. Of a slot at an edge, one after the other.
+template <class F, class In, unsigned AtOnce, unsigned Width = column_width<In>>
+__device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned live, uint64_t position,
+                            uint64_t k, typename F::State (&s)[Width]) {
+    // Sixteen loads, of up to 64 bytes together.
+    constexpr unsigned loads = Width / AtOnce, bytes = Width * sizeof(In);
+    constexpr unsigned in_flight = 16 / loads < 64 / bytes ? 16 / loads : 64 / bytes;
+    const unsigned apart = p.columns.across * AtOnce * unsigned(sizeof(In));
+    const uint64_t step = p.walkers, length = p.along.extent[0], row[Width] = {};
+    const int64_t ahead = int64_t(step) * p.along.stride[0];
+    const bool whole = live == (1u << Width) - 1;
+    first += int64_t(k) * p.along.stride[0];
+    for (; whole && k + (in_flight - 1) * step < length; k += in_flight * step) {
+        Spread<In, AtOnce> loaded[in_flight];
+        bool there[in_flight];
+#pragma unroll
+        for (unsigned j = 0; j < in_flight; ++j) {
+            there[j] = true;
+            loaded[j].load(first, apart);
+            first += ahead;
+        }
+        add_turn<F, In>(s, loaded, there, row, position + k, step);
+    }
+#pragma unroll 1
+    for (; k < length; k += step) {
+        Spread<In, AtOnce> loaded[1];
+        const bool there[1] = {true};
+        loaded[0].load(first, apart, live);
+        first += ahead;
+        add_turn<F, In>(s, loaded, there, row, position + k, step);
+    }
+}
+
+template <class F, class In> __device__ void reduce_spread(const gr_general_params &p) {
+    using State = typename F::State;
+    constexpr unsigned width = column_width<In>, AtOnce = sizeof(In) < 4 ? 4 / sizeof(In) : 1;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * width * sizeof(State)];
+    State *shared = reinterpret_cast<State *>(raw);
+    const gr_columns &c = p.columns;
+    const unsigned across = threadIdx.x % c.across, line = threadIdx.x / c.across;
+    const unsigned row = line % c.down, group = line / c.down;
+    const uint64_t number = (uint64_t(blockIdx.x) * c.batches + group) * c.across + across;
+    const bool active = group < c.batches && number < c.slots;
+    const uint64_t batch = (active ? number : 0) / c.period, at = (active ? number : 0) - batch * c.period;
+    // A piece of a row is of c.across slots; elements before the row count as columns less than 0.
+    const int64_t column = int64_t((at - across) * width + across * AtOnce) - int64_t(c.lead);
+    const auto column_of = [&](unsigned e) {
+        return column + int64_t(e / AtOnce * c.across * AtOnce + e % AtOnce);
+    };
+    unsigned live = 0;
+#pragma unroll
+    for (unsigned e = 0; e < width; ++e)
+        live |= unsigned(uint64_t(column_of(e)) < c.width) << e;
+    const uint64_t start =
+        p.in + offsets(p.keep, batch * c.width).in + uint64_t(column * int64_t(sizeof(In)));
+
+    State s[width];
+#pragma unroll
+    for (unsigned e = 0; e < width; ++e)
+        s[e] = F::identity();
+    if (active) {
+        const uint64_t length = p.along.extent[0];
+        const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
+        for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups)
+            spread_rows<F, In, AtOnce>(p, start + offsets<1>(p.along, outer).in, live, outer * length,
+                                       turns.first, s);
+    }
+    combine_down<F>(shared, s, c, row, group);
+    if (active && row == 0)
+        put_all<F>(p, live, s, [&](unsigned e) { return batch * c.width + uint64_t(column_of(e)); });
+}

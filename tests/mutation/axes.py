@@ -1,0 +1,48 @@
+"""The traps of reductions along axes of any layout, each as a change of our sources."""
+
+from mutants import Mutant
+
+PLAN = "csrc/reduce/general/plan.c"
+
+
+def layouts(name):
+    return ("tests/test_axis_layouts.py", "-k", name)
+
+
+MUTANTS = (
+    Mutant(
+        "what an axis repeats counts once",
+        PLAN,
+        "set_repeat(p, layout->idempotent ? 1 : repeat);",
+        "set_repeat(p, 1);",
+        layouts("count_as_often"),
+    ),
+    Mutant(
+        "positions do not count what is repeated",
+        PLAN,
+        "if (i < end || !repeats(",
+        "if (!repeats(",
+        layouts("positions"),
+    ),
+    Mutant(
+        "results in the order of the elements",
+        PLAN,
+        "    const bool fits = store(&outs, &dims);",
+        "    outs.count = 0;\n    const bool fits = store(&outs, &dims);\n    dims.stride[0] = 1;",
+        layouts("c_order"),
+    ),
+    Mutant(
+        "a repetition of nothing counts",
+        PLAN,
+        "layout->rearranged && plan->reduced_count > 0",
+        "layout->rearranged",
+        layouts("nothing"),
+    ),
+    Mutant(
+        "rows of bytes begin at a word",
+        "csrc/reduce/general/axis.c",
+        "item < 4 ? layout->origin % 4 / item : 0",
+        "0",
+        layouts("words"),
+    ),
+)
