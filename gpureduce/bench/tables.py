@@ -12,7 +12,7 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import calls, chart, conv_table, front, matmul_table, operators
+from gpureduce.bench import calls, chart, conv_table, front, layouts_table, matmul_table, operators
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.groups import before
@@ -24,6 +24,7 @@ PRODUCTS = "matmul_h200.json"
 LONE = "lone_h200.json"
 CONVOLUTIONS = "conv_published_h200.json"
 LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
+LAYOUTS = "layouts_h200.json"
 
 
 def load(name: str) -> dict:
@@ -301,6 +302,8 @@ def tables() -> dict[str, dict[str, str]]:
     if (RESULTS / LONE).exists():
         found["docs/peers.md"]["<!-- lone-table -->"] = peers.lone_tables(load(LONE))
     found["docs/matmul.md"] = {"<!-- rung-counts -->": matmul_table.counts(load("matmul_counts.json"))}
+    if (RESULTS / LAYOUTS).exists():
+        found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))
     record = products()
     if record is not None:
         published = load("published_matmul.json")
