@@ -277,6 +277,7 @@ def records():
         "general coverage": _core.general_coverage,
         "flat_shapes": _core.flat_shapes,
         "cublas_problem": _core.cublas_problem,
+        "cudnn_problem": _core.cudnn_problem,
         "cuda_problem": _core.cuda_problem,
         "kernel_params": call(_core.kernel_params, TWICE, "twice"),
         "kernel_params of nonsense": call(_core.kernel_params, TWICE, "thrice"),

@@ -63,7 +63,7 @@ DOORS = {
         "watch/trace.h",
         "watch/visits.h",
     ],
-    "device": ["device.h", "backend.h", "image.h", "process.h", "sim/backend.h"],
+    "device": ["device.h", "backend.h", "image.h", "process.h", "vendor.h", "sim/backend.h"],
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],
     "feed": ["feed.h"],
@@ -77,6 +77,7 @@ DOORS = {
         "custom/params.h",
     ],
     "matmul": ["matmul.h", "cublas.h"],
+    "conv": ["conv.h", "cudnn.h"],
     "exact": ["exact.h"],
 }
 

@@ -8,7 +8,13 @@
 #include "program/program.h"
 #include "rungs/rung.h"
 
-typedef enum gr_conv_set { GR_CONV_FLOATS, GR_CONV_F32, GR_CONV_HALVES, GR_CONV_SETS } gr_conv_set;
+typedef enum gr_conv_set {
+    GR_CONV_FLOATS,
+    GR_CONV_F32,
+    GR_CONV_HALVES,
+    GR_CONV_SINGLES,
+    GR_CONV_SETS
+} gr_conv_set;
 typedef enum gr_conv_way {
     GR_CONV_RESULTS,
     GR_CONV_COLUMNS,
@@ -19,6 +25,7 @@ typedef enum gr_conv_way {
     GR_CONV_TAPS,
     GR_CONV_FEW,
     GR_CONV_RING,
+    GR_CONV_LIBRARY,
     GR_CONV_WAYS
 } gr_conv_way;
 typedef enum gr_conv_lies { GR_CONV_ANY, GR_CONV_DENSE } gr_conv_lies;
@@ -42,6 +49,8 @@ extern const size_t gr_conv_variant_count;
 gr_status gr_conv_find(const char *name, const gr_conv_variant **out, gr_error *error);
 /* Whether it has kernels for elements of this dtype. */
 bool gr_conv_covers(const gr_conv_variant *variant, gr_dtype dtype);
+/* Whether it multiplies in this precision. */
+bool gr_conv_makes(const gr_conv_variant *variant, gr_precision precision);
 
 /* The order of the axes of x and of the result; that of w is the same, with filters for pictures. */
 typedef enum gr_conv_layout { GR_CONV_NHWC, GR_CONV_NCHW, GR_CONV_LAYOUTS } gr_conv_layout;

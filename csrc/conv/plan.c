@@ -1,6 +1,7 @@
 #include "conv/columns.h"
 #include "conv/common.h"
 #include "conv/cores.h"
+#include "conv/cudnn.h"
 #include "conv/depthwise.h"
 #include "conv/few.h"
 #include "conv/narrow.h"
@@ -29,7 +30,12 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_TAPS] = {gr_conv_tiles_take, gr_conv_by_taps},
     [GR_CONV_FEW] = {gr_conv_tiles_take, gr_conv_by_few},
     [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
+    [GR_CONV_LIBRARY] = {gr_conv_cudnn_takes, gr_conv_by_cudnn},
 };
+
+static bool is_library(const gr_conv_variant *variant) {
+    return variant != NULL && variant->rung.entry == GR_ENTRY_LIBRARY;
+}
 
 static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
     const way *of = &ways[variant->way];
@@ -38,8 +44,8 @@ static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
 
 static bool can(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
     gr_error ignored;
-    return variant->rung.role != GR_ROLE_STUDY && gr_conv_covers(variant, self->dtype) &&
-           (variant->precision == self->precision || variant->precision == GR_PRECISION_ANY) &&
+    return variant->rung.role != GR_ROLE_STUDY && !is_library(variant) &&
+           gr_conv_covers(variant, self->dtype) && gr_conv_makes(variant, self->precision) &&
            gr_rung_check(&variant->rung, info, &ignored) == GR_OK && takes(self, variant);
 }
 
@@ -100,16 +106,17 @@ gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_progr
     gr_program_begin(program);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
     gr_conv plain = *self;
-    plain.out_aligned = self->out_aligned || self->aside;
+    const bool aside = self->aside || (is_library(self->variant) && !self->out_aligned);
+    plain.out_aligned = self->out_aligned || aside;
     const gr_conv_ends ends = {
         .x = gr_program_input(program, 0),
         .w = gr_program_input(program, 1),
-        .out = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
+        .out = aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
     const gr_status status = gr_conv_is_depthwise(self)  ? gr_conv_by_depth(&plain, &ends, program, error)
                              : gr_conv_is_narrow(&plain) ? gr_conv_by_narrow(&plain, &ends, program, error)
                                                          : by_rung(&plain, info, &ends, program, error);
-    return status == GR_OK && self->aside ? put(self, ends.out, out, program, error) : status;
+    return status == GR_OK && aside ? put(self, ends.out, out, program, error) : status;
 }
 
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,
@@ -117,6 +124,8 @@ gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *
     gr_program program;
     if (gr_conv_results(self) == 0)
         return GR_OK;
-    const gr_status status = gr_conv_plan(self, &device->backend->info, &program, error);
+    gr_status status = gr_conv_plan(self, &device->backend->info, &program, error);
+    if (status == GR_OK && is_library(self->variant))
+        status = gr_cudnn_complete(device, &program, error);
     return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
 }

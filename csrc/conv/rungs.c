@@ -36,6 +36,12 @@ bool gr_conv_covers(const gr_conv_variant *variant, gr_dtype dtype) {
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_CONV_F32] = {[GR_DTYPE_f32] = true},
         [GR_CONV_HALVES] = {[GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
+        [GR_CONV_SINGLES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
     };
     return sets[variant->dtypes][dtype];
+}
+
+bool gr_conv_makes(const gr_conv_variant *variant, gr_precision precision) {
+    return variant->precision == GR_PRECISION_ANY || variant->precision == precision ||
+           (variant->rung.entry == GR_ENTRY_LIBRARY && precision == GR_PRECISION_TF32);
 }

@@ -1,10 +1,9 @@
 #include "matmul/cublas.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "device/vendor.h"
 
 /* What is needed of cublas_api.h, library_types.h. */
 enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
@@ -46,43 +45,15 @@ typedef struct cublas_call {
 
 /* ---- the library ---- */
 
-static void *open_any(const char **names, size_t count) {
-    void *library = NULL;
-    for (size_t i = 0; library == NULL && i < count; ++i)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-static gr_status find(void *library, const char *name, void *out, gr_error *error) {
-    void *address = dlsym(library, name);
-    if (address == NULL)
-        return gr_fail(error, GR_ERR_VALUE, "variant: cublas needs cuBLAS 12 or later: %s", dlerror());
-    memcpy(out, &address, sizeof address); /* C has no conversion from data to function pointers */
-    return GR_OK;
-}
-
 static gr_status open_library(gr_error *error) {
-    static const char *const known[] = {"libcublas.so.13", "libcublas.so.12"};
-    const char *asked = getenv("GPUREDUCE_LIBCUBLAS"), *names[] = {known[0], known[1]};
-    const bool named = asked != NULL && *asked != '\0';
-    if (named)
-        names[0] = asked;
-    void *library = open_any(names, named ? 1 : 2);
-    if (library == NULL)
-        return gr_fail(error, GR_ERR_VALUE,
-                       "variant: cublas is NVIDIA's library, which was not found: looked for %s%s (%s)",
-                       names[0], named ? "" : " and libcublas.so.12", dlerror());
-    gr_status status = find(library, "cublasGetStatusString", &cublas.describe, error);
-#define FIND(field, symbol, parameters)                                                                      \
-    if (status == GR_OK)                                                                                     \
-        status = find(library, symbol, &cublas.field, error);
-    CUBLAS_SYMBOLS(FIND)
-#undef FIND
-    if (status == GR_OK)
-        cublas.library = library;
-    else
-        dlclose(library);
-    return status;
+    static const gr_vendor vendor = {
+        "cublas", "cuBLAS 12 or later", "GPUREDUCE_LIBCUBLAS", {"libcublas.so.13", "libcublas.so.12"}};
+    static const gr_vendor_symbol symbols[] = {{"cublasGetStatusString", &cublas.describe},
+#define SYMBOL(field, symbol, parameters) {symbol, &cublas.field},
+                                               CUBLAS_SYMBOLS(SYMBOL)
+#undef SYMBOL
+                                                   {NULL, NULL}};
+    return gr_vendor_open(&vendor, symbols, &cublas.library, error);
 }
 
 gr_status gr_cublas_open(gr_error *error) {

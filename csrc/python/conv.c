@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "conv/conv.h"
+#include "conv/cudnn.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/job.h"
@@ -205,10 +206,11 @@ static bool take_names(const py_arguments given, gr_conv *conv) {
         return true;
     if (gr_conv_find(name, &conv->variant, &ignored) != GR_OK || !gr_conv_covers(conv->variant, conv->dtype))
         return false;
-    const gr_precision own = conv->variant->precision, asked = conv->precision;
-    if (own != GR_PRECISION_ANY)
-        conv->precision = own;
-    return !precise || asked == conv->precision;
+    if (conv->variant->rung.entry == GR_ENTRY_LIBRARY && gr_cudnn_open(&ignored) != GR_OK)
+        return false; /* Python knows where else to look */
+    if (!precise && conv->variant->precision != GR_PRECISION_ANY)
+        conv->precision = conv->variant->precision;
+    return gr_conv_makes(conv->variant, conv->precision);
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
@@ -374,6 +376,15 @@ cleanup:
     return all;
 }
 
+PyObject *py_cudnn_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    gr_error error;
+    gr_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = gr_cudnn_open(&error);
+    Py_END_ALLOW_THREADS;
+    return status == GR_OK ? Py_NewRef(Py_None) : PyUnicode_FromString(error.message);
+}
+
 PyObject *py_conv_records(void) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < gr_conv_variant_count; ++i) {
@@ -384,9 +395,11 @@ PyObject *py_conv_records(void) {
                 py_append(&coverage, Py_BuildValue("(ss)", "conv2d", gr_dtypes[dtype].numpy_name));
         const char *precision =
             variant->precision == GR_PRECISION_ANY ? "" : gr_precisions[variant->precision];
-        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                        Py_BuildValue("(I)", (unsigned)variant->threads), variant->threads,
-                                        false, false, precision, false));
+        py_append(&list,
+                  py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                 variant->threads > 0 ? Py_BuildValue("(I)", (unsigned)variant->threads)
+                                                      : PyTuple_New(0),
+                                 variant->threads, false, false, precision, false));
     }
     return list;
 }

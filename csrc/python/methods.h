@@ -41,6 +41,7 @@ PyObject *py_cublas_problem(PyObject *module, PyObject *ignored);
 PyObject *py_convolver(PyObject *module, PyObject *args);
 PyObject *py_conv2d(PyObject *module, PyObject *args);
 PyObject *py_profile_conv(PyObject *module, PyObject *args);
+PyObject *py_cudnn_problem(PyObject *module, PyObject *ignored);
 
 /* Reductions that were compiled while the program runs: a capsule that unloads the kernels at its end, and
    runs of it. Inputs are arrays or views of one shape, and bytes for the value of a scalar, in the order and

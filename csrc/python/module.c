@@ -245,6 +245,8 @@ static PyMethodDef methods[] = {
     {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
     {"cublas_problem", py_cublas_problem, METH_NOARGS,
      "cublas_problem() -> why the variant cublas has no library, or None"},
+    {"cudnn_problem", py_cudnn_problem, METH_NOARGS,
+     "cudnn_problem() -> why the variant cudnn has no library, or None"},
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
      "cuda_problem() -> why there is no CUDA device, or None"},
     {"dtypes", py_dtypes, METH_NOARGS, "dtypes() -> a tuple for each dtype"},

@@ -9,6 +9,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._conv.geometry import geometry
+from gpureduce._device import libraries
 from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul.product import PRECISIONS
@@ -101,6 +102,9 @@ def conv2d(
     float64 is off by at most ``k * u / (1 - k * u)`` times the sum of the absolute products, `u` being half
     the machine epsilon, as in `matmul`. Results have the same bits on every run and on both backends.
 
+    The variant ``"cudnn"`` is NVIDIA's library, where it is found, with what that says of its results; it
+    takes the precisions ``"ieee"`` and ``"tf32"``, and paddings that are alike on both sides.
+
     A tensor of PyTorch's ``channels_last`` lies in memory as NHWC: give ``x.permute(0, 2, 3, 1)``.
 
     Examples
@@ -133,6 +137,8 @@ def conv2d(
     left, right = left.cast(own), right.cast(own)
     place = target.core_out(own)
     target.follow_others()
+    if name == "cudnn":
+        libraries.load(name)
     result = _core.conv2d(
         left.handle,
         right.handle,
@@ -155,7 +161,8 @@ def _check_precision(precision: Any, options: Options) -> None:
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
     record = options.record
-    if record is not None and record.precision not in (None, precision):
+    taken = ("tf32",) if record is not None and not record.block_sizes else ()
+    if record is not None and precision not in taken and record.precision not in (None, precision):
         raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
 
 

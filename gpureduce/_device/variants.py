@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._device import cublas, devices, module
+from gpureduce._device import devices, libraries, module
 from gpureduce._device.kernels import KERNELS, ptx_text
 from gpureduce._rules.dtypes import ROWS, SUPPORTED
 
@@ -63,8 +63,8 @@ class Variant:
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
-        Whether this installation has it: ``cub`` is an optional part of the build, ``cublas`` a library that
-        is looked for.
+        Whether this installation has it: ``cub`` is an optional part of the build, ``cublas`` and ``cudnn``
+        are libraries that are looked for.
 
     Examples
     --------
@@ -105,7 +105,9 @@ class Variant:
     def installed(self) -> bool:
         if self.block_sizes:
             return True
-        return cublas.is_there() if self.name == "cublas" else (KERNELS / "libgpureduce_cub.so").exists()
+        if libraries.is_one(self.name):
+            return libraries.is_there(self.name)
+        return (KERNELS / "libgpureduce_cub.so").exists()
 
     def runs_on(self, device: str | devices.Device | None = None) -> bool:
         """Return whether this installation can run it on a device.
@@ -262,7 +264,8 @@ def source(variant: str) -> str:
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones. For ``cublas``, whose kernels are not public.
+        For an unknown name; the message lists the known ones. For ``cublas`` and ``cudnn``, whose kernels
+        are not public.
 
     Examples
     --------
@@ -295,9 +298,9 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones. For ``cub`` and ``cublas``, whose kernels are
-        the libraries'. For an operator or a dtype that the variant does not cover; the message lists what it
-        does.
+        For an unknown name; the message lists the known ones. For ``cub``, ``cublas`` and ``cudnn``,
+        whose kernels are the libraries'. For an operator or a dtype that the variant does not cover; the
+        message lists what it does.
 
     Examples
     --------

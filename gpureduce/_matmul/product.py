@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
-from gpureduce._device import cublas
+from gpureduce._device import libraries
 from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
@@ -127,7 +127,7 @@ def matmul(
             f"variant: {name} takes {', '.join(options.record.dtypes)}, not {own}; 'auto' takes all"
         )
     if name == "cublas":
-        cublas.load()
+        libraries.load(name)
     if precision not in (None, "ieee") and dtypes.name_of(own) != "float32":
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     result = _core.matmul(

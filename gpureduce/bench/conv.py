@@ -197,7 +197,8 @@ def rows(
 
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    able = [record for record in variants("conv") if record.precision in (None, precision)]
+    own = [record for record in variants("conv") if record.name != VENDOR]
+    able = [record for record in own if record.precision in (None, precision)]
     for layer in layers:
         for layout in layouts:
             for dtype in dtypes:

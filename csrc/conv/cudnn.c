@@ -1,0 +1,292 @@
+#include "conv/cudnn.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "device/vendor.h"
+
+/* What is needed of cudnn_ops.h and cudnn_cnn.h. */
+enum { FLOATS = 0, HALVES = 2, BFLOATS = 9 };
+enum { FORMAT_NCHW = 0, FORMAT_NHWC = 1, CROSS_CORRELATION = 1 };
+enum { DEFAULT_MATH = 0, TENSOR_MATH = 1, FMA_MATH = 3 }; /* the first has float32 rounded to TF32 */
+enum { MOST_ALGORITHMS = 8 };
+
+typedef void *handle;
+typedef void *descriptor;
+typedef struct algorithm {
+    int number, status;
+    float time;
+    size_t bytes;
+    int determinism, math, reserved[3];
+} algorithm;
+
+#define CUDNN_SYMBOLS(X)                                                                                     \
+    X(create, "cudnnCreate", (handle * out))                                                                 \
+    X(set_stream, "cudnnSetStream", (handle self, void *stream))                                             \
+    X(create_tensor, "cudnnCreateTensorDescriptor", (descriptor * out))                                      \
+    X(destroy_tensor, "cudnnDestroyTensorDescriptor", (descriptor self))                                     \
+    X(set_tensor, "cudnnSetTensor4dDescriptor",                                                              \
+      (descriptor self, int format, int type, int n, int c, int h, int w))                                   \
+    X(create_filter, "cudnnCreateFilterDescriptor", (descriptor * out))                                      \
+    X(destroy_filter, "cudnnDestroyFilterDescriptor", (descriptor self))                                     \
+    X(set_filter, "cudnnSetFilter4dDescriptor",                                                              \
+      (descriptor self, int type, int format, int k, int c, int h, int w))                                   \
+    X(create_convolution, "cudnnCreateConvolutionDescriptor", (descriptor * out))                            \
+    X(destroy_convolution, "cudnnDestroyConvolutionDescriptor", (descriptor self))                           \
+    X(set_convolution, "cudnnSetConvolution2dDescriptor",                                                    \
+      (descriptor self, int pad_down, int pad_along, int stride_down, int stride_along, int dilation_down,   \
+       int dilation_along, int mode, int type))                                                              \
+    X(set_groups, "cudnnSetConvolutionGroupCount", (descriptor self, int groups))                            \
+    X(set_math, "cudnnSetConvolutionMathType", (descriptor self, int math))                                  \
+    X(choose, "cudnnGetConvolutionForwardAlgorithm_v7",                                                      \
+      (handle self, descriptor x, descriptor w, descriptor convolution, descriptor out, int most,            \
+       int *count, algorithm *found))                                                                        \
+    X(ask_bytes, "cudnnGetConvolutionForwardWorkspaceSize",                                                  \
+      (handle self, descriptor x, descriptor w, descriptor convolution, descriptor out, int algorithm,       \
+       size_t *bytes))                                                                                       \
+    X(convolve, "cudnnConvolutionForward",                                                                   \
+      (handle self, const void *alpha, descriptor of_x, const void *x, descriptor of_w, const void *w,       \
+       descriptor convolution, int algorithm, void *workspace, size_t bytes, const void *beta,               \
+       descriptor of_out, void *out))
+
+/* The library is one for the process, and a handle one for a device. A stream is set in a handle, so that one
+   thread at a time may use it. */
+static struct {
+    pthread_mutex_t lock;
+    void *library;
+    const char *(*describe)(int status);
+#define POINTER(field, symbol, parameters) int(*field) parameters;
+    CUDNN_SYMBOLS(POINTER)
+#undef POINTER
+    handle handles[GR_MAX_CUDA_DEVICES];
+} cudnn = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+typedef struct cudnn_call {
+    gr_library_call call;
+    int device, algorithm, math;
+    uint32_t room; /* the buffer of the workspace */
+    size_t workspace_bytes;
+    gr_conv conv;
+    gr_devptr x, w, out, workspace;
+} cudnn_call;
+
+/* ---- the library ---- */
+
+static gr_status open_library(gr_error *error) {
+    static const gr_vendor vendor = {"cudnn", "cuDNN 9", "GPUREDUCE_LIBCUDNN", {"libcudnn.so.9", NULL}};
+    static const gr_vendor_symbol symbols[] = {{"cudnnGetErrorString", &cudnn.describe},
+#define SYMBOL(field, symbol, parameters) {symbol, &cudnn.field},
+                                               CUDNN_SYMBOLS(SYMBOL)
+#undef SYMBOL
+                                                   {NULL, NULL}};
+    return gr_vendor_open(&vendor, symbols, &cudnn.library, error);
+}
+
+gr_status gr_cudnn_open(gr_error *error) {
+    pthread_mutex_lock(&cudnn.lock);
+    const gr_status status = cudnn.library != NULL ? GR_OK : open_library(error);
+    pthread_mutex_unlock(&cudnn.lock);
+    return status;
+}
+
+static gr_status check(int code, const char *doing, gr_error *error) {
+    return code == 0 ? GR_OK : gr_fail(error, GR_ERR_DEVICE, "cudnn: %s: %s", doing, cudnn.describe(code));
+}
+
+/* ---- the plan ---- */
+
+/* Whether it has the results that cuDNN reckons with: of as many zeros before as behind. */
+static bool is_even(const gr_conv_axis *axis) {
+    const uint64_t padded = axis->size + 2 * (uint64_t)axis->padding;
+    const uint64_t reach = (axis->kernel - 1) * axis->dilation + 1;
+    return axis->size > 0 && padded >= reach && (padded - reach) / axis->stride + 1 == axis->out;
+}
+
+static bool is_short(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t product;
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_mul_overflow(product, c, &product) &&
+           product < INT32_MAX;
+}
+
+bool gr_conv_cudnn_takes(const gr_conv *self, const gr_conv_variant *variant) {
+    const gr_conv_axis *down = &self->down, *along = &self->along;
+    (void)variant;
+    return self->channels > 0 && is_even(down) && is_even(along) &&
+           is_short(self->batch * self->groups * self->channels, down->size, along->size) &&
+           is_short(self->batch * self->groups * self->filters, down->out, along->out) &&
+           is_short(self->groups * self->filters * self->channels, down->kernel, along->kernel);
+}
+
+gr_status gr_conv_by_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                           const gr_conv_ends *ends, gr_program *program, gr_error *error) {
+    enum { LEAST = 16 }; /* until it is known how much it takes */
+    (void)variant, (void)info, (void)error;
+    const cudnn_call call = {.call = {.name = "cudnn"},
+                             .conv = *self,
+                             .room = gr_program_buffer(program, GR_BUFFER_TEMPORARY, LEAST)};
+    gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
+    gr_program_place(program, offsetof(cudnn_call, x), ends->x);
+    gr_program_place(program, offsetof(cudnn_call, w), ends->w);
+    gr_program_place(program, offsetof(cudnn_call, out), ends->out);
+    gr_program_place(program, offsetof(cudnn_call, workspace), call.room);
+    return GR_OK;
+}
+
+/* ---- the run ---- */
+
+typedef struct descriptors {
+    descriptor x, w, out, convolution;
+} descriptors;
+
+static void destroy(descriptors *self) {
+    if (self->x != NULL)
+        cudnn.destroy_tensor(self->x);
+    if (self->w != NULL)
+        cudnn.destroy_filter(self->w);
+    if (self->out != NULL)
+        cudnn.destroy_tensor(self->out);
+    if (self->convolution != NULL)
+        cudnn.destroy_convolution(self->convolution);
+}
+
+static int create(descriptors *self) {
+    *self = (descriptors){NULL, NULL, NULL, NULL};
+    int code = cudnn.create_tensor(&self->x);
+    if (code == 0)
+        code = cudnn.create_filter(&self->w);
+    if (code == 0)
+        code = cudnn.create_tensor(&self->out);
+    return code == 0 ? cudnn.create_convolution(&self->convolution) : code;
+}
+
+static int type_of(gr_dtype dtype) {
+    return dtype == GR_DTYPE_f16 ? HALVES : dtype == GR_DTYPE_bf16 ? BFLOATS : FLOATS;
+}
+
+static int math_of(const gr_conv *self) {
+    return self->dtype != GR_DTYPE_f32            ? TENSOR_MATH
+           : self->precision == GR_PRECISION_TF32 ? DEFAULT_MATH
+                                                  : FMA_MATH;
+}
+
+/* Fills them in; sums are float32. */
+static int describe(const descriptors *self, const gr_conv *conv, int math) {
+    const gr_conv_axis *down = &conv->down, *along = &conv->along;
+    const int format = conv->layout == GR_CONV_NHWC ? FORMAT_NHWC : FORMAT_NCHW, type = type_of(conv->dtype);
+    const int groups = (int)conv->groups, filters = (int)(conv->groups * conv->filters);
+    int code = cudnn.set_tensor(self->x, format, type, (int)conv->batch, groups * (int)conv->channels,
+                                (int)down->size, (int)along->size);
+    if (code == 0)
+        code = cudnn.set_tensor(self->out, format, type, (int)conv->batch, filters, (int)down->out,
+                                (int)along->out);
+    if (code == 0)
+        code = cudnn.set_filter(self->w, type, format, filters, (int)conv->channels, (int)down->kernel,
+                                (int)along->kernel);
+    if (code == 0)
+        code = cudnn.set_convolution(self->convolution, (int)down->padding, (int)along->padding,
+                                     (int)down->stride, (int)along->stride, (int)down->dilation,
+                                     (int)along->dilation, CROSS_CORRELATION, FLOATS);
+    if (code == 0)
+        code = cudnn.set_groups(self->convolution, groups);
+    return code == 0 ? cudnn.set_math(self->convolution, math) : code;
+}
+
+/* The first of those that cuDNN holds for fast, that runs with no more memory than is reasonable. */
+static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
+    const size_t most = (size_t)1 << 30;
+    algorithm found[MOST_ALGORITHMS];
+    int count = 0;
+    const gr_status status =
+        check(cudnn.choose(self, of->x, of->w, of->convolution, of->out, MOST_ALGORITHMS, &count, found),
+              "choosing an algorithm", error);
+    for (int i = 0; status == GR_OK && i < count; ++i) {
+        const int math = call->math == FMA_MATH ? FMA_MATH : found[i].math;
+        size_t bytes = 0;
+        if (found[i].status != 0 || cudnn.set_math(of->convolution, math) != 0 ||
+            cudnn.ask_bytes(self, of->x, of->w, of->convolution, of->out, found[i].number, &bytes) != 0 ||
+            bytes > most)
+            continue;
+        call->algorithm = found[i].number;
+        call->math = math;
+        call->workspace_bytes = bytes;
+        return GR_OK;
+    }
+    return status == GR_OK
+               ? gr_fail(error, GR_ERR_DEVICE, "cudnn: it has no algorithm for such a convolution")
+               : status;
+}
+
+static gr_status convolve(const cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
+    static const float one = 1, zero = 0;
+    return check(cudnn.convolve(self, &one, of->x, (const void *)(uintptr_t)call->x, of->w,
+                                (const void *)(uintptr_t)call->w, of->convolution, call->algorithm,
+                                (void *)(uintptr_t)call->workspace, call->workspace_bytes, &zero, of->out,
+                                (void *)(uintptr_t)call->out),
+                 "convolving", error);
+}
+
+/* The context of the device is current, and the lock is taken. */
+static gr_status take_handle(int device, handle *out, gr_error *error) {
+    gr_status status = GR_OK;
+    if (cudnn.handles[device] == NULL)
+        status = check(cudnn.create(&cudnn.handles[device]), "making a handle", error);
+    *out = cudnn.handles[device];
+    return status;
+}
+
+static gr_status run(const gr_library_call *given, void *stream, gr_error *error) {
+    const cudnn_call *call = (const cudnn_call *)given;
+    descriptors of = {NULL, NULL, NULL, NULL};
+    handle self;
+    pthread_mutex_lock(&cudnn.lock);
+    gr_status status = take_handle(call->device, &self, error);
+    if (status == GR_OK)
+        status = check(cudnn.set_stream(self, stream), "setting the stream", error);
+    if (status == GR_OK)
+        status = check(create(&of), "making descriptors", error);
+    if (status == GR_OK)
+        status = check(describe(&of, &call->conv, call->math), "describing it", error);
+    if (status == GR_OK)
+        status = convolve(call, self, &of, error);
+    destroy(&of);
+    pthread_mutex_unlock(&cudnn.lock);
+    return status;
+}
+
+/* The context of the device is current. */
+static gr_status complete(cudnn_call *call, gr_error *error) {
+    descriptors of = {NULL, NULL, NULL, NULL};
+    handle self;
+    pthread_mutex_lock(&cudnn.lock);
+    call->math = math_of(&call->conv);
+    gr_status status = take_handle(call->device, &self, error);
+    if (status == GR_OK)
+        status = check(create(&of), "making descriptors", error);
+    if (status == GR_OK)
+        status = check(describe(&of, &call->conv, call->math), "describing it", error);
+    if (status == GR_OK)
+        status = choose(call, self, &of, error);
+    destroy(&of);
+    pthread_mutex_unlock(&cudnn.lock);
+    return status;
+}
+
+gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *error) {
+    gr_status status = gr_cudnn_open(error);
+    if (status == GR_OK)
+        status = gr_device_attach(device, error);
+    if (status != GR_OK)
+        return status;
+    for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
+        if (program->steps[i].kind != GR_STEP_LIBRARY)
+            continue;
+        cudnn_call *call = (cudnn_call *)(program->params + program->steps[i].params);
+        call->call.run = run;
+        call->device = device->backend->info.index;
+        status = complete(call, error);
+        if (status == GR_OK && call->workspace_bytes > 0)
+            program->buffers[call->room].bytes = call->workspace_bytes;
+    }
+    gr_device_detach(device);
+    return status;
+}

@@ -1,0 +1,38 @@
+"""NVIDIA's libraries behind the variants ``cublas`` and ``cudnn``: loaded by the core, by name, never linked.
+
+Where the dynamic linker does not find one, NVIDIA's cuda-pathfinder does, if it is installed: among wheels,
+in conda environments, then in a CUDA toolkit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from gpureduce import _core
+
+_PROBLEMS = {"cublas": _core.cublas_problem, "cudnn": _core.cudnn_problem}
+
+
+def is_one(variant: str) -> bool:
+    """Return whether such a library stands behind a variant."""
+    return variant in _PROBLEMS
+
+
+def is_there(variant: str) -> bool:
+    """Return whether the library is loaded, or can be."""
+    return load(variant) is None
+
+
+def load(variant: str) -> str | None:
+    """Have the library loaded; return why that failed, or None."""
+    problem = _PROBLEMS[variant]()
+    if problem is None:
+        return None
+    with contextlib.suppress(ImportError):
+        from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+
+        # What an older one does not know is a ValueError.
+        with contextlib.suppress(DynamicLibNotFoundError, OSError, ValueError):
+            load_nvidia_dynamic_lib(variant)
+            return _PROBLEMS[variant]()
+    return problem
