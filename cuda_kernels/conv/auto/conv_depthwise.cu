@@ -15,6 +15,37 @@ __device__ unsigned tap_of(const gr_conv_axis &axis, unsigned result, unsigned t
 
 template <class T, int LENGTH> struct alignas(sizeof(T) * LENGTH) Elements { T element[LENGTH]; };
 
+// Neighbours, or zeros, and their way back, by instructions of 8 or 16 bytes: the compiler makes of it
+// branches and, where one of several has a condition of its own, an instruction for each.
+template <class Pack> __device__ Pack load_if(bool there, const Pack *from) {
+    enum { WORDS = sizeof(Pack) / 4, EACH = WORDS < 4 ? 2 : 4 };
+    static_assert(sizeof(Pack) % (4 * EACH) == 0, "whole instructions");
+    Pack it;
+    uint32_t *v = reinterpret_cast<uint32_t *>(&it);
+#pragma unroll
+    for (int i = 0; i < WORDS; i += EACH)
+        if (EACH == 2)
+            asm("{ .reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
+                "@p ld.global.v2.b32 {%0, %1}, [%3]; }"
+                : "=&r"(v[i]), "=&r"(v[i + 1])
+                : "r"(unsigned(there)), "l"(from));
+        else
+            asm("{ .reg .pred p;\n\tsetp.ne.u32 p, %4, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
+                "mov.b32 %2, 0;\n\tmov.b32 %3, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%5]; }"
+                : "=&r"(v[i]), "=&r"(v[i + 1]), "=&r"(v[i + EACH - 2]), "=&r"(v[i + EACH - 1])
+                : "r"(unsigned(there)), "l"(reinterpret_cast<const uint32_t *>(from) + i));
+    return it;
+}
+template <class Pack> __device__ void store(Pack *to, const Pack &it) {
+    enum { PIECE = sizeof(Pack) < 16 ? sizeof(Pack) : 16 };
+    struct alignas(PIECE) Piece {
+        uint32_t words[PIECE / 4];
+    };
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Pack) / PIECE); ++i)
+        store_at_once(reinterpret_cast<Piece *>(to) + i, reinterpret_cast<const Piece *>(&it)[i]);
+}
+
 // The results of EACH columns of a row, and of LENGTH filters from number `filter` on.
 template <class T, int LENGTH>
 __device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y, unsigned first,
@@ -128,9 +159,8 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
         W seen[SEEN][LENGTH];
 #pragma unroll
         for (int j = 0; j < SEEN; ++j)
-            some[j] = row && unsigned(left + j) < unsigned(p.along.size)
-                          ? *reinterpret_cast<const Pack *>(line + j * p.of_x.along)
-                          : Pack();
+            some[j] = load_if(row & (unsigned(left + j) < unsigned(p.along.size)),
+                              reinterpret_cast<const Pack *>(line + j * p.of_x.along));
 #pragma unroll
         for (int j = 0; j < SEEN; ++j)
 #pragma unroll
@@ -157,7 +187,7 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
             for (int v = 0; v < LENGTH; ++v)
                 results.element[v] = Wide<T>::back(sums[done][c][v]);
             if (along + c < unsigned(p.along.out))
-                *reinterpret_cast<Pack *>(to + done * p.of_out.down + c * p.of_out.along) = results;
+                store(reinterpret_cast<Pack *>(to + done * p.of_out.down + c * p.of_out.along), results);
         }
     }
 }

@@ -77,6 +77,7 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
 
 template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
     typedef Elements<T, EACH> Pixels;
+    constexpr unsigned AT_ONCE = 32 / sizeof(T); // channels
     const float *weights = bring_filters<T, FILTERS, false>(p);
     const unsigned channels = unsigned(p.channels);
     const uint64_t first = (uint64_t(blockIdx.x) * THREADS + threadIdx.x) * EACH;
@@ -84,7 +85,7 @@ template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
         return;
     const T *from = reinterpret_cast<const T *>(p.x) + int64_t(blockIdx.y) * p.of_x.outer + first;
     float sums[FILTERS][EACH] = {};
-#pragma unroll 8
+#pragma unroll AT_ONCE
     for (unsigned c = 0; c < channels; ++c, from += p.of_x.channel) {
         const Pixels seen = *reinterpret_cast<const Pixels *>(from);
 #pragma unroll
@@ -102,7 +103,7 @@ template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
 #pragma unroll
         for (int i = 0; i < EACH; ++i)
             results.element[i] = Wide<T>::back(sums[f][i]);
-        *reinterpret_cast<Pixels *>(to + f * p.of_out.channel) = results;
+        store_at_once(to + f * p.of_out.channel, results);
     }
 }
 
