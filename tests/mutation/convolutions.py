@@ -221,7 +221,7 @@ MUTANTS = (
         "+ 0 * filter",
         OWN,
     ),
-    Mutant("a result may overlap with x", PLAN, ".out = self->aside ?", ".out = self->aside && 0 ?", PLACES),
+    Mutant("a result may overlap with x", PLAN, ".out = aside ?", ".out = aside && 0 ?", PLACES),
     Mutant(
         "an odd number of zeros has the one more before",
         GEOMETRY,
