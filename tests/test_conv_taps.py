@@ -29,6 +29,7 @@ BOXES = {
     "tiles of 8 by 8": Case(1, 17, 18, 8, 24, 3, 3),
     "wide pictures": Case(1, 3, 150, 16, 16, 3, 3, 1, 1),
     "a box for each remainder": Case(1, 9, 11, 72, 72, 3, 3, 2, 1),
+    "a box for taps of one remainder": Case(1, 40, 34, 8, 8, 4, 4, 2, 1),
     "remainders that no tap has": Case(1, 11, 13, 8, 8, 2, 2, 3, 1, 2),
     "strides of two kinds": Case(1, 17, 19, 40, 8, 5, 3, (2, 3), (2, 1), (1, 2)),
     "taps that lie apart": Case(1, 40, 41, 8, 8, 2, 3, 1, 0, 19),

@@ -255,7 +255,7 @@ MUTANTS = (
         TAPS,
         "for (unsigned other = 1; other < MOST; ++other)",
         "for (unsigned other = MOST; other < MOST; ++other)",
-        taps("share_the_channels"),
+        taps("test_boxes and share"),
     ),
     Mutant(
         "results are put together where boxes still come",
