@@ -227,6 +227,18 @@ def test_precision(precision, layout, device):
         assert (1e-4 < error < 4e-4) if precision == "tf32" else (1e-8 < error < 6e-7)
 
 
+def test_float32_where_tf32_would_take_longer(device):
+    """Many taps of an odd number of channels, which no tensor core takes as they lie."""
+    if not any(each.precision == "tf32" and runs_on(each, device) for each in OWN):
+        pytest.skip("the device has no such cores")
+    case = cases.Case(3, 60, 120, 17, 8, 7, 7, 2, 3)
+    x, w = cases.arrays("float32", case, "NHWC", "rounded")
+    plain = gpureduce.conv2d(x, w, **case.options, variant="c2", device=device)
+    for precision in ("ieee", "tf32"):
+        got = gpureduce.conv2d(x, w, **case.options, precision=precision, device=device)
+        np.testing.assert_array_equal(got, plain)
+
+
 def test_records():
     assert [record.name for record in OWN][:2] == ["c0", "c1"]
     for before, record in zip((None, *OWN), OWN, strict=False):

@@ -92,18 +92,37 @@ bool gr_conv_few_fit(const gr_conv *self) {
            params.tiles < INT32_MAX;
 }
 
-double gr_conv_few_time(const gr_conv *self) {
-    static const double PRODUCTS = 90e6, PRODUCTS_HALVES = 180e6, ELEMENTS = 1.2e6; /* in a microsecond */
+/* How many blocks share the tiles of a part of the filters. */
+static uint64_t blocks_of(const gr_conv *self, const gr_conv_few_params *params) {
+    const uint64_t parts = gr_ceil_div(self->filters, filters_of_block(self));
+    const uint64_t most = gr_ceil_div(gr_reference_limits.multiprocessors * BLOCKS, parts);
+    return params->tiles < most ? params->tiles : most;
+}
+
+/* The loads of a tile wait for one another by rows and turns, those of the filters by turns. Results of NCHW
+   go to as many planes as there are filters, four bytes or two at once, which is slower than all else where
+   there is little to multiply. */
+double gr_conv_few_time(const gr_conv *self, double moved) {
+    enum { WARPS = 8, LOADED = 256, WORDS = 1024 };
+    static const double LOAD = 0.8, FILTERS = 1.8;                               /* microseconds of a turn */
+    static const double PRODUCTS = 70e6, SCATTERED = 0.165e6, MORE_NARROW = 1.7; /* in a microsecond */
+    static const double HALVES = 2, SCATTERED_HALVES = 1.4;                      /* times as many */
     gr_conv_few_params params;
     choose_tile(self, &params);
-    const double bytes = (double)gr_dtypes[self->dtype].item_bytes;
-    const double tiles = (double)params.tiles,
-                 parts = (double)gr_ceil_div(self->filters, filters_of_block(self));
-    const double pixels = tiles * (double)(params.sixteens * SIXTEEN * params.block_rows);
-    const double deep = (double)(params.steps * 2 * PIECE) / bytes;
-    return parts *
-           (pixels * (double)filters_of_block(self) * deep / (bytes > 2 ? PRODUCTS : PRODUCTS_HALVES) +
-            tiles * (double)(params.rows * params.columns * self->channels) / ELEMENTS / 4);
+    const uint64_t filters = filters_of_block(self), item = gr_dtypes[self->dtype].item_bytes;
+    const bool halves = item < 4;
+    const double parts = (double)gr_ceil_div(self->filters, filters);
+    const double pixels = (double)(params.tiles * params.sixteens * SIXTEEN * params.block_rows);
+    const double deep = (double)(params.steps * 2 * PIECE / item);
+    const uint64_t loads = gr_ceil_div(params.tiles, blocks_of(self, &params)) *
+                           gr_ceil_div(self->channels * params.columns, LOADED) *
+                           gr_ceil_div(params.rows, WARPS);
+    const double time = moved + LOAD * (double)loads +
+                        FILTERS * (double)gr_ceil_div(params.steps * 8 * filters, WORDS) +
+                        parts * pixels * (double)filters * deep / (PRODUCTS * (halves ? HALVES : 1));
+    const double scattered = (double)gr_conv_results(self) / SCATTERED / (halves ? SCATTERED_HALVES : 1) /
+                             (filters == NARROW ? MORE_NARROW : 1);
+    return self->layout == GR_CONV_NCHW && scattered > time ? scattered : time;
 }
 
 gr_status gr_conv_by_few(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
@@ -115,11 +134,10 @@ gr_status gr_conv_by_few(const gr_conv *self, const gr_conv_variant *variant, co
     gr_conv_few_params params = {.conv = gr_conv_describe(self),
                                  .channels_last = self->layout == GR_CONV_NHWC};
     const uint64_t bytes = choose_tile(self, &params), filters = filters_of_block(self);
-    const uint64_t parts = gr_ceil_div(self->filters, filters);
-    const uint64_t most = gr_ceil_div(gr_reference_limits.multiprocessors * BLOCKS, parts);
     gr_step *step =
         gr_conv_launch(self, variant, filters == WIDE ? "_64" : "_32", &params, sizeof params, ends, program);
     step->shared_bytes = (uint32_t)bytes;
     step->overlap = true;
-    return gr_conv_spread(step, params.tiles < most ? params.tiles : most, parts, 1, variant->threads, error);
+    return gr_conv_spread(step, blocks_of(self, &params), gr_ceil_div(self->filters, filters), 1,
+                          variant->threads, error);
 }

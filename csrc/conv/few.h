@@ -4,9 +4,10 @@
 
 #include "conv/common.h"
 
-/* Whether it is one that its kernel makes; about how many microseconds that takes, of what is no copy. */
+/* Whether it is one that its kernel makes; about how many microseconds that takes, of which memory takes
+   `moved` at least. */
 bool gr_conv_few_fit(const gr_conv *self);
-double gr_conv_few_time(const gr_conv *self);
+double gr_conv_few_time(const gr_conv *self, double moved);
 gr_status gr_conv_by_few(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                          const gr_conv_ends *ends, gr_program *program, gr_error *error);
 

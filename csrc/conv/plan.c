@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "conv/columns.h"
 #include "conv/common.h"
 #include "conv/cores.h"
@@ -45,29 +47,41 @@ static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
 static bool can(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
     gr_error ignored;
     return variant->rung.role != GR_ROLE_STUDY && !is_library(variant) &&
-           gr_conv_covers(variant, self->dtype) && gr_conv_makes(variant, self->precision) &&
-           gr_rung_check(&variant->rung, info, &ignored) == GR_OK && takes(self, variant);
+           gr_conv_covers(variant, self->dtype) && gr_rung_check(&variant->rung, info, &ignored) == GR_OK &&
+           takes(self, variant);
 }
 
-/* The rung that takes least time, the later one of equals. GR_ERR_VALUE where none has the precision. */
-static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
-                        gr_error *error) {
-    double least = 0;
-    *out = NULL;
+/* Takes the rung of these precisions that is over before `least` microseconds, and first: the later one of
+   equals. */
+static void consider(const gr_conv *self, const gr_device_info *info, gr_precision one, gr_precision other,
+                     const gr_conv_variant **out, double *least) {
     for (size_t i = 0; i < gr_conv_variant_count; ++i) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
-        if (!can(self, variant, info))
+        if ((variant->precision != one && variant->precision != other) || !can(self, variant, info))
             continue;
         const double time = gr_conv_time(self, variant);
-        if (*out != NULL && time > least)
+        if (time > *least)
             continue;
         *out = variant;
-        least = time;
+        *least = time;
     }
-    return *out != NULL
-               ? GR_OK
-               : gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
-                         gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
+}
+
+/* The rung that takes least time; where that is clearly one of plain float32, that one for TF32, too.
+   GR_ERR_VALUE where none has the precision. */
+static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
+                        gr_error *error) {
+    static const double LONG = 20, CLEARLY = 0.85; /* microseconds: of a launch little can be reckoned */
+    double least = HUGE_VAL;
+    *out = NULL;
+    consider(self, info, self->precision, GR_PRECISION_ANY, out, &least);
+    if (*out == NULL)
+        return gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
+                       gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
+    least *= CLEARLY;
+    if (self->precision == GR_PRECISION_TF32 && least > LONG)
+        consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, out, &least);
+    return GR_OK;
 }
 
 /* Whether a rung that the caller names can run. */

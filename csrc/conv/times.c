@@ -117,7 +117,9 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
     case GR_CONV_TAPS: /* else it is c5 or c7 */
         return gr_conv_taps_fit(self) ? time_of_taps(self) : HUGE_VAL;
     case GR_CONV_FEW: /* else it is c5 or c7 */
-        return gr_conv_few_fit(self) && !gr_conv_is_product(self) ? moved + gr_conv_few_time(self) : HUGE_VAL;
+        return gr_conv_few_fit(self) && !gr_conv_is_product(self)
+                   ? START + gr_conv_few_time(self, time_of_bytes(self))
+                   : HUGE_VAL;
     case GR_CONV_CORES:
         return gr_conv_is_product(self) ? HUGE_VAL : moved + time_of_cores(self, variant);
     default:

@@ -72,7 +72,8 @@ def conv2d(
     variant : str
         The kernel: ``"auto"``, or one of ``variants("conv")`` for dtypes that its record covers.
     precision : str, optional
-        How products of float32 are made, as in `matmul`.
+        How products of float32 are made, as in `matmul`; ``"tf32"`` allows it: where kernels of plain float32
+        are known to take less time, they make them.
     device : str or Device, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `x` lies; for `x` of the host
         the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
