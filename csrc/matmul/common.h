@@ -11,15 +11,6 @@ uint64_t gr_matmul_count(const uint64_t *stack);
 gr_status gr_matmul_spread(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads,
                            gr_error *error);
 
-/* Has a side copied to memory of the program, which takes the place of *buffer, `pitch` elements from one row
-   to the next; what is taken again is copied once. */
-typedef struct gr_matmul_shape {
-    uint64_t rows, columns, pitch;
-} gr_matmul_shape;
-
-gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
-                         size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
-
 /* Appends the sum of the slices of a product, which lie in a buffer. */
 gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
                                uint32_t from, uint32_t to, gr_program *program, gr_error *error);

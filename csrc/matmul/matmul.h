@@ -97,6 +97,15 @@ typedef struct gr_matmul_ends {
 gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info, const gr_matmul_ends *ends,
                            gr_program *program, gr_error *error);
 
+/* Has a side copied to memory of the program, which takes the place of *buffer, `pitch` elements from one row
+   to the next; what is taken again is copied once. */
+typedef struct gr_matmul_shape {
+    uint64_t rows, columns, pitch;
+} gr_matmul_shape;
+
+gr_status gr_matmul_pack(gr_matmul_side *side, const gr_matmul_shape *shape, const uint64_t *stack,
+                         size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
+
 /* Appends a copy of the result, which lies in memory of the program, to the output. */
 gr_status gr_matmul_put(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
                         gr_program *program, gr_error *error);

@@ -111,8 +111,8 @@ MUTANTS = (
     Mutant(
         "the ring's last tap is added as far as a whole step goes",
         RING,
-        "step + k_b + h * SECTOR < products",
-        "step + k_b + h * SECTOR < products + 1",
+        "step + turn * ROWS + k_b < products",
+        "step + turn * ROWS + k_b < products + 1",
         every("c2_ring"),
     ),
     Mutant(
