@@ -58,6 +58,7 @@ def array_class(of: type, /) -> None: ...
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...
+def array_view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, /) -> Any: ...
 def reduce(
     a: ArrayLike | DeviceView,
     op: str,
@@ -332,5 +333,6 @@ def dlpack_export(
     device_id: int,
     versioned: bool,
     copied: bool,
+    strides: tuple[int, ...] = ...,
     /,
 ) -> object: ...

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from gpureduce import _functions as functions
+
+__array_api_version__ = "2024.12"
 from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
 from gpureduce._reduce.engine import reduction

@@ -1,16 +1,18 @@
 """Writes gpureduce/_functions.pyi: the public functions as type checkers and editors see them.
 
+And gpureduce/_arrays/reductions.pyi: those whose first parameter is `a`, as methods of a DeviceArray.
+
 Their parameters are those in the source, where each function has one signature. What the result is for which
 arguments is said here, as overloads; the last one is the signature itself, with Any.
 """
 
 import ast
-import sys
 import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "gpureduce"
 FUNCTIONS, STUB = PACKAGE / "_functions.py", PACKAGE / "_functions.pyi"
+METHODS = PACKAGE / "_arrays" / "reductions.pyi"
 
 HEAD = '''\
 """Made by tests/make_stub.py."""
@@ -29,6 +31,26 @@ from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, S
 
 _AnyT = TypeVar("_AnyT", bound=np.generic)
 _InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
+'''
+METHODS_HEAD = '''\
+"""Made by tests/make_stub.py."""
+
+# fmt: off
+from types import ModuleType
+from typing import Any, Literal, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._device.devices import Device
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+
+class Reductions:
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
+    def __matmul__(self, other: AnyArray) -> Any: ...
+    def __rmatmul__(self, other: AnyArray) -> Any: ...
 '''
 AXES = "SupportsIndex | tuple[SupportsIndex, ...]"
 # Parameters as they are when a number of the host is returned, and an array on a device.
@@ -89,33 +111,55 @@ def _parameter(argument, default):
     return argument.arg, text.replace("'", '"')
 
 
-def definition(name, parameters, result):
+def definition(name, parameters, result, width=106):
     """Return a function of the stub, in lines that break after a parameter only."""
     words = [f"{each}: {text}" if text else each for each, text in parameters.items()]
     unbroken = ", ".join(word.replace(" ", "~") for word in words) + ","
-    body = textwrap.fill(unbroken, 106, break_long_words=False, break_on_hyphens=False).replace("~", " ")
+    body = textwrap.fill(unbroken, width, break_long_words=False, break_on_hyphens=False).replace("~", " ")
     return f"def {name}(\n{textwrap.indent(body, '    ')}\n) -> {result}: ...\n"
 
 
-def stub():
-    """Return the text of the stub."""
-    parts = [HEAD]
+def functions():
+    """Yield the public functions, by name, as they are in the source."""
     for imported in ast.parse(FUNCTIONS.read_text()).body:
         if not isinstance(imported, ast.ImportFrom):
             continue
         source = PACKAGE.parent.joinpath(*imported.module.split(".")).with_suffix(".py").read_text()
         there = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
         for name in (alias.name for alias in imported.names):
-            function = there[name]
-            parameters = parameters_of(function)
-            if function.args.kwarg:
-                parts.append(definition(name, parameters, "Any"))
-                continue
-            for changed, result in rules(name, parameters):
-                known = {each: changed.get(each, text) for each, text in parameters.items()}
-                parts.append("@overload\n" + definition(name, known, result))
+            yield name, there[name]
+
+
+def stub():
+    """Return the text of the stub of the functions."""
+    parts = [HEAD]
+    for name, function in functions():
+        parameters = parameters_of(function)
+        if function.args.kwarg:
+            parts.append(definition(name, parameters, "Any"))
+            continue
+        for changed, result in rules(name, parameters):
+            known = {each: changed.get(each, text) for each, text in parameters.items()}
+            parts.append("@overload\n" + definition(name, known, result))
+    return "\n".join(parts)
+
+
+def methods():
+    """Return the text of the stub of the methods."""
+    parts = [METHODS_HEAD]
+    for name, function in functions():
+        parameters = parameters_of(function)
+        if next(iter(parameters)) != "a" or function.args.kwarg:
+            continue
+        for changed, result in rules(name, parameters):
+            if "NDArray" in changed.get("a", "") and name not in FIXED:
+                continue  # which an array on a device is not
+            known = {each: changed.get(each, text) for each, text in parameters.items() if each != "a"}
+            text = "@overload\n" + definition(name, {"self": ""} | known, result, 102)
+            parts.append(textwrap.indent(text, "    "))
     return "\n".join(parts)
 
 
 if __name__ == "__main__":
-    sys.exit(STUB.write_text(stub()) == 0)
+    STUB.write_text(stub())
+    METHODS.write_text(methods())

@@ -40,11 +40,15 @@ def kept_kernels(monkeypatch, tmp_path):
 
 
 def docstrings(value, name):
-    """Return the docstring of something and, of a class, those of its own public members, by name."""
+    """Return the docstring of something and, of a class, those of its public members, by name.
+
+    Of its bases that are ours, too; but not of functions that are methods as well.
+    """
     found = {name: inspect.getdoc(value) or ""}
-    if inspect.isclass(value):
-        for each, member in vars(value).items():
-            if not each.startswith("_") and (text := inspect.getdoc(member)):
+    for base in value.__mro__ if inspect.isclass(value) else ():
+        for each, member in vars(base).items() if base.__module__.startswith("gpureduce.") else ():
+            own = getattr(member, "__module__", base.__module__) == base.__module__
+            if own and not each.startswith("_") and (text := inspect.getdoc(member)):
                 found[f"{name}.{each}"] = text
     return found
 

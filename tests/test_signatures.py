@@ -138,6 +138,7 @@ def test_docstrings_of_functions_of_tensors(function):
 def test_the_stub_is_made_of_the_source():
     """To renew it: python tests/make_stub.py."""
     assert make_stub.stub() == make_stub.STUB.read_text()
+    assert make_stub.methods() == make_stub.METHODS.read_text()
 
 
 # What the stub says of results is so

@@ -211,6 +211,9 @@ static PyMethodDef methods[] = {
     {"array_empty", py_array_empty, METH_VARARGS,
      "array_empty(shape, dtype name, device_kind, device_index[, stream]) -> array whose elements are not "
      "set"},
+    {"array_view", py_array_view, METH_VARARGS,
+     "array_view(array, shape, strides, offset) -> view of its elements, from `offset` bytes behind its "
+     "first"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},
@@ -240,8 +243,8 @@ static PyMethodDef methods[] = {
     {"dlpack_exchange", py_dlpack_exchange, METH_O,
      "dlpack_exchange(array) -> (its parts and an owner, stream to wait for), or None: ask its __dlpack__"},
     {"dlpack_export", py_dlpack_export, METH_VARARGS,
-     "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied) -> "
-     "capsule"},
+     "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied[, "
+     "strides]) -> capsule"},
     {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
     {"cublas_problem", py_cublas_problem, METH_NOARGS,
      "cublas_problem() -> why the variant cublas has no library, or None"},

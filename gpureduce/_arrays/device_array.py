@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
+from gpureduce._arrays import shown
+from gpureduce._arrays.copies import is_packed, to_host
+from gpureduce._arrays.elements import Elements
+from gpureduce._arrays.numbers import Numbers
+from gpureduce._arrays.reductions import Reductions
+from gpureduce._arrays.views import Views
+from gpureduce._device.devices import LEGACY_STREAM, Device, resolve
 from gpureduce._rules.dtypes import is_supported, name_of
 
 if TYPE_CHECKING:
@@ -31,56 +37,6 @@ def stream_of(array: object, index: int) -> object:
     except Exception:
         return None
     return interface.get("stream") if type(interface) is dict else None
-
-
-class Elements:
-    """What arrays on devices have in common, our own and views of others'."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:  # each class has them in its own way
-
-        @property
-        def pointer(self) -> int: ...
-        @property
-        def shape(self) -> tuple[int, ...]: ...
-        @property
-        def strides(self) -> tuple[int, ...]: ...
-        @property
-        def dtype(self) -> np.dtype[Any]: ...
-        @property
-        def kind(self) -> int: ...
-        @property
-        def index(self) -> int: ...
-        @property
-        def stream(self) -> int | None: ...
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all elements together."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def device(self) -> str:
-        """The device as text: ``"cuda:0"``, ``"sim"``."""
-        return text(self.kind, self.index)
-
-    def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
-        """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
-        return (self.pointer, self.shape, self.strides, name_of(self.dtype))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
 
 
 class DeviceView(Elements):
@@ -132,16 +88,21 @@ class DeviceView(Elements):
         return stream if type(stream) is int and stream >= 0 else None
 
 
-class DeviceArray(_core.Array, Elements):
-    """An array in C order in memory of a device, which it frees at its end.
+class DeviceArray(_core.Array, Views, Numbers, Reductions):
+    """An array in memory of a device, which it frees at its end, or a view of such an array, which keeps it.
 
     `to_device` makes one, and reductions along an axis of device arrays return one. Other libraries take it
     without a copy through DLPack or ``__cuda_array_interface__`` (``torch.from_dlpack(a)``,
     ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it back.
 
+    Integers, slices, ``...`` and None as indices, ``reshape``, ``T``, ``transpose``, ``swapaxes`` and
+    ``squeeze`` show the same memory another way. All reductions are methods, too, and take views where they
+    lie. There is no arithmetic: that is for CuPy and PyTorch.
+
     It belongs to a CUDA stream: that of the call which made it, or the legacy default stream for those of
-    `to_device`. Its elements are there for whatever follows in that stream, and reductions of it work there
-    unless ``stream=`` names another one. Both protocols tell other libraries of the stream.
+    `to_device`; a view to that of its array. Its elements are there for whatever follows in that stream, and
+    reductions of it work there unless ``stream=`` names another one. Both protocols tell other libraries of
+    the stream. What shows or returns elements in host memory waits for them.
 
     Examples
     --------
@@ -149,8 +110,13 @@ class DeviceArray(_core.Array, Elements):
     >>> a = gpureduce.to_device(np.arange(6.0).reshape(2, 3), device="sim")
     >>> a.shape, a.dtype, a.nbytes, a.device
     ((2, 3), dtype('float64'), 48, 'sim')
-    >>> gpureduce.sum(a, axis=0)
-    DeviceArray(shape=(3,), dtype=float64, device='sim')
+    >>> a.sum(axis=0)
+    DeviceArray([3., 5., 7.], dtype=float64, device='sim')
+    >>> a[:, ::2].T
+    DeviceArray([[0., 3.],
+                 [2., 5.]], dtype=float64, device='sim')
+    >>> a[1].max(), a[1, 2].item()
+    (np.float64(5.0), 5.0)
     >>> gpureduce.sum(a, axis=0).numpy()
     array([3., 5., 7.])
     """
@@ -176,21 +142,22 @@ class DeviceArray(_core.Array, Elements):
         -------
         numpy.ndarray
         """
-        out = np.empty(self.shape, self.dtype)
-        if out.size:
-            _core.device_read(self.kind, self.index, self.pointer, out, self.stream)
-        return out
+        return to_host(self)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a DeviceArray of no dimensions")
-        return self.shape[0]
+    def __repr__(self) -> str:
+        return shown.as_repr(self)
+
+    def __str__(self) -> str:
+        return shown.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.as_html(self)
 
     def __reduce__(self) -> tuple:
-        # Copies and pickles get memory of their own: a copied address would be freed twice.
+        # What is unpickled gets memory of its own, and that of a view alone.
         return (to_device, (self.numpy(), self.device))
 
     @property
@@ -205,7 +172,7 @@ class DeviceArray(_core.Array, Elements):
             "shape": self.shape,
             "typestr": self.dtype.str,
             "data": (self.pointer, False),
-            "strides": None,
+            "strides": None if is_packed(self) else self.strides,
             "version": 3,
             "stream": self.stream,
         }
@@ -266,7 +233,7 @@ class DeviceArray(_core.Array, Elements):
             )
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"DLPack: the array lies on {self.device}, not on DLPack device {dl_device}")
-        array = to_device(self.numpy(), self.device) if copy else self
+        array = self.copy() if copy else self
         array._finish_for(stream)
         return _export(array, array.pointer, array.__dlpack_device__(), versioned, bool(copy))
 
@@ -282,7 +249,8 @@ class DeviceArray(_core.Array, Elements):
 
 
 def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
-    return _core.dlpack_export(array, pointer, array.shape, array.dtype.name, *device, versioned, copied)
+    shape, name = array.shape, array.dtype.name
+    return _core.dlpack_export(array, pointer, shape, name, *device, versioned, copied, array.strides)
 
 
 def checked_dtype(dtype: np.dtype) -> np.dtype:
@@ -322,7 +290,8 @@ def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray
     >>> import gpureduce
     >>> a = gpureduce.to_device([[1.0, 2.0], [3.0, 4.0]], device="sim")
     >>> a
-    DeviceArray(shape=(2, 2), dtype=float64, device='sim')
+    DeviceArray([[1., 2.],
+                 [3., 4.]], dtype=float64, device='sim')
     >>> a.numpy().sum()
     np.float64(10.0)
     """

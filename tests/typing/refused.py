@@ -59,8 +59,10 @@ gpureduce.ReductionKernel("T x", "T y")  # mypy: call-arg; pyright: reportCallIs
 
 # Results that are something else.
 text: str = gpureduce.sum(d, axis=0)  # mypy: assignment; pyright: reportAssignmentType
-gpureduce.sum(a, as_device=True).item()  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+gpureduce.sum(a, as_device=True).cpu()  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 gpureduce.any(d).numpy()  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 gpureduce.profile(1024, "v7").total  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 d.shape = (16,)  # mypy: misc; pyright: reportAttributeAccessIssue
+d[0].shape = (4,)  # mypy: misc; pyright: reportAttributeAccessIssue
+d.reshape(2, 2).sum(axes=0)  # mypy: call-overload; pyright: reportCallIssue
 d.numpy(True)  # mypy: call-arg; pyright: reportCallIssue

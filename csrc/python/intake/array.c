@@ -14,7 +14,7 @@ py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype
     PyTypeObject *type = (PyTypeObject *)state->array_class;
     if (type == NULL)
         return (py_array *)PyErr_Format(PyExc_RuntimeError, "no class of device arrays; import gpureduce");
-    py_array *self = (py_array *)type->tp_alloc(type, 0);
+    py_array *self = (py_array *)type->tp_alloc(type, (Py_ssize_t)ndim);
     if (self == NULL)
         return NULL;
     self->state = state;
@@ -22,9 +22,11 @@ py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype
     self->index = index;
     self->dtype = dtype;
     self->process = gr_process();
-    self->ndim = ndim;
-    for (size_t d = 0; d < ndim; ++d)
-        self->extent[d] = extent[d];
+    int64_t stride = (int64_t)gr_dtypes[dtype].item_bytes;
+    for (size_t d = ndim; d-- > 0;) {
+        self->axis[d] = (py_axis){.extent = extent[d], .stride = stride};
+        stride *= extent[d] > 0 ? (int64_t)extent[d] : 1;
+    }
     return self;
 }
 
@@ -47,8 +49,8 @@ gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error) {
 
 size_t py_array_bytes(const py_array *self) {
     size_t bytes = gr_dtypes[self->dtype].item_bytes;
-    for (size_t d = 0; d < self->ndim; ++d)
-        bytes *= (size_t)self->extent[d];
+    for (size_t d = 0; d < py_array_ndim(self); ++d)
+        bytes *= (size_t)self->axis[d].extent;
     return bytes;
 }
 
@@ -74,34 +76,33 @@ static void array_dealloc(PyObject *object) {
         Py_END_ALLOW_THREADS;
     }
     Py_XDECREF(self->stream_owner);
+    Py_XDECREF(self->base);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
 static PyObject *get_shape(PyObject *object, void *Py_UNUSED(closure)) {
     const py_array *self = (py_array *)object;
-    PyObject *shape = PyTuple_New((Py_ssize_t)self->ndim);
-    for (size_t d = 0; shape != NULL && d < self->ndim; ++d) {
-        PyObject *length = PyLong_FromUnsignedLongLong(self->extent[d]);
+    PyObject *shape = PyTuple_New(Py_SIZE(self));
+    for (Py_ssize_t d = 0; shape != NULL && d < Py_SIZE(self); ++d) {
+        PyObject *length = PyLong_FromUnsignedLongLong(self->axis[d].extent);
         if (length == NULL)
             Py_CLEAR(shape);
         else
-            PyTuple_SET_ITEM(shape, (Py_ssize_t)d, length);
+            PyTuple_SET_ITEM(shape, d, length);
     }
     return shape;
 }
 
 static PyObject *get_strides(PyObject *object, void *Py_UNUSED(closure)) {
     const py_array *self = (py_array *)object;
-    uint64_t stride = gr_dtypes[self->dtype].item_bytes;
-    PyObject *strides = PyTuple_New((Py_ssize_t)self->ndim);
-    for (size_t d = self->ndim; strides != NULL && d-- > 0;) {
-        PyObject *bytes = PyLong_FromUnsignedLongLong(stride);
+    PyObject *strides = PyTuple_New(Py_SIZE(self));
+    for (Py_ssize_t d = 0; strides != NULL && d < Py_SIZE(self); ++d) {
+        PyObject *bytes = PyLong_FromLongLong(self->axis[d].stride);
         if (bytes == NULL)
             Py_CLEAR(strides);
         else
-            PyTuple_SET_ITEM(strides, (Py_ssize_t)d, bytes);
-        stride *= self->extent[d] > 0 ? self->extent[d] : 1;
+            PyTuple_SET_ITEM(strides, d, bytes);
     }
     return strides;
 }
@@ -117,21 +118,24 @@ static PyObject *get_stream(PyObject *object, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *share(PyObject *object, PyObject *Py_UNUSED(ignored)) {
-    ((py_array *)object)->shared = true;
+    py_array *self = (py_array *)object;
+    (self->base != NULL ? self->base : self)->shared = true;
     Py_RETURN_NONE;
 }
 
-static PyObject *settle(PyObject *object, PyObject *Py_UNUSED(ignored)) {
-    py_array *self = (py_array *)object;
+static int settle_now(py_array *self) {
     gr_device *device;
     if (!self->loose)
-        Py_RETURN_NONE;
+        return 0;
     if (py_open_device(self->state, self->kind, self->index, &device) < 0)
-        return NULL;
+        return -1;
     py_work work;
     py_begin(&work);
-    const gr_status status = py_array_settle(self, device, &work.error);
-    return py_end(self->state, &work, status) < 0 ? NULL : Py_NewRef(Py_None);
+    return py_end(self->state, &work, py_array_settle(self, device, &work.error));
+}
+
+static PyObject *settle(PyObject *object, PyObject *Py_UNUSED(ignored)) {
+    return settle_now((py_array *)object) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyGetSetDef attributes[] = {
@@ -146,6 +150,7 @@ static PyMemberDef members[] = {
     {"pointer", T_ULONGLONG, offsetof(py_array, pointer), READONLY, "The address of the first element."},
     {"kind", T_INT, offsetof(py_array, kind), READONLY, "The kind of its device, as the core numbers it."},
     {"index", T_INT, offsetof(py_array, index), READONLY, "The number of its device."},
+    {"base", T_OBJECT, offsetof(py_array, base), READONLY, "The array whose memory a view shows, or None."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(py_array, weak_references), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -157,7 +162,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Elements in memory of a device, freed at its end."},
+    {Py_tp_doc, "Elements in memory of a device, freed at its end, or a view of another one's."},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_getset, attributes},
     {Py_tp_members, members},
@@ -168,6 +173,7 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {
     .name = "gpureduce._core.Array",
     .basicsize = sizeof(py_array),
+    .itemsize = sizeof(py_axis),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = slots,
 };
@@ -233,4 +239,56 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
     }
     Py_DECREF(self);
     return NULL;
+}
+
+/* Whether all elements of a view, the first of which is `offset` bytes behind that of `array`, are elements
+   of its base; *first becomes their address. */
+static bool place_view(const py_array *array, PyObject *strides, long long offset, py_array *view) {
+    const py_array *base = array->base != NULL ? array->base : array;
+    const int64_t item = (int64_t)gr_dtypes[array->dtype].item_bytes;
+    int64_t low = (int64_t)(array->pointer - base->pointer), high;
+    if (offset % item != 0 || __builtin_add_overflow(low, offset, &low) ||
+        __builtin_add_overflow(low, item, &high))
+        return false;
+    const int64_t first = low;
+    for (Py_ssize_t d = 0; d < Py_SIZE(view); ++d) {
+        py_axis *axis = &view->axis[d];
+        int64_t reach;
+        axis->stride = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, d));
+        if (PyErr_Occurred() || axis->stride % item != 0 ||
+            __builtin_mul_overflow(axis->stride, (int64_t)axis->extent - 1, &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return false;
+    }
+    view->pointer = base->pointer + (uint64_t)first;
+    return low >= 0 && high <= (int64_t)py_array_bytes(base);
+}
+
+PyObject *py_array_view(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *object, *shape, *strides;
+    long long offset;
+    uint64_t extent[GR_MAX_NDIM];
+    size_t ndim;
+    if (!PyArg_ParseTuple(args, "O!O!O!L", state->array_type, &object, &PyTuple_Type, &shape, &PyTuple_Type,
+                          &strides, &offset))
+        return NULL;
+    py_array *array = (py_array *)object;
+    if (take_shape(shape, array->dtype, &ndim, extent) < 0 || settle_now(array) < 0)
+        return NULL;
+    if (PyTuple_GET_SIZE(strides) != PyTuple_GET_SIZE(shape))
+        return PyErr_Format(PyExc_ValueError, "strides: expected one an axis");
+    py_array *view = py_array_new(state, array->kind, array->index, array->dtype, ndim, extent);
+    if (view == NULL)
+        return NULL;
+    py_array_set_stream(view, array->stream, array->stream_owner, true);
+    view->process = array->process;
+    view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
+    /* One without elements is nowhere, and its strides are those of C order. */
+    if (py_array_bytes(view) == 0 || place_view(array, strides, offset, view))
+        return (PyObject *)view;
+    Py_DECREF(view);
+    return PyErr_Occurred() ? NULL
+                            : PyErr_Format(PyExc_ValueError, "a view of %R, %R and %lld leaves its array",
+                                           shape, strides, offset);
 }

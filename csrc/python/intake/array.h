@@ -1,16 +1,22 @@
-/* _core.Array: elements in memory of a device that end with it. gpureduce.DeviceArray is its only subclass.
- */
+/* _core.Array: elements in memory of a device that end with it, or a view of another one's.
+   gpureduce.DeviceArray is its only subclass. */
 #ifndef GR_PYTHON_INTAKE_ARRAY_H
 #define GR_PYTHON_INTAKE_ARRAY_H
 
 #include "python/state.h"
 #include "reduce/general/plan.h"
 
+typedef struct py_axis {
+    uint64_t extent;
+    int64_t stride; /* in bytes */
+} py_axis;
+
 typedef struct py_array {
-    PyObject_HEAD;
+    PyObject_VAR_HEAD; /* an item an axis */
     PyObject *weak_references;
     py_state *state;
-    gr_block *block; /* NULL where there are no elements */
+    struct py_array *base; /* whose memory a view shows, no view itself; NULL: it has memory of its own */
+    gr_block *block;       /* NULL where there are no elements, and of a view */
     gr_devptr pointer;
     gr_device_kind kind;
     int index;
@@ -20,8 +26,7 @@ typedef struct py_array {
     bool loose;             /* nobody keeps the stream: it may end before the array, unless py_array_settle */
     int process;
     bool shared; /* others may use it in streams that we do not know */
-    size_t ndim;
-    uint64_t extent[GR_MAX_NDIM];
+    py_axis axis[];
 } py_array;
 
 /* Adds the type to the module; -1 with an exception set on failure. */
@@ -43,6 +48,10 @@ gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error);
 static inline bool py_array_check(const py_state *state, PyObject *object) {
     return Py_TYPE(object) == (PyTypeObject *)state->array_class ||
            PyObject_TypeCheck(object, (PyTypeObject *)state->array_type);
+}
+
+static inline size_t py_array_ndim(const py_array *self) {
+    return (size_t)Py_SIZE(self);
 }
 
 size_t py_array_bytes(const py_array *self);

@@ -235,8 +235,8 @@ static void drop_capsule(PyObject *capsule) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* Fills shape and the strides of C order. */
-static int fill_axes(PyObject *shape, int ndim, int64_t *axes) {
+/* Fills shape and strides, those of C order or `strides`, which are in bytes. */
+static int fill_axes(PyObject *shape, PyObject *strides, int64_t item, int ndim, int64_t *axes) {
     int64_t stride = 1;
     for (int i = ndim - 1; i >= 0; --i) {
         const int64_t length = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
@@ -247,27 +247,31 @@ static int fill_axes(PyObject *shape, int ndim, int64_t *axes) {
         if (length < 0 || __builtin_mul_overflow(stride, length > 1 ? length : 1, &stride))
             return PY_REFUSE(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
     }
-    return 0;
+    for (int i = 0; strides != NULL && i < ndim; ++i)
+        axes[ndim + i] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, i)) / item;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
-    PyObject *owner, *shape;
+    PyObject *owner, *shape, *strides = NULL;
     unsigned long long pointer;
     const char *name;
     int type, number, versioned, copied;
-    if (!PyArg_ParseTuple(args, "OKO!siipp:dlpack_export", &owner, &pointer, &PyTuple_Type, &shape, &name,
-                          &type, &number, &versioned, &copied))
+    if (!PyArg_ParseTuple(args, "OKO!siipp|O!:dlpack_export", &owner, &pointer, &PyTuple_Type, &shape, &name,
+                          &type, &number, &versioned, &copied, &PyTuple_Type, &strides))
         return NULL;
     gr_dtype dtype;
     if (py_find_dtype_name(name, "DLPack", &dtype) < 0)
         return NULL;
     if (PyTuple_GET_SIZE(shape) > DL_MAX_NDIM)
         return PyErr_Format(PyExc_BufferError, "DLPack: more than %d dimensions", DL_MAX_NDIM);
+    if (strides != NULL && PyTuple_GET_SIZE(strides) != PyTuple_GET_SIZE(shape))
+        return PyErr_Format(PyExc_BufferError, "DLPack: expected a stride an axis");
     const int ndim = (int)PyTuple_GET_SIZE(shape);
     exported *self = calloc(1, sizeof *self + 2 * (size_t)ndim * sizeof self->axes[0]);
     if (self == NULL)
         return PyErr_NoMemory();
-    if (fill_axes(shape, ndim, self->axes) < 0) {
+    if (fill_axes(shape, strides, (int64_t)gr_dtypes[dtype].item_bytes, ndim, self->axes) < 0) {
         free(self);
         return NULL;
     }

@@ -208,12 +208,10 @@ static void take_device_array(const py_array *array, py_operand *out) {
     out->lasts = !array->loose;
     out->read_only = false;
     out->dtype = array->dtype;
-    out->ndim = array->ndim;
-    int64_t stride = (int64_t)item_bytes(out);
-    for (size_t d = out->ndim; d-- > 0;) {
-        out->extent[d] = array->extent[d];
-        out->stride[d] = stride;
-        stride *= array->extent[d] > 0 ? (int64_t)array->extent[d] : 1;
+    out->ndim = py_array_ndim(array);
+    for (size_t d = 0; d < out->ndim; ++d) {
+        out->extent[d] = array->axis[d].extent;
+        out->stride[d] = array->axis[d].stride;
     }
     out->source = (gr_source){.host = NULL, .origin = array->pointer};
 }

@@ -1,0 +1,71 @@
+"""Copies of arrays on devices and of their views: on the device, and in host memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.layout import Axes, merged, span
+from gpureduce._rules.arguments import c_strides, same_strides
+from gpureduce._rules.dtypes import name_of
+
+if TYPE_CHECKING:
+    from gpureduce._arrays.elements import Elements
+
+# Elements are copied as what has no NaNs: 16 bytes as two words.
+_WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint64"}
+_MOST_AXES = 4  # that a kernel takes
+_GAPS = 2  # a span of up to so many times its elements comes as it is
+
+
+def is_packed(array: Elements) -> bool:
+    """Return whether the elements lie side by side in C order."""
+    return same_strides(array.shape, array.strides, c_strides(array.shape, array.dtype.itemsize))
+
+
+def to_host(array: Any) -> np.ndarray[Any, Any]:
+    """Return a copy in host memory; of an array with axes in another order without gaps, in that order."""
+    shape, strides, dtype = array.shape, array.strides, array.dtype
+    size = array.nbytes
+    if size == 0 or is_packed(array):
+        out = np.empty(shape, dtype)
+        if size:
+            _core.device_read(array.kind, array.index, array.pointer, out, array.stream)
+        return out
+    low, high = span(shape, strides, dtype.itemsize)
+    if high - low > _GAPS * size:
+        return to_host(gathered(array))
+    memory = np.empty(high - low, np.uint8)
+    _core.device_read(array.kind, array.index, array.pointer + low, memory, array.stream)
+    there: np.ndarray[Any, Any] = np.ndarray(shape, dtype, memory, -low, strides)
+    return there if low == 0 and high == size else there.copy()
+
+
+def gathered(array: Any, shape: Axes | None = None) -> Any:
+    """Return a copy in C order on the device, in another shape if need be, made in the array's stream."""
+    shape = array.shape if shape is None else shape
+    made = _core.array_empty(shape, name_of(array.dtype), array.kind, array.index, array.stream)
+    if array.size:
+        axes = merged(array.shape, array.strides)
+        if array.dtype.itemsize == 16:
+            axes.append((2, 8))
+        _gather(array, array.pointer, made.pointer, axes)
+    made._settle()
+    return made
+
+
+def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:
+    """Copy elements that lie along `axes` to where they lie side by side."""
+    lengths: Axes = tuple([length for length, _ in axes])
+    word = _WORDS[array.dtype.itemsize]
+    packed = c_strides(lengths, np.dtype(word).itemsize)
+    if len(axes) > _MOST_AXES:
+        for i in range(lengths[0]):
+            _gather(array, source + i * axes[0][1], to + i * packed[0], axes[1:])
+        return
+    view = (source, lengths, tuple([stride for _, stride in axes]), word)
+    # The largest of each element alone.
+    place = (to, lengths, packed, word)
+    _core.general(view, "max", (), None, None, place, array.kind, array.index, None, array.stream)

@@ -1,0 +1,62 @@
+"""What arrays on devices have in common: where their elements lie, and how many there are."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from gpureduce._device.devices import text
+from gpureduce._rules.dtypes import name_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Elements:
+    """What arrays on devices have in common, our own and views of others'."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # each class has them in its own way
+
+        @property
+        def pointer(self) -> int: ...
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        @property
+        def strides(self) -> tuple[int, ...]: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def kind(self) -> int: ...
+        @property
+        def index(self) -> int: ...
+        @property
+        def stream(self) -> int | None: ...
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements together."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """The device as text: ``"cuda:0"``, ``"sim"``."""
+        return text(self.kind, self.index)
+
+    def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
+        """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
+        return (self.pointer, self.shape, self.strides, name_of(self.dtype))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"

@@ -1,0 +1,159 @@
+"""How views lie in the memory of an array, by NumPy's rules: shapes, strides in bytes, offsets."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from gpureduce._rules.arguments import c_strides
+
+Axes = tuple[int, ...]
+
+
+def indexed(shape: Axes, strides: Axes, key: Any) -> tuple[Axes, Axes, int]:
+    """Return shape, strides and offset of the view that basic indexing asks for."""
+    key = key if isinstance(key, tuple) else (key,)
+    taken = sum(part is not None and part is not Ellipsis for part in key)
+    dots = sum(part is Ellipsis for part in key)
+    if dots > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    parts = [_part(part) for part in key]
+    if taken > len(shape):
+        raise IndexError(
+            f"too many indices for array: array is {len(shape)}-dimensional, but {taken} were indexed"
+        )
+    at = parts.index(Ellipsis) if dots else len(parts)
+    parts[at : at + dots] = [slice(None)] * (len(shape) - taken)
+    axes: list[tuple[int, int]] = []
+    offset = axis = 0
+    for part in parts:
+        if part is None:
+            axes.append((1, 0))
+            continue
+        length, stride = shape[axis], strides[axis]
+        if isinstance(part, slice):
+            start, stop, step = part.indices(length)
+            count = len(range(start, stop, step))
+            offset += start * stride if count else 0
+            axes.append((count, stride * step if count > 1 else stride))
+        else:
+            if not -length <= part < length:
+                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {length}")
+            offset += part % length * stride
+        axis += 1
+    return tuple([length for length, _ in axes]), tuple([stride for _, stride in axes]), offset
+
+
+def _part(part: Any) -> Any:
+    """Return what stands in an index; integers as int."""
+    if part is None or part is Ellipsis or isinstance(part, slice):
+        return part
+    try:
+        if not isinstance(part, (bool, np.bool_)):
+            return operator.index(part)
+    except TypeError:
+        pass
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`) and numpy.newaxis (`None`) are indices of a "
+        f"DeviceArray, not {type(part).__name__}; CuPy and PyTorch index by arrays: torch.from_dlpack(a)[...]"
+    )
+
+
+def shape_of(given: tuple[Any, ...], size: int) -> Axes:
+    """Return the shape that the arguments of ``reshape`` name; -1 stands for what is left."""
+    if len(given) == 1 and not hasattr(given[0], "__index__"):
+        given = tuple(given[0])
+    wanted = tuple([operator.index(length) for length in given])
+    known = math.prod(length for length in wanted if length != -1)
+    if wanted.count(-1) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    if min(wanted, default=0) < -1:
+        raise ValueError(f"negative dimensions are not allowed: shape {wanted}")
+    if -1 in wanted:
+        if known == 0 or size % known:
+            raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
+        return tuple([size // known if length == -1 else length for length in wanted])
+    if known != size:
+        raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
+    return wanted
+
+
+def reshaped(shape: Axes, strides: Axes, wanted: Axes, item: int) -> Axes | None:
+    """Return the strides of a view in the shape `wanted`, of as many elements; None: there is none."""
+    if 0 in wanted:
+        return c_strides(wanted, item)
+    # Neighbours that lie evenly, as one axis each: the stride and how many elements, the last axis first.
+    merged: list[list[int]] = []
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if merged and stride == merged[-1][0] * merged[-1][1]:
+            merged[-1][1] *= length
+        elif length != 1:
+            merged.append([stride, length])
+    result = []
+    stride, left = item, 1
+    runs = iter(merged)
+    for length in reversed(wanted):
+        if left == 1 and length != 1:
+            stride, left = next(runs)
+        if left % length:
+            return None
+        result.append(stride)
+        stride, left = stride * length, left // length
+    return tuple(reversed(result))
+
+
+def normal_axis(axis: Any, ndim: int) -> int:
+    """Return an axis counted from the first."""
+    index = operator.index(axis)
+    if not -ndim <= index < ndim:
+        raise AxisError(index, ndim)
+    return index % ndim
+
+
+def permutation(axes: Any, ndim: int) -> Axes:
+    """Return the order of axes that ``transpose`` asks for."""
+    if axes is None:
+        return tuple(reversed(range(ndim)))
+    order = tuple(axes)
+    if len(order) != ndim:
+        raise ValueError("axes don't match array")
+    order = tuple([normal_axis(axis, ndim) for axis in order])
+    if len(set(order)) != ndim:
+        raise ValueError("repeated axis in transpose")
+    return order
+
+
+def squeezed(shape: Axes, axis: Any) -> Axes:
+    """Return the axes that stay."""
+    if axis is None:
+        return tuple([d for d, length in enumerate(shape) if length != 1])
+    if not shape and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
+        return ()  # as NumPy
+    given = axis if isinstance(axis, tuple) else (axis,)
+    gone = [normal_axis(each, len(shape)) for each in given]
+    if len(set(gone)) != len(gone):
+        raise ValueError("repeated axis")
+    if any(shape[d] != 1 for d in gone):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return tuple([d for d in range(len(shape)) if d not in gone])
+
+
+def merged(shape: Axes, strides: Axes) -> list[tuple[int, int]]:
+    """Return length and stride of the axes that are left once neighbours that lie evenly are one."""
+    axes: list[tuple[int, int]] = []
+    for length, stride in zip(shape, strides, strict=True):
+        if axes and axes[-1][1] == length * stride:
+            axes[-1] = (axes[-1][0] * length, stride)
+        elif length != 1:
+            axes.append((length, stride))
+    return axes
+
+
+def span(shape: Axes, strides: Axes, item: int) -> tuple[int, int]:
+    """Return where the lowest element begins and the highest one ends, counted from the first in bytes."""
+    reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+    return sum(step for step in reach if step < 0), sum(step for step in reach if step > 0) + item

@@ -1,0 +1,224 @@
+"""What shows the elements of a `DeviceArray` another way, or copies them: indices, shapes, dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays import layout
+from gpureduce._arrays.copies import gathered, to_host
+from gpureduce._arrays.elements import Elements
+from gpureduce._rules.dtypes import name_of, native
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+    from typing_extensions import Self
+
+
+class Views(Elements):
+    """Views and copies of an array on a device, by the names that NumPy gives them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Self:
+        return _core.array_view(self, *layout.indexed(self.shape, self.strides, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(
+            "a DeviceArray is not written by an index; on a GPU torch.from_dlpack(a)[...] = value does it"
+        )
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a DeviceArray of no dimensions")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        if not self.shape:
+            raise TypeError("iteration over a DeviceArray of no dimensions")
+        return (self[i] for i in range(self.shape[0]))
+
+    @property
+    def T(self) -> Self:
+        """A view with the axes in reverse order."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Self:
+        """A view with the last two axes exchanged."""
+        if len(self.shape) < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return self.swapaxes(-1, -2)
+
+    def transpose(self, *axes: SupportsIndex | tuple[SupportsIndex, ...] | None) -> Self:
+        """Return a view with the axes in another order.
+
+        Parameters
+        ----------
+        *axes : int, or one tuple of int, optional
+            Which axis of the array each axis of the view is; none reverses them.
+
+        Returns
+        -------
+        DeviceArray
+
+        Examples
+        --------
+        >>> import numpy as np, gpureduce
+        >>> gpureduce.to_device(np.ones((2, 3, 4)), device="sim").transpose(1, 2, 0).shape
+        (3, 4, 2)
+        """
+        given: Any = axes
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            given = axes[0]
+        return self._permuted(layout.permutation(given if axes else None, len(self.shape)))
+
+    def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Self:
+        """Return a view with two axes exchanged.
+
+        Parameters
+        ----------
+        axis1, axis2 : int
+            The axes.
+
+        Returns
+        -------
+        DeviceArray
+        """
+        order = list(range(len(self.shape)))
+        one, other = (layout.normal_axis(axis, len(order)) for axis in (axis1, axis2))
+        order[one], order[other] = other, one
+        return self._permuted(tuple(order))
+
+    def squeeze(self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None) -> Self:
+        """Return a view without axes of length one.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            Which ones; None takes all of them.
+
+        Returns
+        -------
+        DeviceArray
+        """
+        return self._permuted(layout.squeezed(self.shape, axis))
+
+    def _permuted(self, order: tuple[int, ...]) -> Self:
+        shape, strides = self.shape, self.strides
+        return _core.array_view(self, tuple([shape[d] for d in order]), tuple([strides[d] for d in order]), 0)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Self:
+        """Return the elements in another shape: a view where one can show them, else a copy on the device.
+
+        Parameters
+        ----------
+        *shape : int, or one tuple of int
+            The lengths; -1, once, stands for what is left.
+        order : str
+            ``"C"`` takes and places elements with the last axis changing fastest, ``"F"`` with the first.
+        copy : bool, optional
+            True copies always, False never.
+
+        Returns
+        -------
+        DeviceArray
+
+        Raises
+        ------
+        ValueError
+            For another number of elements, and where ``copy=False`` would have to copy.
+
+        Examples
+        --------
+        >>> import numpy as np, gpureduce
+        >>> a = gpureduce.to_device(np.arange(6), device="sim")
+        >>> a.reshape(2, -1)
+        DeviceArray([[0, 1, 2],
+                     [3, 4, 5]], dtype=int64, device='sim')
+        >>> a.reshape(2, -1).base is a, a.reshape(2, 3).T.reshape(6).base is None
+        (True, True)
+        """
+        if order not in ("C", "F"):
+            raise ValueError(f"order: expected 'C' or 'F', got {order!r}")
+        wanted = layout.shape_of(shape, self.size)
+        if order == "F":
+            return self.T.reshape(wanted[::-1], copy=copy).T
+        item = self.dtype.itemsize
+        strides = None if copy else layout.reshaped(self.shape, self.strides, wanted, item)
+        if strides is not None:
+            return _core.array_view(self, wanted, strides, 0)
+        if copy is False:
+            raise ValueError("copy: no view has this shape; elements would have to be copied")
+        return gathered(self, wanted)
+
+    def ravel(self, order: str = "C") -> Self:
+        """Return the elements in one dimension: a view where one can show them, else a copy on the device.
+
+        Parameters
+        ----------
+        order : str
+            As that of `reshape`.
+
+        Returns
+        -------
+        DeviceArray
+        """
+        return self.reshape(-1, order=order)
+
+    def copy(self) -> Self:
+        """Return a copy in C order on the device, with memory of its own.
+
+        Returns
+        -------
+        DeviceArray
+        """
+        return gathered(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return gathered(self)
+
+    def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Self:
+        """Return a copy in C order in another dtype.
+
+        Elements are converted by NumPy, in host memory: on a GPU ``torch.from_dlpack(a).to(...)`` is quicker.
+
+        Parameters
+        ----------
+        dtype : dtype_like
+            One that devices hold.
+        casting : str
+            Which conversions are allowed, as `numpy.can_cast` names them.
+        copy : bool
+            False returns the array itself where it has the dtype already.
+
+        Returns
+        -------
+        DeviceArray
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> gpureduce.to_device([0.5, 1.5, 2.5], device="sim").astype("int8")
+        DeviceArray([0, 1, 2], dtype=int8, device='sim')
+        """
+        wanted = native(np.dtype(dtype), "dtype")
+        if not np.can_cast(self.dtype, wanted, casting):
+            raise TypeError(
+                f"cannot cast array data from {self.dtype!r} to {wanted!r} by the rule {casting!r}"
+            )
+        if wanted == self.dtype:
+            return gathered(self) if copy else self
+        host = to_host(self).astype(wanted, order="C")
+        made = _core.array_empty(self.shape, name_of(wanted), self.kind, self.index, self.stream)
+        if host.size:
+            _core.device_write(self.kind, self.index, made.pointer, host, self.stream)
+        made._settle()
+        return made

@@ -1,0 +1,58 @@
+"""What a `DeviceArray` has from the floors above it: the reductions as methods, ``@``, and its namespace."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+from gpureduce import _functions, numpy_like
+from gpureduce._arrays.reductions import Reductions
+
+
+def namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
+    """Return `gpureduce.numpy_like`, which has of the array API standard what is here.
+
+    Parameters
+    ----------
+    api_version : str, optional
+        A version of the standard, up to that of `gpureduce.numpy_like.__array_api_version__`.
+
+    Returns
+    -------
+    module
+    """
+    known = ("2021.12", "2022.12", "2023.12", numpy_like.__array_api_version__)
+    if api_version is not None and api_version not in known:
+        raise ValueError(f"api_version: expected one of {', '.join(known)}, got {api_version!r}")
+    return numpy_like
+
+
+def product(self: Any, other: Any) -> Any:
+    """Return ``self @ other``."""
+    return _functions.matmul(self, other)
+
+
+def product_of(self: Any, other: Any) -> Any:
+    """Return ``other @ self``."""
+    return _functions.matmul(other, self)
+
+
+def methods() -> dict[str, Any]:
+    """Return the public functions whose first argument is the array, by name."""
+    return {
+        name: function
+        for name, function in vars(_functions).items()
+        if inspect.isfunction(function) and next(iter(inspect.signature(function).parameters)) == "a"
+    }
+
+
+for _name, _function in methods().items():
+    setattr(Reductions, _name, _function)
+for _name, _function in (
+    ("__array_namespace__", namespace),
+    ("__matmul__", product),
+    ("__rmatmul__", product_of),
+):
+    _function.__name__ = _name
+    setattr(Reductions, _name, _function)
