@@ -402,6 +402,43 @@ def test_they_take_our_memory(peer, dtype, shape, device):
     np.testing.assert_array_equal(peer.host(theirs), host)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "bool", "complex64"])
+def test_they_take_our_views(peer_with_views, layout, dtype, device):
+    host = numbers((60, 101), dtype)
+    ours = to_device(host, device)
+    view, wanted = LAYOUTS[layout](ours), LAYOUTS[layout](host)
+    theirs = peer_with_views.from_dlpack(view)
+    assert peer_with_views.pointer(theirs) == view.pointer and tuple(theirs.shape) == wanted.shape
+    np.testing.assert_array_equal(peer_with_views.host(theirs), wanted)
+    address = ours.pointer
+    del ours, view
+    gc.collect()  # what they have keeps the memory
+    assert to_device(host, device).pointer != address
+    np.testing.assert_array_equal(peer_with_views.host(theirs), wanted)
+
+
+def test_cupy_takes_views_by_their_interface(cupy, device):
+    host = numbers((60, 101), "float32")
+    ours = to_device(host, device)
+    for change in (*LAYOUTS.values(), lambda a: a[::-1, ::-3]):
+        np.testing.assert_array_equal(cupy.asarray(change(ours)).get(), change(host))
+
+
+def test_views_are_made_in_order(peer_with_streams, device):
+    """A copy of a view comes after what a busy stream will write to the array."""
+    ours = to_device(numbers((300, 200), "int32"), device)
+    gpureduce.sum(ours[:, ::3], axis=0)
+    theirs = peer_with_streams.from_dlpack(ours)
+    with peer_with_streams.busy_stream():
+        peer_with_streams.delay_default_stream()
+        source = to_device(numbers((300, 200), "int32") + 1, device)
+        made = gpureduce.sum(source, axis=0)
+        copied = made[::3].copy()
+    np.testing.assert_array_equal(copied.numpy(), (numbers((300, 200), "int32") + 1).sum(axis=0)[::3])
+    assert theirs.shape == (300, 200)
+
+
 def test_they_take_our_bfloat16(peer, device):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     if isinstance(peer, CuPy):
