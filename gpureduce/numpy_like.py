@@ -4,8 +4,13 @@ Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this p
 ``import gpureduce.numpy_like as xp``. The functions are those of `gpureduce`, and take its keyword arguments
 as well; their signatures contain those of NumPy and of the standard.
 
+It has the statistical and the searching functions of the standard, products of matrices, and what gives
+arrays of the host and a `DeviceArray` another shape or dtype; ``__array_namespace_info__()`` says which
+devices and dtypes there are. The module itself can be pickled.
+
 NumPy never does the arithmetic of a reduction here: `fallbacks` counts the calls that returned a result
-which the package's own kernels had no part in, and there are none.
+which the package's own kernels had no part in. These are the calls of `nonzero`, `searchsorted` and `where`:
+NumPy answers for arrays of the host, and arrays on a device are refused.
 
 >>> import gpureduce.numpy_like as xp
 >>> xp.maximum.reduce([[3, 1], [2, 5]], device="sim")
@@ -16,21 +21,35 @@ array([3, 5])
 
 from __future__ import annotations
 
+import builtins
 import functools
+import importlib
+import sys
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from gpureduce import _functions as functions
+from gpureduce._arrays.operand import device_view
 
 __array_api_version__ = "2024.12"
 from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
+from gpureduce._inspection import Info
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._rules.arguments import NO_VALUE
+from gpureduce._shapes import (
+    astype,
+    expand_dims,
+    matrix_transpose,
+    permute_dims,
+    reshape,
+    squeeze,
+)
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -42,6 +61,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Out, OwnOptions, Scalar
 
 __all__ = [
+    "__array_namespace_info__",
     "add",
     "all",
     "amax",
@@ -49,22 +69,32 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "astype",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
     "count_nonzero",
     "dot",
+    "expand_dims",
     "fallbacks",
     "logical_and",
     "logical_or",
+    "matmul",
+    "matrix_transpose",
     "max",
     "maximum",
     "mean",
     "min",
     "minimum",
     "multiply",
+    "nonzero",
+    "permute_dims",
     "prod",
+    "reshape",
+    "searchsorted",
+    "squeeze",
     "sum",
+    "where",
 ]
 
 
@@ -126,6 +156,7 @@ argmin = _counted(functions.argmin)
 argmax = _counted(functions.argmax)
 count_nonzero = _counted(functions.count_nonzero)
 dot = _counted(functions.dot)
+matmul = _counted(functions.matmul)
 
 
 class _Reducer:
@@ -220,3 +251,125 @@ logical_or = _Reducer("logical_or", "any", "np.True_")
 bitwise_and = _Reducer("bitwise_and", "bitwise_and", "np.int64(2)")
 bitwise_or = _Reducer("bitwise_or", "bitwise_or", "np.int64(7)")
 bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor", "np.int64(7)")
+
+
+# What is left to NumPy, and refused on a device
+
+
+def _refuse_devices(name: str, *arrays: Any) -> None:
+    """Raise TypeError where an array lies on a device."""
+    if builtins.any(device_view(each, None) is not None for each in arrays):
+        raise TypeError(
+            f"{name}: of arrays on a device CuPy and PyTorch have it, and take a DeviceArray without a copy: "
+            f"torch.from_dlpack(a), cupy.from_dlpack(a); a.numpy() is a copy in host memory"
+        )
+
+
+@_counted
+def nonzero(x: AnyArray, /) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return the positions of the elements that are not zero, found by NumPy.
+
+    Parameters
+    ----------
+    x : array_like
+        Of the host, of at least one dimension.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The positions along each axis.
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.nonzero([3, 0, 2])
+    (array([0, 2]),)
+    """
+    _refuse_devices("nonzero", x)
+    return np.nonzero(cast(Any, x))
+
+
+@_counted
+def searchsorted(
+    x1: AnyArray, x2: AnyArray, /, *, side: str = "left", sorter: AnyArray | None = None
+) -> np.ndarray[Any, Any]:
+    """Return where elements would have to stand in a sorted array, found by NumPy.
+
+    Parameters
+    ----------
+    x1 : array_like
+        Sorted, of one dimension, in host memory.
+    x2 : array_like
+        The elements.
+    side : str
+        ``"left"`` of equal ones or ``"right"``.
+    sorter : array_like of int, optional
+        The positions that sort `x1`, where it is not sorted.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.searchsorted([1, 3, 5], [3, 4])
+    array([1, 2])
+    """
+    _refuse_devices("searchsorted", x1, x2, sorter)
+    found: Any = np.searchsorted(cast(Any, x1), cast(Any, x2), cast(Any, side), cast(Any, sorter))
+    return found
+
+
+@_counted
+def where(condition: AnyArray, x1: AnyArray, x2: AnyArray, /) -> np.ndarray[Any, Any]:
+    """Return the elements of one array where a condition holds and of the other elsewhere, by NumPy.
+
+    Parameters
+    ----------
+    condition : array_like of bool
+        Of the host.
+    x1, x2 : array_like
+        Arrays that broadcast with it.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.where([True, False], [1, 2], [8, 9])
+    array([1, 9])
+    """
+    _refuse_devices("where", condition, x1, x2)
+    return np.where(cast(Any, condition), cast(Any, x1), cast(Any, x2))
+
+
+# The namespace
+
+
+def __array_namespace_info__() -> Info:
+    """Return what the standard's inspection asks: capabilities, devices and dtypes.
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> sorted(xp.__array_namespace_info__().dtypes(kind="real floating"))
+    ['float32', 'float64']
+    """
+    return Info()
+
+
+class _Namespace(ModuleType):
+    """A module that pickles hold by its name, as what was given one as ``xp`` may be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (importlib.import_module, (self.__name__,))
+
+
+sys.modules[__name__].__class__ = _Namespace

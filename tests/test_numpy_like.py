@@ -1,5 +1,6 @@
 """The shim: NumPy's names, no arithmetic by NumPy, and a counter that would show it."""
 
+import contextlib
 import copy
 import inspect
 import multiprocessing
@@ -87,26 +88,52 @@ def test_dot(device):
     assert_same(xp.dot(NUMBERS[0], NUMBERS[1], device=device), np.dot(NUMBERS[0], NUMBERS[1]))
 
 
+# Of the standard's version 2024.12.
 STANDARD = {
-    "sum": ("axis", "dtype", "keepdims"),
-    "prod": ("axis", "dtype", "keepdims"),
-    "min": ("axis", "keepdims"),
-    "max": ("axis", "keepdims"),
-    "mean": ("axis", "keepdims"),
-    "any": ("axis", "keepdims"),
-    "all": ("axis", "keepdims"),
-    "argmin": ("axis", "keepdims"),
-    "argmax": ("axis", "keepdims"),
-    "count_nonzero": ("axis", "keepdims"),
+    "sum": lambda x, /, *, axis=None, dtype=None, keepdims=False: 0,
+    "prod": lambda x, /, *, axis=None, dtype=None, keepdims=False: 0,
+    "min": lambda x, /, *, axis=None, keepdims=False: 0,
+    "max": lambda x, /, *, axis=None, keepdims=False: 0,
+    "mean": lambda x, /, *, axis=None, keepdims=False: 0,
+    "any": lambda x, /, *, axis=None, keepdims=False: 0,
+    "all": lambda x, /, *, axis=None, keepdims=False: 0,
+    "argmin": lambda x, /, *, axis=None, keepdims=False: 0,
+    "argmax": lambda x, /, *, axis=None, keepdims=False: 0,
+    "count_nonzero": lambda x, /, *, axis=None, keepdims=False: 0,
+    "nonzero": lambda x, /: 0,
+    "searchsorted": lambda x1, x2, /, *, side="left", sorter=None: 0,
+    "where": lambda condition, x1, x2, /: 0,
+    "matmul": lambda x1, x2, /: 0,
+    "matrix_transpose": lambda x, /: 0,
+    "astype": lambda x, dtype, /, *, copy=True, device=None: 0,
+    "expand_dims": lambda x, /, *, axis=0: 0,
+    "permute_dims": lambda x, /, axes: 0,
+    "reshape": lambda x, /, shape, *, copy=None: 0,
+    "squeeze": lambda x, /, axis: 0,
+    "__array_namespace_info__": lambda: 0,
 }
 
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_signatures_contain_those_of_the_array_api(name):
-    parameters = inspect.signature(getattr(xp, name)).parameters
-    for argument in STANDARD[name]:
-        assert parameters[argument].kind is not inspect.Parameter.POSITIONAL_ONLY
-    assert parameters["keepdims"].default is False and parameters["axis"].default is None
+    """Each call that the standard's signature takes is taken."""
+    kinds = inspect.Parameter
+    wanted = inspect.signature(STANDARD[name]).parameters
+    ours = inspect.signature(getattr(xp, name)).parameters
+    positional = [each for each in wanted.values() if each.kind is not kinds.KEYWORD_ONLY]
+    for theirs, own in zip(positional, ours.values(), strict=False):
+        assert own.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+        assert own.kind is kinds.POSITIONAL_OR_KEYWORD or theirs.kind is kinds.POSITIONAL_ONLY
+        assert own.default is kinds.empty and (
+            theirs.kind is kinds.POSITIONAL_ONLY or own.name == theirs.name
+        )
+    assert len(ours) >= len(wanted)
+    for theirs in wanted.values():
+        if theirs.kind is kinds.KEYWORD_ONLY:
+            assert ours[theirs.name].kind is not kinds.POSITIONAL_ONLY
+            assert ours[theirs.name].default == theirs.default
+    more = [each for each in ours if each not in wanted][len(positional) :]
+    assert all(ours[each].default is not kinds.empty for each in more)
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "count_nonzero"])
@@ -117,7 +144,7 @@ def test_signatures_begin_like_numpys(name):
 
 
 def test_everything_is_listed():
-    assert set(xp.__all__) == {*FUNCTIONS, *REDUCERS, "dot", "fallbacks"}
+    assert set(xp.__all__) == {*FUNCTIONS, *REDUCERS, *STANDARD, "dot", "fallbacks"}
     for name in xp.__all__:
         assert getattr(xp, name) is not None
 
@@ -209,6 +236,95 @@ def test_errors_come_through(device):
     ):
         with pytest.raises(error):
             call()
+
+
+# The namespace
+
+
+def test_the_namespace_of_an_array(device):
+    array = gpureduce.to_device(NUMBERS, device)
+    assert array.__array_namespace__() is xp
+    assert array.__array_namespace__(api_version=xp.__array_api_version__) is xp
+    with pytest.raises(ValueError, match="api_version"):
+        array.__array_namespace__(api_version="1999.12")
+
+
+def test_inspection(device, monkeypatch):
+    info = xp.__array_namespace_info__()
+    assert info.capabilities() == {
+        "boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64,
+    }  # fmt: skip
+    assert np.ones((1,) * 64).ndim == gpureduce.to_device(np.ones((1,) * 64), device).ndim == 64
+    assert info.devices() == [str(each) for each in gpureduce.devices()]
+    assert gpureduce.to_device(NUMBERS, device).device in info.devices()
+    with pytest.warns(gpureduce.SimulatorWarning) if device == "sim" else contextlib.nullcontext():
+        monkeypatch.setattr(gpureduce._device.devices, "default", None)
+        assert info.default_device() in info.devices()
+    kinds = {
+        "bool": 1, "signed integer": 4, "unsigned integer": 4, "integral": 8, "real floating": 2,
+        "complex floating": 2, "numeric": 12, None: 13, ("bool", "integral"): 9, (): 0,
+    }  # fmt: skip
+    for kind, count in kinds.items():
+        found = info.dtypes(kind=kind, device=device)
+        assert len(found) == count and all(dtype == np.dtype(name) for name, dtype in found.items())
+    defaults = info.default_dtypes(device=device)
+    assert set(defaults) == {"real floating", "complex floating", "integral", "indexing"}
+    assert defaults["indexing"] == xp.argmax(NUMBERS, device=device).dtype
+    assert defaults["real floating"] == xp.mean(NUMBERS, device=device).dtype
+    for refused in ({"kind": "float"}, {"device": "nowhere"}):
+        with pytest.raises(ValueError):
+            info.dtypes(**refused)
+
+
+def test_the_module_can_be_pickled():
+    assert pickle.loads(pickle.dumps(xp)) is xp and copy.copy(xp) is xp and copy.deepcopy([xp]) == [xp]
+
+
+def test_what_numpy_answers_is_counted(device, monkeypatch):
+    monkeypatch.setattr(xp, "_fallbacks", 0)
+    for got, wanted in zip(xp.nonzero(NUMBERS), np.nonzero(NUMBERS), strict=True):
+        assert_same(got, wanted)
+    line = np.sort(NUMBERS[1])
+    assert_same(xp.searchsorted(line, NUMBERS[0], side="right"), np.searchsorted(line, NUMBERS[0], "right"))
+    assert_same(xp.where(NUMBERS > 1, NUMBERS, -1), np.where(NUMBERS > 1, NUMBERS, -1))
+    assert xp.fallbacks() == 3
+    array = gpureduce.to_device(NUMBERS, device)
+    for call in (
+        lambda: xp.nonzero(array),
+        lambda: xp.searchsorted(line, array),
+        lambda: xp.where(array, 1, 2),
+        lambda: xp.where(NUMBERS > 0, NUMBERS, array),
+    ):
+        with pytest.raises(TypeError, match=r"torch\.from_dlpack"):
+            call()
+    assert xp.fallbacks() == 3
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_shapes_and_dtypes(there, device):
+    x = gpureduce.to_device(NUMBERS, device) if there else NUMBERS
+    back = (lambda array: array.numpy()) if there else np.asarray
+    for got, wanted in (
+        (xp.reshape(x, (2, -1)), NUMBERS.reshape(2, -1)),
+        (xp.reshape(xp.matrix_transpose(x), (12,)), NUMBERS.T.reshape(12)),
+        (xp.reshape(x, (12,), copy=True), NUMBERS.reshape(12)),
+        (xp.permute_dims(x, (1, 0)), NUMBERS.T),
+        (xp.matrix_transpose(x), NUMBERS.T),
+        (xp.expand_dims(x), NUMBERS[None]),
+        (xp.expand_dims(x, axis=-2), NUMBERS[:, None]),
+        (xp.squeeze(xp.expand_dims(x, axis=1), axis=1), NUMBERS),
+        (xp.astype(x, np.float32), NUMBERS.astype(np.float32)),
+        (xp.matmul(x, xp.matrix_transpose(x), device=device), NUMBERS @ NUMBERS.T),
+    ):
+        assert isinstance(got, gpureduce.DeviceArray) == there
+        assert_same(back(got), wanted)
+    assert xp.astype(x, NUMBERS.dtype, copy=False) is x
+    with pytest.raises(ValueError, match="copy"):
+        xp.reshape(xp.matrix_transpose(x), (12,), copy=False)
+    with pytest.raises(np.exceptions.AxisError):
+        xp.expand_dims(x, axis=3)
+    with pytest.raises(ValueError):
+        xp.matrix_transpose(x[0])
 
 
 def test_device_arrays(device):

@@ -1,0 +1,190 @@
+"""What the array API standard has for other shapes and dtypes, of arrays of the host and on devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._arrays.layout import normal_axis
+from gpureduce._arrays.operand import device_view
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray
+
+
+def _array(name: str, x: Any) -> Any:
+    """Return a `DeviceArray` as it is, and what lies in host memory as an array of NumPy's."""
+    if isinstance(x, DeviceArray):
+        return x
+    if device_view(x, None) is not None:
+        raise TypeError(
+            f"{name}: {type(x).__name__} has it; here it is for arrays of the host and DeviceArray"
+        )
+    return np.asarray(x)
+
+
+def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Return an array in another dtype, converted in host memory.
+
+    Parameters
+    ----------
+    x : array_like or DeviceArray
+        The elements.
+    dtype : dtype_like
+        What they become.
+    copy : bool
+        False returns `x` itself where it has the dtype already.
+    device : str or Device, optional
+        That of `x`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.astype([1, 2], "float32")
+    array([1., 2.], dtype=float32)
+    """
+    array = _array("astype", x)
+    if isinstance(array, DeviceArray):
+        device_view(array, device)
+    return array.astype(dtype, copy=copy)
+
+
+def expand_dims(x: AnyArray, /, *, axis: SupportsIndex = 0) -> Any:
+    """Return a view with one more axis, of length one.
+
+    Parameters
+    ----------
+    x : array_like or DeviceArray
+        The elements.
+    axis : int
+        Which axis of the view it is.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.expand_dims([1, 2], axis=1).shape
+    (2, 1)
+    """
+    array = _array("expand_dims", x)
+    at = normal_axis(axis, array.ndim + 1)
+    return array[(slice(None),) * at + (None, ...)]
+
+
+def matrix_transpose(x: AnyArray, /) -> Any:
+    """Return a view with the last two axes exchanged.
+
+    Parameters
+    ----------
+    x : array_like or DeviceArray
+        A matrix, or a stack of some.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.matrix_transpose([[1, 2], [3, 4]])
+    array([[1, 3],
+           [2, 4]])
+    """
+    array = _array("matrix_transpose", x)
+    if array.ndim < 2:
+        raise ValueError(f"matrix_transpose: expected at least 2 dimensions, got {array.ndim}")
+    return array.swapaxes(-1, -2)
+
+
+def permute_dims(x: AnyArray, /, axes: tuple[SupportsIndex, ...]) -> Any:
+    """Return a view with the axes in another order.
+
+    Parameters
+    ----------
+    x : array_like or DeviceArray
+        The elements.
+    axes : tuple of int
+        Which axis of `x` each axis of the view is.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.permute_dims([[1, 2, 3]], (1, 0)).shape
+    (3, 1)
+    """
+    return _array("permute_dims", x).transpose(axes)
+
+
+def reshape(
+    x: AnyArray, /, shape: SupportsIndex | tuple[SupportsIndex, ...], *, copy: bool | None = None
+) -> Any:
+    """Return the elements in another shape: a view where one can show them, else a copy.
+
+    Parameters
+    ----------
+    x : array_like or DeviceArray
+        The elements.
+    shape : int or tuple of int
+        The lengths; -1, once, stands for what is left.
+    copy : bool, optional
+        True copies always, False never.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.reshape(gpureduce.to_device([1, 2, 3, 4], device="sim"), (2, -1))
+    DeviceArray([[1, 2],
+                 [3, 4]], dtype=int64, device='sim')
+    """
+    array = _array("reshape", x)
+    if isinstance(array, DeviceArray):
+        return array.reshape(shape, copy=copy)
+    found = (array.copy() if copy else array).reshape(shape)
+    if copy is False and not np.may_share_memory(found, array):
+        raise ValueError("copy: no view has this shape; elements would have to be copied")
+    return found
+
+
+def squeeze(x: AnyArray, /, axis: SupportsIndex | tuple[SupportsIndex, ...]) -> Any:
+    """Return a view without axes of length one.
+
+    Parameters
+    ----------
+    x : array_like or DeviceArray
+        The elements.
+    axis : int or tuple of int
+        Which axes.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.squeeze([[1, 2]], axis=0)
+    array([1, 2])
+    """
+    return _array("squeeze", x).squeeze(axis)
