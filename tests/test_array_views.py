@@ -464,13 +464,24 @@ def test_views_keep_memory(in_use, device):
     assert in_use() == 0
 
 
-def test_what_others_use_is_told_to_the_base(device):
-    """The base's memory is kept from the next call until others are through with it."""
-    array = empty((4, 4), "f4", *resolve(device), 0x5550 if device == "sim" else 1)
-    view = array[1:, ::2]
-    assert view.stream == array.stream
-    view._share()
-    view._settle()
+def test_what_others_use_is_told_to_the_base(in_use, device):
+    """The memory waits for a synchronisation then, whichever of the arrays goes last."""
+    for others_use in (False, True):
+        array = to_device(np.ones((40, 4)), device)
+        taken, view = in_use(), array[1:, ::2]
+        if others_use:
+            view._share()
+        del array
+        assert in_use() == taken
+        del view
+        assert in_use() == (taken if others_use else 0)
+    gpureduce.free_memory()
+    assert in_use() == 0
+
+
+def test_views_belong_to_the_stream_of_their_array(device):
+    array = empty((4, 4), "f4", *resolve(device), 1 if device.startswith("cuda") else 0x5550)
+    assert array[1:].T.stream == array.stream
 
 
 def test_threads_make_and_drop_views(device):

@@ -426,17 +426,13 @@ def test_cupy_takes_views_by_their_interface(cupy, device):
 
 
 def test_views_are_made_in_order(peer_with_streams, device):
-    """A copy of a view comes after what a busy stream will write to the array."""
-    ours = to_device(numbers((300, 200), "int32"), device)
-    gpureduce.sum(ours[:, ::3], axis=0)
-    theirs = peer_with_streams.from_dlpack(ours)
+    """A copy of a view comes after what its array waits for."""
     with peer_with_streams.busy_stream():
         peer_with_streams.delay_default_stream()
         source = to_device(numbers((300, 200), "int32") + 1, device)
         made = gpureduce.sum(source, axis=0)
         copied = made[::3].copy()
     np.testing.assert_array_equal(copied.numpy(), (numbers((300, 200), "int32") + 1).sum(axis=0)[::3])
-    assert theirs.shape == (300, 200)
 
 
 def test_they_take_our_bfloat16(peer, device):

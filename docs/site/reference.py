@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 
 MODULES = ("gpureduce", "gpureduce.exercise", "gpureduce.numpy_like", "gpureduce.torch", "gpureduce.dask")
 BENCH = "gpureduce.bench"
+ARRAY = "gpureduce.DeviceArray"
 
 
 def stand_in() -> None:
@@ -24,7 +25,9 @@ def stand_in() -> None:
 def _directives(name: str, value: object) -> list[str]:
     """Return what documents a value, and of an object that is no class what can be called of it."""
     if inspect.isclass(value):
-        return [f".. autoclass:: {name}", "   :members:"]
+        lines = [f".. autoclass:: {name}", "   :members:"]
+        # What it has of classes that are not public, but for the functions that are methods, too.
+        return [*lines, "   :inherited-members: Reductions, Array"] if name == ARRAY else lines
     if inspect.isroutine(value):
         return [f".. autofunction:: {name}"]
     own = [each for each in vars(type(value)) if not each.startswith("_")]
