@@ -58,6 +58,15 @@ def array_class(of: type, /) -> None: ...
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...
+def convert(
+    a: Any,
+    dtype: str,
+    out: DeviceView | None,
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    /,
+) -> Any: ...
 def array_view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, /) -> Any: ...
 def reduce(
     a: ArrayLike | DeviceView,

@@ -30,7 +30,7 @@ def _array(name: str, x: Any) -> Any:
 
 
 def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Return an array in another dtype, converted in host memory.
+    """Return an array in another dtype, converted where it lies.
 
     Parameters
     ----------

@@ -73,6 +73,7 @@ DOORS = {
         "ops.h",
         "general/plan.h",
         "general/params.h",
+        "convert/convert.h",
         "custom/custom.h",
         "custom/params.h",
     ],

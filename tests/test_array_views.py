@@ -5,6 +5,7 @@ import gc
 import inspect
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -296,6 +297,61 @@ def test_astype(dtype, device):
         np.testing.assert_array_equal(got.numpy(), change(host).astype(dtype))
         back = got.astype(dtype)
         assert back is not got and got.astype(dtype, copy=False) is got
+
+
+def extremes(dtype):
+    """Numbers at the ends of a dtype, and those that other dtypes round."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        more = [info.min, info.max, info.max // 3, 0, 1, 2 ** min(info.bits - 2, 53) + 1, 2049, 257]
+        return np.array([value for value in more if value <= info.max], dtype)
+    near = [0.0, -0.0, 1.5, -2.5, 0.1, 65504.0, 6.1e-5, 5e-8, np.inf, -np.inf, np.nan, 2.0**20 + 0.4, 1 / 3]
+    with np.errstate(all="ignore"):
+        found = np.array(near).astype(dtype)
+        return found - 1j * found[::-1] if dtype.kind == "c" else found
+
+
+@pytest.mark.parametrize("source", DTYPES)
+def test_conversions_are_numpys(source, device):
+    """Bit by bit, but for NaNs, and where a float is no integer of the dtype."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    host = extremes(source)
+    array = to_device(host, device)
+    for dtype in (*DTYPES, ml_dtypes.bfloat16):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted, held = host.astype(dtype), np.ones(host.shape, bool)
+            if np.dtype(dtype).kind in "iu" and host.dtype.kind in "fc":
+                info = np.iinfo(dtype)
+                whole = np.trunc(host.real.astype(np.float64))
+                held = (whole >= info.min) & (whole <= info.max - (info.bits > 50) * 2**11)
+        got = array.astype(dtype).numpy()
+        assert got.dtype == wanted.dtype
+        as_numbers = [each[held].astype("c16").view("f8") for each in (got, wanted)]
+        np.testing.assert_array_equal(*as_numbers, err_msg=str(dtype))
+        signs = [np.signbit(each)[~np.isnan(as_numbers[1])] for each in as_numbers]
+        assert np.array_equal(*signs)
+
+
+def test_conversions_of_bfloat16(device):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    host = extremes("float32").astype(ml_dtypes.bfloat16)
+    array = to_device(host, device)
+    for dtype in ("float16", "float32", "float64", "complex64", "bool"):
+        np.testing.assert_array_equal(array.astype(dtype).numpy(), host.astype(dtype))
+
+
+def test_conversions_of_many(device):
+    """More elements than the threads of a grid take at once, and more axes than the kernel does."""
+    host = np.arange(3000 if device == "sim" else 3_000_000, dtype=np.int32)
+    np.testing.assert_array_equal(to_device(host, device).astype("f8").numpy(), host.astype("f8"))
+    deep = numbers((3,) * 6, "int16")
+    view = to_device(deep, device)[::2, ::2, ::2, ::2, ::2, ::2]
+    np.testing.assert_array_equal(view.astype("f4").numpy(), deep[::2, ::2, ::2, ::2, ::2, ::2].astype("f4"))
+    assert to_device(deep, device)[:0].astype("f4").shape == (0, 3, 3, 3, 3, 3)
 
 
 def test_what_astype_refuses(device):

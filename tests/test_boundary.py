@@ -405,6 +405,7 @@ CORE = (
         "array_class",
         "array_empty",
         "array_view",
+        "convert",
         "stream_handle",
         "stream_order",
         "hold_until_done",
@@ -447,6 +448,7 @@ def test_calls_of_the_core(cases):
         "reducer": ("sum", ("a", "axis"), ("out",)),
         "array_empty": ((2, 3), "float32", _core.SIM, 0, 1),
         "array_view": (base, (2, 3), (12, 4), 0),
+        "convert": (plain, "int8", None, _core.SIM, 0, 1),
         "stream_handle": (1,),
         "stream_order": (_core.SIM, 0, 1, 2),
         "stream_wait": (_core.SIM, 0, 1),
@@ -476,6 +478,7 @@ def test_calls_of_the_core(cases):
     kinds |= {
         "profile": 5,
         "array_empty": 2,
+        "convert": 3,
         "stream_order": 0,
         "stream_wait": 0,
         "device_free": 0,
@@ -494,7 +497,7 @@ def test_calls_of_the_core(cases):
             arguments[kinds[name]] = _core.SIM
         if name == "device_write" and not isinstance(arguments[2], int):
             arguments[2] = 16
-        reads = ("general", "exact", "exact_states", "reduce", "plan_general")
+        reads = ("general", "exact", "exact_states", "reduce", "plan_general", "convert")
         if name in reads and isinstance(arguments[0], tuple):
             sizes = arguments[0][1] if len(arguments[0]) > 1 else ()
             numbers = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, tuple) else []

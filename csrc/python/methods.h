@@ -64,6 +64,7 @@ PyObject *py_kernel_params(PyObject *module, PyObject *args);
 PyObject *py_array_class(PyObject *module, PyObject *class);
 PyObject *py_array_empty(PyObject *module, PyObject *args);
 PyObject *py_array_view(PyObject *module, PyObject *args);
+PyObject *py_convert(PyObject *module, PyObject *args);
 PyObject *py_stream_handle(PyObject *module, PyObject *stream);
 PyObject *py_stream_order(PyObject *module, PyObject *args);
 PyObject *py_hold_until_done(PyObject *module, PyObject *args);

@@ -214,6 +214,10 @@ static PyMethodDef methods[] = {
     {"array_view", py_array_view, METH_VARARGS,
      "array_view(array, shape, strides, offset) -> view of its elements, from `offset` bytes behind its "
      "first"},
+    {"convert", py_convert, METH_VARARGS,
+     "convert(a, dtype name, out or None, device_kind, device_index, stream) -> the elements in that dtype, "
+     "in C "
+     "order"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},

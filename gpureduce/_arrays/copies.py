@@ -56,6 +56,17 @@ def gathered(array: Any, shape: Axes | None = None) -> Any:
     return made
 
 
+def converted(array: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a copy in C order in another dtype on the device, made in the array's stream."""
+    if len(merged(array.shape, array.strides)) > _MOST_AXES:
+        array = gathered(array)
+    name, kind, index, stream = name_of(dtype), array.kind, array.index, array.stream
+    made = _core.array_empty(array.shape, name, kind, index, stream)
+    _core.convert(array.view_tuple(), name, made.view_tuple(), kind, index, stream)
+    made._settle()
+    return made
+
+
 def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:
     """Copy elements that lie along `axes` to where they lie side by side."""
     lengths: Axes = tuple([length for length, _ in axes])

@@ -9,9 +9,9 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays import layout
-from gpureduce._arrays.copies import gathered, to_host
+from gpureduce._arrays.copies import converted, gathered
 from gpureduce._arrays.elements import Elements
-from gpureduce._rules.dtypes import name_of, native
+from gpureduce._rules.dtypes import native
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -188,7 +188,8 @@ class Views(Elements):
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Self:
         """Return a copy in C order in another dtype.
 
-        Elements are converted by NumPy, in host memory: on a GPU ``torch.from_dlpack(a).to(...)`` is quicker.
+        It is made on the device, by NumPy's rules; integers of floats that they cannot hold, or of NaN, are
+        whatever the device makes of them, and there is no warning.
 
         Parameters
         ----------
@@ -216,9 +217,4 @@ class Views(Elements):
             )
         if wanted == self.dtype:
             return gathered(self) if copy else self
-        host = to_host(self).astype(wanted, order="C")
-        made = _core.array_empty(self.shape, name_of(wanted), self.kind, self.index, self.stream)
-        if host.size:
-            _core.device_write(self.kind, self.index, made.pointer, host, self.stream)
-        made._settle()
-        return made
+        return converted(self, wanted)

@@ -1,0 +1,44 @@
+/* Elements in another dtype, from the arguments of Python to the result. */
+#include <string.h>
+
+#include "python/dtype.h"
+#include "python/errors.h"
+#include "python/job.h"
+#include "python/methods.h"
+#include "reduce/convert/convert.h"
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_conversion_run(device, arg, binding, interrupt, error);
+}
+
+PyObject *py_convert(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *out, *kind, *index, *stream, *result = NULL;
+    const char *name;
+    gr_conversion conversion;
+    if (!PyArg_ParseTuple(args, "OsOOOO", &a, &name, &out, &kind, &index, &stream))
+        return NULL;
+    py_job job;
+    py_job_begin(&job, state);
+    job.input_count = 1;
+    job.as_array = true;
+    py_operand *source = &job.inputs[0];
+    if (py_find_dtype_name(name, "dtype", &job.dtype) < 0 ||
+        py_operand_take(state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0)
+        goto cleanup;
+    conversion.from = source->dtype;
+    conversion.to = job.dtype;
+    conversion.ndim = job.ndim = source->ndim;
+    memcpy(conversion.stride, source->stride, source->ndim * sizeof source->stride[0]);
+    memcpy(conversion.extent, source->extent, source->ndim * sizeof source->extent[0]);
+    memcpy(job.extent, source->extent, source->ndim * sizeof source->extent[0]);
+    if (!py_job_stride_result(&job))
+        PyErr_Format(PyExc_ValueError, "a: too many elements");
+    else if (py_take_device(state, kind, index, &job.device) == 0 && py_job_take_place(&job, out) == 0 &&
+             py_stream_argument(state, stream, &job.stream) == 0)
+        result = py_job_run(&job, work, &conversion);
+cleanup:
+    py_job_release(&job);
+    return result;
+}

@@ -1,0 +1,24 @@
+/* Elements in another dtype: one kernel for all pairs. */
+#ifndef GR_REDUCE_CONVERT_CONVERT_H
+#define GR_REDUCE_CONVERT_CONVERT_H
+
+#include "base/dtypes.h"
+#include "program/program.h"
+#include "reduce/general/layout.h"
+
+typedef struct gr_conversion {
+    gr_dtype from, to;
+    size_t ndim;
+    uint64_t extent[GR_MAX_NDIM];
+    int64_t stride[GR_MAX_NDIM]; /* of what is read, in bytes */
+} gr_conversion;
+
+/* The program, whose one input are the elements. GR_ERR_VALUE when the dimensions do not merge into
+   GR_MAX_DIMS. */
+gr_status gr_conversion_plan(const gr_conversion *conversion, gr_program *program, gr_error *error);
+
+/* Nothing is done where there are no elements. */
+gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,
+                            const gr_interrupt *interrupt, gr_error *error);
+
+#endif
