@@ -44,6 +44,7 @@ from gpureduce._functions import (
     prod,
     reduce,
     sum,
+    var,
 )
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
@@ -110,6 +111,7 @@ __all__ = [
     "source",
     "sum",
     "to_device",
+    "var",
     "variants",
 ]
 

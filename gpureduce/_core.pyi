@@ -139,6 +139,7 @@ def general(
     device_index: int,
     progress: Callable[[int, int], object] | None,
     stream: object = ...,
+    parameter: int = ...,
     /,
 ) -> Any: ...
 def exact(

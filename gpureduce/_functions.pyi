@@ -14,6 +14,7 @@ from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, S
 
 _AnyT = TypeVar("_AnyT", bound=np.generic)
 _InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
+_FloatT = TypeVar("_FloatT", bound=np.floating[Any])
 
 @overload
 def conv2d(
@@ -404,6 +405,51 @@ def bitwise_xor(
 def reduce(
     arr: AnyArray, op: str, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     **arguments: Unpack[Arguments],
+) -> Any: ...
+
+@overload
+def var(
+    a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.float64: ...
+
+@overload
+def var(
+    a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _FloatT: ...
+
+@overload
+def var(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def var(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def var(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload

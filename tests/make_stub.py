@@ -31,6 +31,7 @@ from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, S
 
 _AnyT = TypeVar("_AnyT", bound=np.generic)
 _InexactT = TypeVar("_InexactT", bound=np.inexact[Any])
+_FloatT = TypeVar("_FloatT", bound=np.floating[Any])
 '''
 METHODS_HEAD = '''\
 """Made by tests/make_stub.py."""
@@ -63,6 +64,9 @@ ON_DEVICE = {"out": "None = None", "as_device": "Literal[True]"}
 # Whose result has the dtype of the elements: any, or one of floats.
 SAME = ("min", "max", "bitwise_and", "bitwise_or", "bitwise_xor")
 SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot")
+# Whose result has the dtype of real floats, and is a float64 of integers.
+REAL = ("var",)
+REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
     "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",
@@ -74,6 +78,9 @@ def rules(name, parameters):
     arrays = [each for each in ("a", "b", "x", "w") if each in parameters]
     if name in FIXED:
         yield NUMBER, FIXED[name]
+    elif name in REAL:
+        for element, result in REALS.items():
+            yield NUMBER | {"a": f"NDArray[{element}]"}, result
     elif name in SAME + SAME_FLOATS:
         kind = "_AnyT" if name in SAME else "_InexactT"
         yield NUMBER | dict.fromkeys(arrays, f"NDArray[{kind}]"), kind

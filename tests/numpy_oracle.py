@@ -36,6 +36,8 @@ BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 ARG = ("argmin", "argmax")
 ROUNDED = ("sum", "prod", "mean", "dot")
 OPS = ("sum", "prod", "min", "max", "mean", "any", "all", *BITWISE, *ARG, "count_nonzero")
+# Those of more_ops.def, which have tests of their own.
+MORE = ("var",)
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", *(["bfloat16"] if BFLOAT16 else []), "float32", "float64")
 COMPLEX = ("complex64", "complex128")
@@ -111,6 +113,19 @@ def mismatch_of_equal(got, wanted):
     else:
         same = got == wanted
     return _first_difference(~same, got, wanted)
+
+
+def mismatch_of_near(got, wanted, ulps=4):
+    """None if two results are so many units in the last place of `got` apart, else what differs."""
+    if np.asarray(got).dtype.kind not in "fcV":
+        return mismatch_of_equal(got, wanted)
+    unit = _ROUNDOFF[np.asarray(got).real.dtype.name] * 2 * ulps
+    got, wanted = (np.asarray(each).astype(np.clongdouble) for each in (got, wanted))
+    with np.errstate(invalid="ignore"):
+        near = (
+            (got == wanted) | (np.isnan(got) & np.isnan(wanted)) | (abs(got - wanted) <= unit * abs(wanted))
+        )
+    return _first_difference(~near, got, wanted)
 
 
 def _first_difference(bad, got, wanted, allowed=None):

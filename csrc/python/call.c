@@ -8,6 +8,7 @@ void py_call_begin(py_call *self, py_state *state) {
     py_job_begin(&self->job, state);
     self->reduction.initial = NULL;
     self->reduction.shape = NULL;
+    self->reduction.parameter = 0;
     self->reduction.layout.has_second = false;
     memset(self->reduction.layout.reduced, false, sizeof self->reduction.layout.reduced);
     self->progress = NULL;

@@ -69,8 +69,10 @@ static int take_call(py_state *state, PyObject *const *args, py_call *self) {
     self->job.as_array = true;
     self->reduction.dtype = source->dtype;
     if (!gr_op_takes(self->reduction.op, self->reduction.dtype))
-        return PY_REFUSE(PyExc_TypeError, "a: %s takes bool and integers, not %s",
-                         gr_ops[self->reduction.op].name, gr_dtypes[self->reduction.dtype].numpy_name);
+        return PY_REFUSE(PyExc_TypeError, "a: %s takes %s, not %s", gr_ops[self->reduction.op].name,
+                         gr_ops[self->reduction.op].takes == GR_TAKES_BITS ? "bool and integers"
+                                                                           : "floating numbers",
+                         gr_dtypes[self->reduction.dtype].numpy_name);
     if (self->exact && !gr_exact_takes(self->reduction.op, self->reduction.dtype))
         return PY_REFUSE(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[self->reduction.op].name,
                          gr_dtypes[self->reduction.dtype].numpy_name);
@@ -85,15 +87,22 @@ static int take_call(py_state *state, PyObject *const *args, py_call *self) {
     return py_call_plan(self);
 }
 
+/* What kernels get in place of the number of elements. */
+static int take_parameter(PyObject *given, gr_reduction *reduction) {
+    reduction->parameter = PyLong_AsUnsignedLongLong(given);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 9 && count != 10)
-        return PyErr_Format(PyExc_TypeError, "expected 9 or 10 arguments, got %zd", count);
+    if (count < 9 || count > 11)
+        return PyErr_Format(PyExc_TypeError, "expected 9 to 11 arguments, got %zd", count);
     py_call now;
     py_call_begin(&now, state);
     PyObject *result = NULL;
     if (take_call(state, args, &now) == 0 &&
-        (count < 10 || py_stream_argument(state, args[9], &now.job.stream) == 0)) {
+        (count < 10 || py_stream_argument(state, args[9], &now.job.stream) == 0) &&
+        (count < 11 || take_parameter(args[10], &now.reduction) == 0)) {
         now.progress = args[8] != Py_None ? args[8] : NULL;
         result = py_call_run(&now);
     }

@@ -132,9 +132,8 @@ static PyMethodDef methods[] = {
      "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
      " -> (first pass, all passes), microseconds a repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
-     "general(source, op, axes, second, initial, out, device_kind, device_index, progress[, stream]) -> "
-     "array, "
-     "or out"},
+     "general(source, op, axes, second, initial, out, device_kind, device_index, progress[, stream[, "
+     "parameter]]) -> array, or out"},
     {"exact", (PyCFunction)(void (*)(void))py_exact, METH_FASTCALL,
      "exact(source, op, axes, second, initial, out, device_kind, device_index, stream, fold, blocks) -> as "
      "general, rounded once; of fold and blocks 0 is what is best"},

@@ -47,6 +47,15 @@ static bool take_axes(PyObject *axis, py_call *call) {
     return good;
 }
 
+/* Whether each result is of elements; of none there may be an error or a warning. */
+static bool has_elements(const py_call *call) {
+    const py_operand *source = &call->job.inputs[PY_SOURCE];
+    for (size_t d = 0; d < source->ndim; ++d)
+        if (call->reduction.layout.reduced[d] && source->extent[d] == 0)
+            return false;
+    return true;
+}
+
 /* Whether there are kernels, and a result of so many elements. */
 static bool has_result(py_call *call) {
     gr_reduction *reduction = &call->reduction;
@@ -59,12 +68,9 @@ static bool has_result(py_call *call) {
     case GR_OP_argmin:
     case GR_OP_argmax:
     case GR_OP_mean:
-        for (size_t d = 0; d < call->job.inputs[PY_SOURCE].ndim; ++d)
-            if (reduction->layout.reduced[d] && call->job.inputs[PY_SOURCE].extent[d] == 0)
-                return false; /* an error, or a warning */
-        return true;
+        return has_elements(call);
     default:
-        return true;
+        return gr_ops[reduction->op].empty != GR_EMPTY_NOTHING || has_elements(call);
     }
 }
 

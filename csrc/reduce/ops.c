@@ -9,14 +9,24 @@ enum { PLACE_BYTES = 16 };
 const gr_op_row gr_ops[GR_OP_COUNT] = {
 #define NO false
 #define YES true
-#define GR_OP_ROW(name, functor, takes, result, identity, tree, addition, library, ...)                      \
-    {#name,                                                                                                  \
-     GR_TAKES_##takes,                                                                                       \
-     GR_RESULT_##result,                                                                                     \
-     GR_IDENTITY_##identity,                                                                                 \
-     {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition, [GR_SET_LIBRARY] = library}},
+#define GR_OP_ROW(name_, functor, takes_, result_, identity_, tree, addition, library, ...)                  \
+    {.name = #name_,                                                                                         \
+     .kernels = #name_,                                                                                      \
+     .takes = GR_TAKES_##takes_,                                                                             \
+     .result = GR_RESULT_##result_,                                                                          \
+     .identity = GR_IDENTITY_##identity_,                                                                    \
+     .in_set = {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition, [GR_SET_LIBRARY] = library}},
+#define GR_MORE_OP_ROW(name_, kernels_, takes_, result_, empty_, parameter_, ...)                            \
+    {.name = #name_,                                                                                         \
+     .kernels = #kernels_,                                                                                   \
+     .takes = GR_TAKES_##takes_,                                                                             \
+     .result = GR_RESULT_##result_,                                                                          \
+     .empty = GR_EMPTY_##empty_,                                                                             \
+     .parameter = GR_PARAMETER_##parameter_},
+#include "reduce/more_ops.def"
 #include "reduce/ops.def"
-    GR_OPS(GR_OP_ROW, )
+    GR_OPS(GR_OP_ROW, ) GR_MORE_OPS(GR_MORE_OP_ROW, )
+#undef GR_MORE_OP_ROW
 #undef GR_OP_ROW
 #undef YES
 #undef NO
@@ -33,7 +43,12 @@ bool gr_op_find(const char *name, gr_op *out) {
 }
 
 bool gr_op_takes(gr_op op, gr_dtype dtype) {
-    return gr_ops[op].takes != GR_TAKES_BITS || gr_dtypes[dtype].kind == GR_KIND_BITS;
+    const bool bits = gr_dtypes[dtype].kind == GR_KIND_BITS;
+    return gr_ops[op].takes == GR_TAKES_BITS ? bits : gr_ops[op].takes != GR_TAKES_FLOATS || !bits;
+}
+
+static gr_dtype real_part(gr_dtype dtype) {
+    return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }
 
 bool gr_op_idempotent(gr_op op) {
@@ -48,6 +63,8 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
         return gr_dtypes[dtype].sum;
     case GR_RESULT_MEAN:
         return gr_dtypes[dtype].mean;
+    case GR_RESULT_REAL:
+        return real_part(gr_dtypes[dtype].mean);
     case GR_RESULT_B8:
         return GR_DTYPE_b8;
     case GR_RESULT_I64:

@@ -1,4 +1,4 @@
-/* The rows of ops.def as C data. */
+/* The rows of ops.def and more_ops.def as C data. */
 #ifndef GR_REDUCE_OPS_H
 #define GR_REDUCE_OPS_H
 
@@ -6,16 +6,18 @@
 
 typedef enum gr_op {
 #define GR_OP_ENUM(name, ...) GR_OP_##name,
+#include "reduce/more_ops.def"
 #include "reduce/ops.def"
-    GR_OPS(GR_OP_ENUM, ) GR_OP_COUNT
+    GR_OPS(GR_OP_ENUM, ) GR_MORE_OPS(GR_OP_ENUM, ) GR_OP_COUNT
 #undef GR_OP_ENUM
 } gr_op;
 
-typedef enum gr_takes { GR_TAKES_ALL, GR_TAKES_BITS, GR_TAKES_PAIR } gr_takes;
+typedef enum gr_takes { GR_TAKES_ALL, GR_TAKES_BITS, GR_TAKES_FLOATS, GR_TAKES_PAIR } gr_takes;
 typedef enum gr_result {
     GR_RESULT_SAME,
     GR_RESULT_SUM,
     GR_RESULT_MEAN,
+    GR_RESULT_REAL,
     GR_RESULT_B8,
     GR_RESULT_I64,
     GR_RESULT_PLACE
@@ -28,13 +30,19 @@ typedef enum gr_identity_kind {
     GR_IDENTITY_LARGEST,
     GR_IDENTITY_LEAST
 } gr_identity_kind;
+/* What an operator makes of no elements. */
+typedef enum gr_empty { GR_EMPTY_VALUE, GR_EMPTY_ZERO, GR_EMPTY_NOTHING } gr_empty;
+typedef enum gr_parameter { GR_PARAMETER_COUNT, GR_PARAMETER_GIVEN } gr_parameter;
 /* The sets of operators that rungs cover, a column of ops.def each. */
 typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
 
 typedef struct gr_op_row {
     const char *name;
+    const char *kernels; /* the operator whose kernels it has */
     gr_takes takes;
     gr_result result;
+    gr_empty empty;
+    gr_parameter parameter;
     gr_identity_kind identity;
     bool in_set[GR_SET_COUNT];
 } gr_op_row;

@@ -7,8 +7,13 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
 /* As in NumPy, a sum starts from 0, which makes 0 of -0, unless the caller has it start elsewhere. */
 static const void *initial_of(const gr_reduction *self) {
     static const gr_scalar zero = {.bytes = {0}};
-    const bool adds = self->op == GR_OP_sum || self->op == GR_OP_mean || self->op == GR_OP_dot;
+    const bool adds = self->op == GR_OP_sum || self->op == GR_OP_mean || self->op == GR_OP_dot ||
+                      gr_ops[self->op].empty == GR_EMPTY_ZERO;
     return adds && self->initial == NULL ? &zero : self->initial;
+}
+
+static const uint64_t *parameter_of(const gr_reduction *self) {
+    return gr_ops[self->op].parameter == GR_PARAMETER_GIVEN ? &self->parameter : NULL;
 }
 
 static void plan_part(const void *request, const gr_abilities *can, const gr_part *part,
@@ -20,6 +25,7 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .pair = self->layout.pair,
         .part = *part,
         .initial = initial_of(self),
+        .parameter = parameter_of(self),
     };
     const bool whole = part->count == part->total, hopper = can->capability >= GR_HOPPER;
     const gr_flat_shape *shape =
@@ -28,8 +34,8 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
     gr_step *step = gr_flat_append(&work, shape, program);
     step->overlap = hopper && whole; /* a part follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].name, hopper ? "" : "_75");
-    GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_ops[self->op].name, "_",
+    GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].kernels, hopper ? "" : "_75");
+    GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_ops[self->op].kernels, "_",
                    gr_dtypes[self->dtype].name);
 }
 
@@ -42,6 +48,7 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
         .has_second = self->layout.has_second,
         .has_where = self->layout.has_second && !self->layout.pair,
         .initial = initial_of(self),
+        .parameter = parameter_of(self),
         .result_bytes = result_bytes,
     };
     /* A mean under a mask hands on States of its own, with a count. */
@@ -54,9 +61,9 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
         gr_general_params params;
         gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);
         step->kernel.owner = gr_ops[self->op].name;
-        GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].name);
+        GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].kernels);
         GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
-                       gr_ops[self->op].name, "_", gr_dtypes[self->dtype].name);
+                       gr_ops[self->op].kernels, "_", gr_dtypes[self->dtype].name);
     }
 }
 

@@ -15,6 +15,7 @@ typedef struct gr_reduction {
     gr_layout layout;
     gr_general_plan plan;       /* of that layout */
     const void *initial;        /* an element of the result's dtype, or NULL */
+    uint64_t parameter;         /* of an operator to which one is given */
     const gr_flat_shape *shape; /* of a flat kernel that is timed, in place of the best one; or NULL */
 } gr_reduction;
 

@@ -33,13 +33,18 @@ def run(
     out: tuple | None = None,
     progress: Progress = None,
     stream: int = LEGACY_STREAM,
+    parameter: int = 0,
 ) -> np.ndarray | None:
-    """Have the core reduce `operand`; of a dot product `mask` is the second vector."""
+    """Have the core reduce `operand`; of a dot product `mask` is the second vector.
+
+    `parameter` is what operators get to which one is given: see csrc/reduce/more_ops.def.
+    """
     second = None if mask is None else mask.handle
     with reporter(progress) as report:
         result = _core.general(
-            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, report, stream
-        )
+            operand.handle, op, axes, second, initial, out, operand.kind, operand.index, report, stream,
+            parameter,
+        )  # fmt: skip
     return result if out is None else None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
+from gpureduce._reduce.moments import var
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "prod",
     "reduce",
     "sum",
+    "var",
 ]
 
 
@@ -40,7 +42,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
         sum, prod, min, max, mean, any, all, bitwise_and, bitwise_or, bitwise_xor,
-        argmin, argmax, count_nonzero,
+        argmin, argmax, count_nonzero, var,
     )
 }  # fmt: skip
 
@@ -59,7 +61,7 @@ def reduce(
         What to reduce.
     op : str
         ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
-        ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"`` or ``"count_nonzero"``.
+        ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"``, ``"count_nonzero"`` or ``"var"``.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     **arguments

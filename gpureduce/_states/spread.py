@@ -311,7 +311,7 @@ def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Do what a public reduction is asked to, on all devices."""
     signature = inspect.signature(getattr(functions, name))
     given = signature.bind(*args, **options).arguments
-    known = ("a", "b", "axis", "dtype", "keepdims", "device", "as_device", "exact")
+    known = ("a", "b", "axis", "dtype", "keepdims", "device", "as_device", "exact", "ddof")
     for key, value in given.items():
         automatic = key == "variant" and value == "auto"
         if key not in known and value is not signature.parameters[key].default and not automatic:
@@ -320,7 +320,7 @@ def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     device, op = given.get("device"), "sum" if name == "fsum" else name
     axis, b, dtype = (given.get(key) for key in ("axis", "b", "dtype"))
     state = state_of(given["a"], op, axis, b, dtype, keepdims, 0, None, device, None)
-    result = state.result()
+    result = state.result(given["ddof"]) if "ddof" in given else state.result()
     if not given.get("as_device"):
         return result
     first = _devices(device)[0] if device is not None else None

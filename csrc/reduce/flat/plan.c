@@ -63,7 +63,7 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
         .flags = (whole ? shape->flags : 0u) | (part->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
                  (last ? GR_FLAT_FINAL : 0u),
         .first = part->first,
-        .divisor = part->total,
+        .divisor = work->parameter != NULL ? *work->parameter : part->total,
     };
     if (last && work->initial != NULL) {
         params.flags |= GR_FLAT_HAS_INITIAL;

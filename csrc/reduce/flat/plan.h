@@ -26,7 +26,8 @@ typedef struct gr_flat_work {
     size_t item_bytes, result_bytes;
     bool pair;
     gr_part part;
-    const void *initial; /* of the result's dtype, or NULL */
+    const void *initial;       /* of the result's dtype, or NULL */
+    const uint64_t *parameter; /* in place of the number of elements, or NULL */
 } gr_flat_work;
 
 /* Appends the launch, whose kernel is the caller's to name: an input or two, an output, a State between

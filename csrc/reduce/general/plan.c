@@ -254,6 +254,8 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     const bool first = pass == 0, last = pass + 1 == plan->count;
     *params = planned->params;
     params->flags |= (first && ends->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL : 0u);
+    if (ends->parameter != NULL)
+        params->divisor = *ends->parameter;
     if (last && ends->initial != NULL) {
         params->flags |= GR_HAS_INITIAL;
         memcpy(params->initial, ends->initial, ends->result_bytes);

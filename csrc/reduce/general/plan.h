@@ -25,7 +25,8 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
 typedef struct gr_general_ends {
     uint32_t in, second, out, states; /* `second` and `states` may be what they are not used for */
     bool has_second, has_where;
-    const void *initial; /* an element of the result's dtype, or NULL */
+    const void *initial;       /* an element of the result's dtype, or NULL */
+    const uint64_t *parameter; /* in place of the number of elements, or NULL */
     size_t result_bytes;
 } gr_general_ends;
 

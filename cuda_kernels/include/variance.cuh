@@ -1,0 +1,320 @@
+// Variances in one pass, for the general kernels and the flat ones; see docs/moments.md.
+//
+// A State has the number of elements, a value near their mean, and the sum and the squares of what lies
+// between it and the elements. Two are merged as by Chan, Golub and LeVeque, "Algorithms for computing the
+// sample variance" (1983), but about a point near the mean of both rather than the mean itself: that needs no
+// division in double, and what the point misses is in the sum. Integers of up to two bytes are summed up as
+// they are, and exactly.
+//
+// NaNs are left out, and a State with one has a negative count: which result that makes is for `finish`.
+#pragma once
+
+#include <type_traits>
+
+#include "absorb.cuh"
+
+// What `finish` is told in place of a number of elements: the bits of ddof, a double, but for the last two.
+enum : uint64_t { GR_VAR_ROOT = 1, GR_VAR_SKIP = 2 };
+
+// From the sum of squares about the mean.
+template <class Out> __device__ Out variance(double squares, double count, bool has_nan, uint64_t parameter) {
+    const double left = count - __longlong_as_double(int64_t(parameter & ~uint64_t(3)));
+    const bool none = parameter & GR_VAR_SKIP ? !(left > 0) : has_nan;
+    const double result =
+        none ? __longlong_as_double(0x7ff8000000000000ll) : squares / (left > 0 ? left : 0.0);
+    return Narrow<Out>::from(parameter & GR_VAR_ROOT ? sqrt(result) : result);
+}
+inline __device__ bool is_negative(double x) {
+    return __double_as_longlong(x) < 0;
+}
+inline __device__ double with_sign(double magnitude, bool negative) {
+    return __longlong_as_double(__double_as_longlong(magnitude) | (negative ? int64_t(1) << 63 : 0));
+}
+// The count of two, and of one element more.
+inline __device__ double count_of(double a, double b) {
+    return with_sign(fabs(a) + fabs(b), is_negative(a) || is_negative(b));
+}
+inline __device__ double count_one(double count, bool is_nan) {
+    return is_nan ? with_sign(count, true) : with_sign(fabs(count) + 1, is_negative(count));
+}
+
+template <class T> struct Shifted {
+    double count;
+    T shift, sum, squares;
+};
+
+// The point between two shifts where the mean is, roughly: as far ahead as the second has elements of all.
+inline __device__ double share_of(double part, double all) {
+    return part > 0 ? double(float(part) / float(all)) : 0.0;
+}
+
+template <class T> __device__ Shifted<T> merge(const Shifted<T> &a, const Shifted<T> &b) {
+    const double count = count_of(a.count, b.count);
+    const T in_a = T(fabs(a.count)), in_b = T(fabs(b.count));
+    const T shift = a.shift + T(share_of(fabs(b.count), fabs(count))) * (b.shift - a.shift);
+    const T from_a = a.shift - shift, from_b = b.shift - shift;
+    const T moved_a = in_a * from_a, moved_b = in_b * from_b;
+    return {count, shift, (a.sum + moved_a) + (b.sum + moved_b),
+            (a.squares + from_a * (2 * a.sum + moved_a)) + (b.squares + from_b * (2 * b.sum + moved_b))};
+}
+
+// About the mean. Only of finite elements is the sum finite; their squares may be beyond a double.
+template <class T> __device__ double centred(const Shifted<T> &s) {
+    const double sum = s.sum, squares = s.squares;
+    const double rest = squares - sum * (sum / fabs(s.count));
+    if (isinf(squares) && isfinite(sum))
+        return squares;
+    return rest < 0 ? 0.0 : rest;
+}
+
+// What an element is computed in, and what its State.
+template <class In> struct VarValue { using type = double; };
+template <> struct VarValue<float> { using type = float; };
+template <> struct VarValue<gr_f16> { using type = float; };
+template <> struct VarValue<gr_bf16> { using type = float; };
+template <class In> constexpr bool is_floating = false;
+template <> constexpr bool is_floating<float> = true;
+template <> constexpr bool is_floating<double> = true;
+template <> constexpr bool is_floating<gr_f16> = true;
+template <> constexpr bool is_floating<gr_bf16> = true;
+template <class In> struct RealOut { using type = double; };
+template <> struct RealOut<float> { using type = float; };
+template <> struct RealOut<gr_f16> { using type = gr_f16; };
+template <> struct RealOut<gr_bf16> { using type = gr_bf16; };
+template <> struct RealOut<gr_c64> { using type = float; };
+
+// ---- numbers: a State of doubles, of floats for halves ----
+
+template <class In> struct VarOfNumbers {
+    using T = typename std::conditional<is_floating<In> && sizeof(In) == 2, float, double>::type;
+    using State = Shifted<T>;
+    using Out = typename RealOut<In>::type;
+    static __device__ State identity() {
+        return {0, 0, 0, 0};
+    }
+    static __device__ State load(In x, uint64_t) {
+        return append(identity(), x, 0);
+    }
+    // Without the arithmetic of merging: the first element is the point.
+    static __device__ State append(State s, In x, uint64_t) {
+        const T value = T(widen(x));
+        const bool is_nan = is_floating<In> && value != value;
+        if (s.count == 0)
+            s.shift = value - value == 0 ? value : T(0);
+        const T apart = is_nan ? T(0) : value - s.shift;
+        s.count = count_one(s.count, is_nan);
+        s.sum += apart;
+        s.squares = fma(apart, apart, s.squares);
+        return s;
+    }
+    static __device__ State combine(State a, State b) {
+        return merge(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t parameter) {
+        return variance<Out>(centred(s), fabs(s.count), is_negative(s.count), parameter);
+    }
+    static __device__ State start(Out) {
+        return identity(); // there is no initial value
+    }
+};
+
+// The chunks of one turn make a State, about the first element; in float for elements of up to that size,
+// unless they hold something that is not finite or whose square is not.
+template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
+    using F = VarOfNumbers<In>;
+    using State = typename F::State;
+    using Acc = Shifted<double>;
+    static __device__ Acc open() {
+        return {0, 0, 0, 0};
+    }
+    template <unsigned N> static __device__ Acc any_turn(const Chunk<In> *x) {
+        constexpr unsigned length = Chunk<In>::length;
+        double shift = 0, count = 0, sum = 0, squares = 0;
+#pragma unroll
+        for (unsigned i = 0; i < N * length; ++i) {
+            const double value = double(widen(x[i / length].at(i % length)));
+            shift = value - value == 0 ? value : shift;
+        }
+#pragma unroll
+        for (unsigned i = 0; i < N * length; ++i) {
+            const double value = double(widen(x[i / length].at(i % length)));
+            const bool is_nan = value != value;
+            const double apart = is_nan ? 0.0 : value - shift;
+            count += is_nan ? 0.0 : 1.0;
+            sum += apart;
+            squares = fma(apart, apart, squares);
+        }
+        return {with_sign(count, count < N * length), shift, sum, squares};
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        using Value = typename VarValue<In>::type;
+        constexpr unsigned length = Chunk<In>::length;
+        const Value shift = Value(widen(x[0].at(0)));
+        Value sum[N], squares[N];
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            sum[k] = squares[k] = 0;
+#pragma unroll
+            for (unsigned e = 0; e < length; ++e) {
+                const Value apart = Value(widen(x[k].at(e))) - shift;
+                sum[k] += apart;
+                squares[k] = fma(apart, apart, squares[k]);
+            }
+        }
+        const Value sums = tree_sum<N>([&](unsigned k) { return sum[k]; });
+        const Value all = tree_sum<N>([&](unsigned k) { return squares[k]; });
+        const Acc turn =
+            is_floating<In> && !isfinite(all) ? any_turn<N>(x) : Acc{N * length, shift, sums, all};
+        acc = merge(acc, turn);
+    }
+    static __device__ State close(const Acc &acc) {
+        using T = typename F::T;
+        const T shift = T(acc.shift);
+        const double from = acc.shift - double(shift), moved = fabs(acc.count) * from;
+        return {acc.count, shift, T(acc.sum + moved), T(acc.squares + from * (2 * acc.sum + moved))};
+    }
+};
+
+// ---- integers of up to two bytes, as signed ones: their sums fit up to 2^33 elements ----
+
+struct IntegerSums {
+    uint64_t count;
+    int64_t sum;
+    uint64_t squares;
+};
+
+template <class In> struct VarOfIntegers {
+    using State = IntegerSums;
+    using Out = double;
+    static __device__ State identity() {
+        return {0, 0, 0};
+    }
+    static __device__ State load(In x, uint64_t) {
+        const int32_t value = int32_t(widen(x)) - (std::is_same<In, uint16_t>::value ? 32768 : 0);
+        return {1, value, uint32_t(value * value)};
+    }
+    static __device__ State combine(State a, State b) {
+        return {a.count + b.count, a.sum + b.sum, a.squares + b.squares};
+    }
+    static __device__ Out finish(State s, uint64_t parameter) {
+        const uint64_t sum = s.sum < 0 ? uint64_t(0) - uint64_t(s.sum) : uint64_t(s.sum);
+        const uint64_t low = s.count * s.squares, less = sum * sum;
+        const uint64_t high = __umul64hi(s.count, s.squares) - __umul64hi(sum, sum) - (low < less);
+        const double times = double(high) * 18446744073709551616.0 + double(low - less);
+        return variance<Out>(times / double(s.count), double(s.count), false, parameter);
+    }
+    static __device__ State start(Out) {
+        return identity();
+    }
+};
+
+template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, KeepsState<IntegerSums> {
+    using F = VarOfIntegers<In>;
+    using State = IntegerSums;
+    static __device__ State open() {
+        return F::identity();
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        if constexpr (sizeof(In) == 1) {
+            uint32_t sum = 0, squares = 0; // fit: of at most 64 bytes
+#pragma unroll
+            for (unsigned i = 0; i < 4 * N; ++i) {
+                const uint32_t word = x[i / 4].word(i % 4);
+                sum = word_sum(In(), word, sum);
+                squares = word_dot(In(), word, word, squares);
+            }
+            acc = F::combine(acc, {N * Chunk<In>::length, int32_t(sum), squares});
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < N * Chunk<In>::length; ++i) {
+                const State one = F::load(x[i / Chunk<In>::length].at(i % Chunk<In>::length), 0);
+                acc.sum += one.sum;
+                acc.squares += one.squares;
+            }
+            acc.count += N * Chunk<In>::length;
+        }
+    }
+};
+
+// ---- complex numbers: the squares of distances, about the mean itself, which leaves no room for a sum ----
+
+struct Distances {
+    double count;
+    Pair<double> mean;
+    double squares;
+};
+
+template <class In> struct VarOfComplex {
+    using State = Distances;
+    using Out = typename RealOut<In>::type;
+    static __device__ State identity() {
+        return {0, {0, 0}, 0};
+    }
+    static __device__ State load(In x, uint64_t) {
+        const double re = x.re, im = x.im;
+        if (re != re || im != im)
+            return {-0.0, {0, 0}, 0};
+        return {1, {re, im}, (re - re) + (im - im)}; // NaN for one that is not finite
+    }
+    static __device__ State combine(State a, State b) {
+        const double count = count_of(a.count, b.count), all = fabs(count), in_b = fabs(b.count);
+        const double share = in_b > 0 ? in_b / all : 0.0, weight = fabs(a.count) * share;
+        const double re = b.mean.re - a.mean.re, im = b.mean.im - a.mean.im;
+        return {count,
+                {a.mean.re + re * share, a.mean.im + im * share},
+                (a.squares + b.squares) + (weight > 0 ? (re * re + im * im) * weight : 0.0)};
+    }
+    static __device__ Out finish(State s, uint64_t parameter) {
+        return variance<Out>(s.squares, fabs(s.count), is_negative(s.count), parameter);
+    }
+    static __device__ State start(Out) {
+        return identity();
+    }
+};
+
+template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<Distances> {
+    using F = VarOfComplex<In>;
+    using State = Distances;
+    static __device__ State open() {
+        return F::identity();
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        using Value = Wide<In>;
+        constexpr unsigned length = Chunk<In>::length, count = N * length;
+        const Value first = widen(x[0].at(0));
+        Value apart[count];
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i) {
+            const Value value = widen(x[i / length].at(i % length));
+            apart[i] = {value.re - first.re, value.im - first.im};
+        }
+        const Value sum = tree_sum<count>([&](unsigned i) { return apart[i]; });
+        const auto squares = tree_sum<count>(
+            [&](unsigned i) { return fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im); });
+        State turn = {count, {double(first.re), double(first.im)}, squares};
+        if (isfinite(squares)) {
+            const double re = double(sum.re) / count, im = double(sum.im) / count;
+            turn.mean = {turn.mean.re + re, turn.mean.im + im};
+            turn.squares -= re * double(sum.re) + im * double(sum.im);
+            turn.squares = turn.squares < 0 ? 0.0 : turn.squares;
+        } else {
+            turn = F::identity();
+#pragma unroll
+            for (unsigned i = 0; i < count; ++i)
+                turn = F::combine(turn, F::load(x[i / length].at(i % length), 0));
+        }
+        acc = F::combine(acc, turn);
+    }
+};
+
+template <class In>
+constexpr int var_kind =
+    std::is_same<Wide<In>, Pair<float>>::value || std::is_same<Wide<In>, Pair<double>>::value ? 2
+    : !is_floating<In> && sizeof(In) <= 2                                                     ? 1
+                                                                                              : 0;
+template <class In, int = var_kind<In>> struct Var : VarOfNumbers<In> {};
+template <class In> struct Var<In, 1> : VarOfIntegers<In> {};
+template <class In> struct Var<In, 2> : VarOfComplex<In> {};
+template <class In, int = var_kind<In>> struct FlatVar : FlatVarOfNumbers<In> {};
+template <class In> struct FlatVar<In, 1> : FlatVarOfIntegers<In> {};
+template <class In> struct FlatVar<In, 2> : FlatVarOfComplex<In> {};
