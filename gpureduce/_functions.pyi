@@ -408,6 +408,141 @@ def reduce(
 ) -> Any: ...
 
 @overload
+def nanstd(
+    a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.float64: ...
+
+@overload
+def nanstd(
+    a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _FloatT: ...
+
+@overload
+def nanstd(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanstd(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanstd(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanvar(
+    a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.float64: ...
+
+@overload
+def nanvar(
+    a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _FloatT: ...
+
+@overload
+def nanvar(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanvar(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanvar(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def std(
+    a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.float64: ...
+
+@overload
+def std(
+    a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _FloatT: ...
+
+@overload
+def std(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def std(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def std(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
+    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
 def var(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
     ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,

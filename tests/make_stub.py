@@ -65,7 +65,7 @@ ON_DEVICE = {"out": "None = None", "as_device": "Literal[True]"}
 SAME = ("min", "max", "bitwise_and", "bitwise_or", "bitwise_xor")
 SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot")
 # Whose result has the dtype of real floats, and is a float64 of integers.
-REAL = ("var",)
+REAL = ("var", "std", "nanvar", "nanstd")
 REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",

@@ -117,6 +117,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     py_operand_lay_out(source, layout);
     layout->result_bytes = gr_dtypes[self->job.dtype].item_bytes;
     layout->in_order = gr_op_in_order(self->reduction.op);
+    layout->large_states = gr_ops[self->reduction.op].large_states;
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     layout->packed = !layout->pair && !self->exact;
     layout->single_pass = layout->rearranged = !self->exact;

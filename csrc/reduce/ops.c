@@ -22,7 +22,8 @@ const gr_op_row gr_ops[GR_OP_COUNT] = {
      .takes = GR_TAKES_##takes_,                                                                             \
      .result = GR_RESULT_##result_,                                                                          \
      .empty = GR_EMPTY_##empty_,                                                                             \
-     .parameter = GR_PARAMETER_##parameter_},
+     .parameter = GR_PARAMETER_##parameter_,                                                                 \
+     .large_states = true},
 #include "reduce/more_ops.def"
 #include "reduce/ops.def"
     GR_OPS(GR_OP_ROW, ) GR_MORE_OPS(GR_MORE_OP_ROW, )

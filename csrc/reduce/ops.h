@@ -43,6 +43,7 @@ typedef struct gr_op_row {
     gr_result result;
     gr_empty empty;
     gr_parameter parameter;
+    bool large_states; /* of up to GR_LARGE_STATE_BYTES */
     gr_identity_kind identity;
     bool in_set[GR_SET_COUNT];
 } gr_op_row;

@@ -23,6 +23,7 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .item_bytes = self->layout.item_bytes,
         .result_bytes = gr_reduction_result_bytes(self),
         .pair = self->layout.pair,
+        .large_states = self->layout.large_states,
         .part = *part,
         .initial = initial_of(self),
         .parameter = parameter_of(self),

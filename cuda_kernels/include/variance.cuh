@@ -11,6 +11,8 @@
 
 #include <type_traits>
 
+#include "large_states.cuh"
+
 #include "absorb.cuh"
 
 // What `finish` is told in place of a number of elements: the bits of ddof, a double, but for the last two.
@@ -236,45 +238,72 @@ template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, KeepsState<Int
     }
 };
 
-// ---- complex numbers: the squares of distances, about the mean itself, which leaves no room for a sum ----
+// ---- complex numbers: the squares of distances ----
 
-struct Distances {
+struct ShiftedPairs {
     double count;
-    Pair<double> mean;
+    Pair<double> shift, sum;
     double squares;
 };
 
+inline __device__ bool is_finite(Pair<double> x) {
+    return isfinite(x.re) && isfinite(x.im);
+}
+
 template <class In> struct VarOfComplex {
-    using State = Distances;
+    using State = ShiftedPairs;
     using Out = typename RealOut<In>::type;
     static __device__ State identity() {
-        return {0, {0, 0}, 0};
+        return {0, {0, 0}, {0, 0}, 0};
     }
     static __device__ State load(In x, uint64_t) {
-        const double re = x.re, im = x.im;
-        if (re != re || im != im)
-            return {-0.0, {0, 0}, 0};
-        return {1, {re, im}, (re - re) + (im - im)}; // NaN for one that is not finite
+        return append(identity(), x, 0);
+    }
+    static __device__ State append(State s, In x, uint64_t) {
+        const Pair<double> value = {x.re, x.im};
+        const bool is_nan = value.re != value.re || value.im != value.im;
+        if (s.count == 0)
+            s.shift = is_finite(value) ? value : Pair<double>{0, 0};
+        const double re = is_nan ? 0.0 : value.re - s.shift.re, im = is_nan ? 0.0 : value.im - s.shift.im;
+        s.count = count_one(s.count, is_nan);
+        s.sum = {s.sum.re + re, s.sum.im + im};
+        s.squares = fma(re, re, fma(im, im, s.squares));
+        return s;
     }
     static __device__ State combine(State a, State b) {
-        const double count = count_of(a.count, b.count), all = fabs(count), in_b = fabs(b.count);
-        const double share = in_b > 0 ? in_b / all : 0.0, weight = fabs(a.count) * share;
-        const double re = b.mean.re - a.mean.re, im = b.mean.im - a.mean.im;
-        return {count,
-                {a.mean.re + re * share, a.mean.im + im * share},
-                (a.squares + b.squares) + (weight > 0 ? (re * re + im * im) * weight : 0.0)};
+        const double count = count_of(a.count, b.count), in_a = fabs(a.count), in_b = fabs(b.count);
+        const double share = share_of(in_b, fabs(count));
+        const Pair<double> shift = {a.shift.re + share * (b.shift.re - a.shift.re),
+                                    a.shift.im + share * (b.shift.im - a.shift.im)};
+        a = moved(a, in_a, shift);
+        b = moved(b, in_b, shift);
+        return {count, shift, plus(a.sum, b.sum), a.squares + b.squares};
+    }
+    static __device__ State moved(State s, double count, Pair<double> shift) {
+        const double re = s.shift.re - shift.re, im = s.shift.im - shift.im;
+        const double all_re = count * re, all_im = count * im;
+        return {s.count,
+                shift,
+                {s.sum.re + all_re, s.sum.im + all_im},
+                s.squares + (re * (2 * s.sum.re + all_re) + im * (2 * s.sum.im + all_im))};
     }
     static __device__ Out finish(State s, uint64_t parameter) {
-        return variance<Out>(s.squares, fabs(s.count), is_negative(s.count), parameter);
+        const double count = fabs(s.count);
+        const double rest = s.squares - (s.sum.re * (s.sum.re / count) + s.sum.im * (s.sum.im / count));
+        const bool beyond = isinf(s.squares) && is_finite(s.sum);
+        return variance<Out>(beyond     ? s.squares
+                             : rest < 0 ? 0.0
+                                        : rest,
+                             count, is_negative(s.count), parameter);
     }
     static __device__ State start(Out) {
         return identity();
     }
 };
 
-template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<Distances> {
+template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<ShiftedPairs> {
     using F = VarOfComplex<In>;
-    using State = Distances;
+    using State = ShiftedPairs;
     static __device__ State open() {
         return F::identity();
     }
@@ -291,17 +320,12 @@ template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<Dista
         const Value sum = tree_sum<count>([&](unsigned i) { return apart[i]; });
         const auto squares = tree_sum<count>(
             [&](unsigned i) { return fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im); });
-        State turn = {count, {double(first.re), double(first.im)}, squares};
-        if (isfinite(squares)) {
-            const double re = double(sum.re) / count, im = double(sum.im) / count;
-            turn.mean = {turn.mean.re + re, turn.mean.im + im};
-            turn.squares -= re * double(sum.re) + im * double(sum.im);
-            turn.squares = turn.squares < 0 ? 0.0 : turn.squares;
-        } else {
+        State turn = {count, {first.re, first.im}, {sum.re, sum.im}, squares};
+        if (!isfinite(squares)) {
             turn = F::identity();
 #pragma unroll
             for (unsigned i = 0; i < count; ++i)
-                turn = F::combine(turn, F::load(x[i / length].at(i % length), 0));
+                turn = F::append(turn, x[i / length].at(i % length), 0);
         }
         acc = F::combine(acc, turn);
     }

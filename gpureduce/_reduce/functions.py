@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
-from gpureduce._reduce.moments import var
+from gpureduce._reduce.moments import nanstd, nanvar, std, var
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "nanstd",
+    "nanvar",
     "prod",
     "reduce",
+    "std",
     "sum",
     "var",
 ]
@@ -42,7 +45,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
         sum, prod, min, max, mean, any, all, bitwise_and, bitwise_or, bitwise_xor,
-        argmin, argmax, count_nonzero, var,
+        argmin, argmax, count_nonzero, var, std, nanvar, nanstd,
     )
 }  # fmt: skip
 
@@ -61,7 +64,8 @@ def reduce(
         What to reduce.
     op : str
         ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
-        ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"``, ``"count_nonzero"`` or ``"var"``.
+        ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"``, ``"count_nonzero"``, ``"var"``,
+        ``"std"``, ``"nanvar"`` or ``"nanstd"``.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     **arguments

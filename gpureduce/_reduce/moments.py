@@ -190,3 +190,256 @@ def var(
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+
+
+@several
+def std(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: AnyArray = True,
+    correction: float = NO_VALUE,
+    variant: str = "auto",
+    device: Devices = None,
+    block_size: int | None = None,
+    grid_size: int | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the standard deviation.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    dtype : dtype_like, optional
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
+        array is not cast.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    ddof : float
+        What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    where : array_like of bool
+        Which elements take part; broadcast to the shape of `a`.
+    correction : float, optional
+        The array API's name of `ddof`.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str, Device or list of them, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    The root of `var`, which says more.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.std([[1.0, 2.0], [3.0, 6.0]], axis=0, device="sim")
+    array([1., 2.])
+    """
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+
+
+@several
+def nanvar(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: AnyArray = True,
+    correction: float = NO_VALUE,
+    variant: str = "auto",
+    device: Devices = None,
+    block_size: int | None = None,
+    grid_size: int | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the variance of the elements that are not NaN.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    dtype : dtype_like, optional
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
+        array is not cast.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    ddof : float
+        What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    where : array_like of bool
+        Which elements take part; broadcast to the shape of `a`.
+    correction : float, optional
+        The array API's name of `ddof`.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str, Device or list of them, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `var`, with whose kernels NaNs are left out on the way. Where `ddof` is not less than the number of
+    elements that are left, the result is NaN.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.nanvar([1.0, 3.0, float("nan")], device="sim")
+    np.float64(1.0)
+    """
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+
+
+@several
+def nanstd(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: AnyArray = True,
+    correction: float = NO_VALUE,
+    variant: str = "auto",
+    device: Devices = None,
+    block_size: int | None = None,
+    grid_size: int | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the standard deviation of the elements that are not NaN.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    dtype : dtype_like, optional
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
+        array is not cast.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        must have the result's dtype and C order.
+    ddof : float
+        What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    where : array_like of bool
+        Which elements take part; broadcast to the shape of `a`.
+    correction : float, optional
+        The array API's name of `ddof`.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str, Device or list of them, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    The root of `nanvar`.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.nanstd([1.0, 5.0, float("nan")], device="sim")
+    np.float64(2.0)
+    """
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    return spread("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, correction)

@@ -57,7 +57,12 @@ _NATIVE = {dtype: dtype for dtype in _NAMES}
 _SUMS = {np.dtype(row.numpy_name): np.dtype(row.sum) for row in _OWN}
 _MEANS = {np.dtype(row.numpy_name): np.dtype(row.mean) for row in _OWN}
 _REALS = _MEANS | {np.dtype(f"c{2 * size}"): np.dtype(f"f{size}") for size in (4, 8)}
-_GROWN = {"sum": _SUMS, "prod": _SUMS, "mean": _MEANS, "var": _REALS}
+_GROWN = {
+    "sum": _SUMS,
+    "prod": _SUMS,
+    "mean": _MEANS,
+    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), _REALS),
+}
 _FIXED = {"any": BOOL, "all": BOOL, "argmin": _INT64, "argmax": _INT64, "count_nonzero": _INT64}
 
 

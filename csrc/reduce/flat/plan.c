@@ -55,9 +55,9 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     const bool whole = part->count == part->total, last = part->first + part->count == part->total;
     const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
-    const uint32_t slots =
-        gr_program_buffer(program, GR_BUFFER_CLEAN, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
-    const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, GR_FLAT_SLOT_BYTES);
+    const size_t slot_bytes = work->large_states ? GR_FLAT_LARGE_SLOT_BYTES : GR_FLAT_SLOT_BYTES;
+    const uint32_t slots = gr_program_buffer(program, GR_BUFFER_CLEAN, GR_FLAT_MOST_BLOCKS * slot_bytes);
+    const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, slot_bytes);
     gr_flat_params params = {
         .count = part->count,
         .flags = (whole ? shape->flags : 0u) | (part->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |

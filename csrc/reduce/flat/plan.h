@@ -5,6 +5,8 @@
 #include "feed/feed.h"
 #include "reduce/flat/params.h"
 
+enum { GR_FLAT_LARGE_SLOT_BYTES = 96 }; /* as large_states.cuh has it */
+
 /* A row of shapes.def. Any of them is right for any count. */
 typedef struct gr_flat_shape {
     uint64_t up_to_bytes; /* of input, for which gr_flat_best takes it */
@@ -25,6 +27,7 @@ const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities 
 typedef struct gr_flat_work {
     size_t item_bytes, result_bytes;
     bool pair;
+    bool large_states; /* of up to half of GR_FLAT_LARGE_SLOT_BYTES */
     gr_part part;
     const void *initial;       /* of the result's dtype, or NULL */
     const uint64_t *parameter; /* in place of the number of elements, or NULL */

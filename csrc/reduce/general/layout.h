@@ -8,7 +8,10 @@
 #include "base/limits.h"
 #include "reduce/general/params.h"
 
-enum { GR_MAX_NDIM = 64 };
+enum {
+    GR_MAX_NDIM = 64,
+    GR_LARGE_STATE_BYTES = 48, /* as large_states.cuh has it */
+};
 
 /* An input as NumPy describes it; strides in bytes. second_strides are those of the `where` mask or of the
    other vector, of the same shape. */
@@ -28,6 +31,7 @@ typedef struct gr_layout {
     bool pair;        /* `second` is another vector rather than a mask */
     bool rearranged; /* results may be made in any order, and what an axis of stride 0 repeats is read once */
     bool idempotent; /* and counts no more than once */
+    bool large_states; /* a State has up to GR_LARGE_STATE_BYTES, not GR_STATE_BYTES */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {

@@ -166,8 +166,8 @@ static bool in_a_row(const gr_places *place) {
 
 /* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
    from a result to others that are the same. */
-static bool plan_last(gr_general_plan *plan, const gr_general_params *first, const dims_list *own,
-                      const dims_list *shared) {
+static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_general_params *first,
+                      const dims_list *own, const dims_list *shared) {
     gr_general_launch *last = &plan->launches[plan->count++];
     gr_general_params *p = &last->params;
     dims_list all = *own;
@@ -183,7 +183,8 @@ static bool plan_last(gr_general_plan *plan, const gr_general_params *first, con
             all.dims[at] = all.dims[at - 1];
         all.dims[at] = shared->dims[i];
     }
-    plan->states_bytes = (size_t)(first->parts * first->results) * GR_STATE_BYTES;
+    plan->states_bytes = (size_t)(first->parts * first->results) *
+                         (layout->large_states ? GR_LARGE_STATE_BYTES : GR_STATE_BYTES);
     p->results = plan->results;
     p->count = first->parts;
     p->states = first->results;
@@ -244,7 +245,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
 
     bool fits = gr_axis_plan(layout, limits, first);
     if (fits && (p->parts > 1 || first->hands_on || shared.count > 0))
-        fits = plan_last(plan, p, &keep, &shared);
+        fits = plan_last(layout, plan, p, &keep, &shared);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 
