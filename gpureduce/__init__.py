@@ -41,6 +41,7 @@ from gpureduce._functions import (
     max,
     mean,
     min,
+    moments,
     nanstd,
     nanvar,
     prod,
@@ -52,6 +53,7 @@ from gpureduce._functions import (
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
+from gpureduce._reduce.moments import Moments
 from gpureduce._states.partial import partial
 from gpureduce._states.processes import allreduce
 from gpureduce._states.spread import Sharded
@@ -74,6 +76,7 @@ __all__ = [
     "Device",
     "DeviceArray",
     "DeviceError",
+    "Moments",
     "OwnRung",
     "Profile",
     "ReductionKernel",
@@ -104,6 +107,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "moments",
     "nanstd",
     "nanvar",
     "numpy_like",

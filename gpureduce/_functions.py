@@ -9,7 +9,7 @@ from gpureduce._matmul.product import matmul
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.functions import reduce
-from gpureduce._reduce.moments import nanstd, nanvar, std, var
+from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "moments",
     "nanstd",
     "nanvar",
     "prod",

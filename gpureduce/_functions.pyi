@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
 
@@ -407,11 +408,19 @@ def reduce(
     **arguments: Unpack[Arguments],
 ) -> Any: ...
 
+def moments(
+    a: AnyArray, order: int = 4, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True, bias: bool = True,
+    fisher: bool = True, nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
+) -> Moments: ...
+
 @overload
 def nanstd(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
-    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.float64: ...
@@ -419,8 +428,8 @@ def nanstd(
 @overload
 def nanstd(
     a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
-    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _FloatT: ...
@@ -429,34 +438,34 @@ def nanstd(
 def nanstd(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-    progress: Progress = None,
+    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanstd(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanstd(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanvar(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
-    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.float64: ...
@@ -464,8 +473,8 @@ def nanvar(
 @overload
 def nanvar(
     a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
-    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _FloatT: ...
@@ -474,34 +483,34 @@ def nanvar(
 def nanvar(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-    progress: Progress = None,
+    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanvar(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanvar(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def std(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
-    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.float64: ...
@@ -509,8 +518,8 @@ def std(
 @overload
 def std(
     a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
-    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _FloatT: ...
@@ -519,34 +528,34 @@ def std(
 def std(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-    progress: Progress = None,
+    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def std(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def std(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def var(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
-    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.float64: ...
@@ -554,8 +563,8 @@ def var(
 @overload
 def var(
     a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
-    keepdims: Literal[False] = False, *, where: AnyArray = True, correction: float = ...,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
+    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _FloatT: ...
@@ -564,27 +573,27 @@ def var(
 def var(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-    progress: Progress = None,
+    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def var(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def var(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
-    where: AnyArray = True, correction: float = ..., variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None,
+    where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload

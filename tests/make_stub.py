@@ -26,6 +26,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
 
@@ -67,6 +68,8 @@ SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot")
 # Whose result has the dtype of real floats, and is a float64 of integers.
 REAL = ("var", "std", "nanvar", "nanstd")
 REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
+# Of a type of its own, whatever the arguments.
+OWN = {"moments": "Moments"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
     "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",
@@ -142,8 +145,8 @@ def stub():
     parts = [HEAD]
     for name, function in functions():
         parameters = parameters_of(function)
-        if function.args.kwarg:
-            parts.append(definition(name, parameters, "Any"))
+        if function.args.kwarg or name in OWN:
+            parts.append(definition(name, parameters, OWN.get(name, "Any")))
             continue
         for changed, result in rules(name, parameters):
             known = {each: changed.get(each, text) for each, text in parameters.items()}
@@ -156,7 +159,7 @@ def methods():
     parts = [METHODS_HEAD]
     for name, function in functions():
         parameters = parameters_of(function)
-        if next(iter(parameters)) != "a" or function.args.kwarg:
+        if next(iter(parameters)) != "a" or function.args.kwarg or name in OWN:
             continue
         for changed, result in rules(name, parameters):
             if "NDArray" in changed.get("a", "") and name not in FIXED:

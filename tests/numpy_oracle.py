@@ -37,7 +37,7 @@ ARG = ("argmin", "argmax")
 ROUNDED = ("sum", "prod", "mean", "dot")
 OPS = ("sum", "prod", "min", "max", "mean", "any", "all", *BITWISE, *ARG, "count_nonzero")
 # Those of more_ops.def, which have tests of their own.
-MORE = ("var", "std", "nanvar", "nanstd")
+MORE = ("var", "std", "nanvar", "nanstd", "moments")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", *(["bfloat16"] if BFLOAT16 else []), "float32", "float64")
 COMPLEX = ("complex64", "complex128")

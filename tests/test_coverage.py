@@ -36,7 +36,8 @@ def arrays(op, dtype):
 def call(op, array, variant, device):
     if op == "dot":
         return gpureduce.dot(array, array[::-1], variant=variant, device=device)
-    return getattr(gpureduce, op)(array, variant=variant, device=device)
+    result = getattr(gpureduce, op)(array, variant=variant, device=device)
+    return result.var if op == "moments" else result
 
 
 @pytest.mark.parametrize("op, dtype, variant, backends", CELLS)
@@ -51,7 +52,7 @@ def test_cell(op, dtype, variant, backends, device, device_record):
     for array in arrays(op, dtype):
         got = call(op, array, variant, device)
         operands = (array, array[::-1]) if op == "dot" else (array,)
-        wanted = oracle.call_numpy(op, *operands)
+        wanted = oracle.call_numpy("var" if op == "moments" else op, *operands)
         wrong = oracle.mismatch_of_form(op, got, wanted) or mismatch(got, wanted)
         assert wrong is None
 

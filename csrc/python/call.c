@@ -30,6 +30,9 @@ void py_call_shape(py_call *self) {
         if (!reduced || self->keepdims)
             self->job.extent[self->job.ndim++] = reduced ? 1 : source->extent[d];
     }
+    const size_t numbers = gr_op_numbers(self->reduction.op);
+    if (numbers > 1 && self->job.ndim < GR_MAX_NDIM)
+        self->job.extent[self->job.ndim++] = numbers;
 }
 
 /* ---- the order of results ---- */
@@ -95,7 +98,9 @@ static size_t order_kept(const py_call *self, size_t *kept) {
 /* Strides of the result, whose kept axes follow each other so. */
 static void stride_results(py_call *self, const size_t *kept, size_t count) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
-    npy_intp stride[GR_MAX_NDIM], next = (npy_intp)gr_dtypes[self->job.dtype].item_bytes;
+    const size_t item_bytes = gr_dtypes[self->job.dtype].item_bytes,
+                 numbers = gr_op_numbers(self->reduction.op);
+    npy_intp stride[GR_MAX_NDIM], next = (npy_intp)(item_bytes * numbers);
     for (size_t i = count; i-- > 0;) {
         stride[kept[i]] = next;
         next *= source->extent[kept[i]] > 0 ? (npy_intp)source->extent[kept[i]] : 1;
@@ -105,6 +110,8 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
         if (!reduced || self->keepdims)
             self->job.stride[to++] = reduced ? next : stride[d];
     }
+    if (numbers > 1)
+        self->job.stride[self->job.ndim - 1] = (npy_intp)item_bytes;
 }
 
 /* ---- the plan ---- */
@@ -115,12 +122,13 @@ static void fill_layout(py_call *self, const size_t *kept) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     const py_operand *second = self->squares ? source : &self->job.inputs[PY_SECOND];
     py_operand_lay_out(source, layout);
-    layout->result_bytes = gr_dtypes[self->job.dtype].item_bytes;
+    layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->large_states = gr_ops[self->reduction.op].large_states;
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     layout->packed = !layout->pair && !self->exact;
-    layout->single_pass = layout->rearranged = !self->exact;
+    layout->only_rows = gr_op_numbers(self->reduction.op) > 1;
+    layout->single_pass = layout->rearranged = !self->exact && !layout->only_rows;
     layout->idempotent = gr_op_idempotent(self->reduction.op);
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];

@@ -79,6 +79,10 @@ static int take_call(py_state *state, PyObject *const *args, py_call *self) {
     if (py_take_axes(args[2], source->ndim, self->reduction.layout.reduced) < 0)
         return -1;
     py_call_shape(self);
+    if (gr_op_numbers(self->reduction.op) > 1 &&
+        (source->ndim == GR_MAX_NDIM || (args[6] != NULL && args[5] != Py_None)))
+        return PY_REFUSE(PyExc_ValueError, "%s: its results are for the host, of at most %d dimensions",
+                         gr_ops[self->reduction.op].name, GR_MAX_NDIM - 1);
     if (take_second(args[3], self) < 0 || take_initial(args[4], self) < 0)
         return -1;
     if (args[6] != NULL &&

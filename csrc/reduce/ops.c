@@ -43,11 +43,6 @@ bool gr_op_find(const char *name, gr_op *out) {
     return false;
 }
 
-bool gr_op_takes(gr_op op, gr_dtype dtype) {
-    const bool bits = gr_dtypes[dtype].kind == GR_KIND_BITS;
-    return gr_ops[op].takes == GR_TAKES_BITS ? bits : gr_ops[op].takes != GR_TAKES_FLOATS || !bits;
-}
-
 static gr_dtype real_part(gr_dtype dtype) {
     return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }
@@ -58,6 +53,20 @@ bool gr_op_idempotent(gr_op op) {
            op == GR_OP_any || op == GR_OP_all || op == GR_OP_bitwise_and || op == GR_OP_bitwise_or;
 }
 
+bool gr_op_takes(gr_op op, gr_dtype dtype) {
+    const bool bits = gr_dtypes[dtype].kind == GR_KIND_BITS;
+    switch (gr_ops[op].takes) {
+    case GR_TAKES_BITS:
+        return bits;
+    case GR_TAKES_FLOATS:
+        return !bits;
+    case GR_TAKES_REALS:
+        return real_part(dtype) == dtype;
+    default:
+        return true;
+    }
+}
+
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
     switch (gr_ops[op].result) {
     case GR_RESULT_SUM:
@@ -66,6 +75,8 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
         return gr_dtypes[dtype].mean;
     case GR_RESULT_REAL:
         return real_part(gr_dtypes[dtype].mean);
+    case GR_RESULT_SUMS:
+        return GR_DTYPE_f64;
     case GR_RESULT_B8:
         return GR_DTYPE_b8;
     case GR_RESULT_I64:

@@ -12,12 +12,19 @@ typedef enum gr_op {
 #undef GR_OP_ENUM
 } gr_op;
 
-typedef enum gr_takes { GR_TAKES_ALL, GR_TAKES_BITS, GR_TAKES_FLOATS, GR_TAKES_PAIR } gr_takes;
+typedef enum gr_takes {
+    GR_TAKES_ALL,
+    GR_TAKES_BITS,
+    GR_TAKES_FLOATS,
+    GR_TAKES_REALS,
+    GR_TAKES_PAIR
+} gr_takes;
 typedef enum gr_result {
     GR_RESULT_SAME,
     GR_RESULT_SUM,
     GR_RESULT_MEAN,
     GR_RESULT_REAL,
+    GR_RESULT_SUMS,
     GR_RESULT_B8,
     GR_RESULT_I64,
     GR_RESULT_PLACE
@@ -62,6 +69,10 @@ static inline bool gr_op_in_order(gr_op op) {
 bool gr_op_idempotent(gr_op op);
 /* The dtype of its result, as NumPy has it. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
+/* Of how many numbers of that dtype each result is. */
+static inline size_t gr_op_numbers(gr_op op) {
+    return gr_ops[op].result == GR_RESULT_SUMS ? 6 : 1;
+}
 
 /* The dtype of what a pass of a rung makes of elements of `dtype`: the elements of the pass after it. Where
    the result is a PLACE they are pairs of a position and an element of this dtype (place.cuh). */

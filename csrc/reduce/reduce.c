@@ -1,7 +1,7 @@
 #include "reduce/reduce.h"
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
-    return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes;
+    return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);
 }
 
 /* As in NumPy, a sum starts from 0, which makes 0 of -0, unless the caller has it start elsewhere. */

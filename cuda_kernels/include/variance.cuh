@@ -18,6 +18,8 @@
 // What `finish` is told in place of a number of elements: the bits of ddof, a double, but for the last two.
 enum : uint64_t { GR_VAR_ROOT = 1, GR_VAR_SKIP = 2 };
 
+#define GR_VAR_BEYOND __longlong_as_double(0x7ff0000000000000ll)
+
 // From the sum of squares about the mean.
 template <class Out> __device__ Out variance(double squares, double count, bool has_nan, uint64_t parameter) {
     const double left = count - __longlong_as_double(int64_t(parameter & ~uint64_t(3)));
@@ -60,12 +62,12 @@ template <class T> __device__ Shifted<T> merge(const Shifted<T> &a, const Shifte
             (a.squares + from_a * (2 * a.sum + moved_a)) + (b.squares + from_b * (2 * b.sum + moved_b))};
 }
 
-// About the mean. Only of finite elements is the sum finite; their squares may be beyond a double.
+// About the mean. Only of finite elements is the sum finite; if the squares are not then, they are beyond T.
 template <class T> __device__ double centred(const Shifted<T> &s) {
     const double sum = s.sum, squares = s.squares;
     const double rest = squares - sum * (sum / fabs(s.count));
-    if (isinf(squares) && isfinite(sum))
-        return squares;
+    if (!isfinite(squares) && isfinite(sum))
+        return GR_VAR_BEYOND;
     return rest < 0 ? 0.0 : rest;
 }
 
@@ -289,12 +291,10 @@ template <class In> struct VarOfComplex {
     }
     static __device__ Out finish(State s, uint64_t parameter) {
         const double count = fabs(s.count);
-        const double rest = s.squares - (s.sum.re * (s.sum.re / count) + s.sum.im * (s.sum.im / count));
-        const bool beyond = isinf(s.squares) && is_finite(s.sum);
-        return variance<Out>(beyond     ? s.squares
-                             : rest < 0 ? 0.0
-                                        : rest,
-                             count, is_negative(s.count), parameter);
+        double squares = s.squares - (s.sum.re * (s.sum.re / count) + s.sum.im * (s.sum.im / count));
+        if (!isfinite(s.squares) && is_finite(s.sum))
+            squares = GR_VAR_BEYOND;
+        return variance<Out>(squares < 0 ? 0.0 : squares, count, is_negative(s.count), parameter);
     }
     static __device__ State start(Out) {
         return identity();

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
-from gpureduce._reduce.moments import nanstd, nanvar, std, var
+from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "moments",
     "nanstd",
     "nanvar",
     "prod",

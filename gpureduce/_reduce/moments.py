@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import struct
-import warnings
-from typing import TYPE_CHECKING, Any
+import operator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
-from gpureduce._reduce.engine import run
+from gpureduce._arrays.device_array import to_device
+from gpureduce._arrays.operand import intake
+from gpureduce._device.devices import text
 from gpureduce._reduce.options import Options, refuse_variant
+from gpureduce._reduce.power_sums import ratios, sums_of
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.several import several
 from gpureduce._reduce.target import Target
+from gpureduce._reduce.variance import refuse_named, spread, warn_of_few
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
-from gpureduce._rules.callers import outside_level
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -27,76 +28,29 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
-_ROOT, _SKIP = 1, 2  # as in cuda_kernels/include/variance.cuh
 
+class Moments(NamedTuple):
+    """What `moments` returns; what is beyond its order is None.
 
-def spread(
-    op: str,
-    a: Any,
-    options: Options,
-    axis: Any,
-    dtype: Any,
-    out: Any,
-    ddof: Any,
-    keepdims: Any,
-    where: Any,
-    correction: Any,
-) -> Any:
-    """Reduce by a variance or its root."""
-    if correction is not NO_VALUE:
-        if ddof != 0:
-            raise ValueError("correction: is another name of ddof=; give one of them")
-        ddof = correction
-    operand = intake(a, options.device)
-    refuse_variant(axis)
-    axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
-    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
-    mask = None
-    if where is not True:
-        mask = target.take_mask(where, operand)
-    if options.record is not None:
-        raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
-    operand = _in_dtype(op, operand, dtype, target)
-    target.follow_others()
-    place = target.core_out(dtypes.core_dtype(op, operand.dtype))
-    parameter = _parameter(ddof, root=op.endswith("std"), skip=op.startswith("nan"))
-    result = run(op, operand, axes, mask, None, place, options.progress, target.stream, parameter)
-    if not target.on_device:
-        _warn_of_few(result, operand, axes, mask, ddof)
-    return target.store(result)
+    Attributes
+    ----------
+    count : numpy scalar, numpy.ndarray or DeviceArray
+        How many elements there are.
+    mean, var, skewness, kurtosis : numpy scalar, numpy.ndarray or DeviceArray
+        The moments.
 
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.moments([1.0, 2.0, 6.0], order=2, device="sim").mean
+    np.float64(3.0)
+    """
 
-def _in_dtype(op: str, operand: Operand, dtype: Any, target: Target) -> Operand:
-    """Return the elements in the dtype that is asked for, which becomes that of the result."""
-    if dtype is None:
-        target.set_dtype(dtypes.core_dtype(op, operand.dtype))
-        return operand
-    wanted = np.dtype(dtype)
-    dtypes.require_supported(wanted, "dtype")
-    if wanted.kind in "biu" or not wanted.isnative:
-        raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")
-    target.set_dtype(wanted)
-    return operand if dtypes.core_dtype(op, operand.dtype) == wanted else operand.cast(wanted)
-
-
-def _parameter(ddof: Any, root: bool, skip: bool) -> int:
-    """Return what the kernels get: the bits of ddof, the last two of which are switches."""
-    (bits,) = struct.unpack("Q", struct.pack("d", ddof))
-    return bits & ~3 | root * _ROOT | skip * _SKIP
-
-
-def _warn_of_few(
-    result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None, ddof: Any
-) -> None:
-    """Warn where results are of too few elements: they are not finite then."""
-    if mask is None:
-        few = ddof >= rules.reduced_count(operand.shape, axes)
-    else:
-        doubtful = not _core.all_finite(result)
-        counts: Any = run("count_nonzero", mask, axes) if doubtful else np.inf
-        few = bool((ddof >= counts).any()) if doubtful else False
-    if few:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=outside_level())
+    count: Any
+    mean: Any
+    var: Any = None
+    skewness: Any = None
+    kurtosis: Any = None
 
 
 @several
@@ -109,6 +63,7 @@ def var(
     keepdims: bool = False,
     *,
     where: AnyArray = True,
+    mean: AnyArray = NO_VALUE,
     correction: float = NO_VALUE,
     variant: str = "auto",
     device: Devices = None,
@@ -141,6 +96,9 @@ def var(
         Whether reduced axes stay, with length one.
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
+    mean : array_like, optional
+        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
@@ -189,7 +147,7 @@ def var(
     array([1., 4.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+    return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @several
@@ -202,6 +160,7 @@ def std(
     keepdims: bool = False,
     *,
     where: AnyArray = True,
+    mean: AnyArray = NO_VALUE,
     correction: float = NO_VALUE,
     variant: str = "auto",
     device: Devices = None,
@@ -234,6 +193,9 @@ def std(
         Whether reduced axes stay, with length one.
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
+    mean : array_like, optional
+        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
@@ -273,7 +235,7 @@ def std(
     array([1., 2.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+    return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @several
@@ -286,6 +248,7 @@ def nanvar(
     keepdims: bool = False,
     *,
     where: AnyArray = True,
+    mean: AnyArray = NO_VALUE,
     correction: float = NO_VALUE,
     variant: str = "auto",
     device: Devices = None,
@@ -318,6 +281,9 @@ def nanvar(
         Whether reduced axes stay, with length one.
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
+    mean : array_like, optional
+        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
@@ -349,7 +315,7 @@ def nanvar(
     Notes
     -----
     As `var`, with whose kernels NaNs are left out on the way. Where `ddof` is not less than the number of
-    elements that are left, the result is NaN.
+    of elements that are left, the result is NaN.
 
     Examples
     --------
@@ -358,7 +324,7 @@ def nanvar(
     np.float64(1.0)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+    return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @several
@@ -371,6 +337,7 @@ def nanstd(
     keepdims: bool = False,
     *,
     where: AnyArray = True,
+    mean: AnyArray = NO_VALUE,
     correction: float = NO_VALUE,
     variant: str = "auto",
     device: Devices = None,
@@ -403,6 +370,9 @@ def nanstd(
         Whether reduced axes stay, with length one.
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
+    mean : array_like, optional
+        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
@@ -442,4 +412,125 @@ def nanstd(
     np.float64(2.0)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, correction)
+    return spread("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@several
+def moments(
+    a: AnyArray,
+    order: int = 4,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: AnyArray = True,
+    bias: bool = True,
+    fisher: bool = True,
+    nan_policy: str = "propagate",
+    variant: str = "auto",
+    device: Devices = None,
+    block_size: int | None = None,
+    grid_size: int | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Moments:
+    """Return count, mean, variance, skewness and kurtosis, of one pass over the elements.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
+        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
+        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
+        refused.
+    order : int
+        The highest moment that is wanted: 1 of the mean, 2, 3 or 4 of the kurtosis.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    ddof : float
+        What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    where : array_like of bool
+        Which elements take part; broadcast to the shape of `a`.
+    bias : bool
+        Whether skewness and kurtosis are those of the elements, as `scipy.stats` has them by default, rather
+        than estimates of what the elements are a sample of.
+    fisher : bool
+        Whether 3 is taken off the kurtosis, so that it is 0 of the normal distribution.
+    nan_policy : str
+        ``"propagate"``: moments with a NaN among the elements are NaN; ``"omit"``: NaNs are left out.
+    variant : str
+        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+    device : str, Device or list of them, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+    block_size, grid_size : int, optional
+        Threads a block, and blocks of the first pass; with a named variant only.
+    stream : int or object, optional
+        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
+        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
+        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        and `axis` is given.
+    progress : callable or bool, optional
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
+        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
+        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
+        and a named variant, which takes the array in one piece, refuses it.
+
+    Returns
+    -------
+    Moments
+        A named tuple of numpy scalars, arrays or DeviceArrays, with None for what is beyond `order`.
+
+    Notes
+    -----
+    Threads sum up the first four powers of what lies between elements and a point near the mean, in
+    float64, and move the sums from one point to another as by P. Pebay, "Formulas for robust, one-pass
+    parallel computation of covariances and arbitrary-order statistical moments" (2008): see
+    docs/moments.md. Counts are int64, the others have the dtype of `numpy.var`. Skewness and kurtosis of
+    equal elements are NaN. The host finishes them: the call waits for the device, and cannot be captured
+    into a graph. Complex numbers are refused.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> found = gpureduce.moments([1.0, 2.0, 6.0], order=3, device="sim")
+    >>> found.count, found.mean, found.var.round(3), found.skewness.round(3)
+    (np.int64(3), np.float64(3.0), np.float64(4.667), np.float64(0.595))
+    """
+    options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
+    order = operator.index(order)
+    if not 1 <= order <= 4:
+        raise ValueError(f"order: expected 1 to 4, got {order}")
+    if nan_policy not in ("propagate", "omit"):
+        raise ValueError(f"nan_policy: expected 'propagate' or 'omit', got {nan_policy!r}")
+    operand = intake(a, options.device)
+    refuse_variant(axis)
+    axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
+    target = Target(None, options, operand, axis, operand.shape, axes, keepdims)
+    mask = None
+    if where is not True:
+        mask = target.take_mask(where, operand)
+    refuse_named("moments", options)
+    if operand.dtype.kind == "c":
+        raise TypeError(f"a: moments are of real numbers, not of {operand.dtype}")
+    target.refuse_capture("moments are finished on the host, and cannot be captured into a graph")
+    target.follow_others()
+    sums = sums_of(operand, axes, mask, target.stream)
+    if nan_policy == "omit":
+        sums[..., 0] = np.abs(sums[..., 0])
+    dtype = dtypes.core_dtype("var", operand.dtype)
+    with np.errstate(all="ignore"):
+        found = [np.abs(sums[..., 0]).astype(np.int64)]
+        found += [part.astype(dtype) for part in islice(ratios(sums, ddof, bias, fisher), order)]
+    if not target.on_device and (ddof >= found[0]).any() and order > 1:
+        warn_of_few()
+    place = text(target.kind, target.index)
+    shaped = [part.reshape(target.shape) for part in found]
+    return Moments(*[to_device(part, place) if target.on_device else part[()] for part in shaped])

@@ -352,6 +352,8 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
     const bool apart = p->flags & GR_APART;
     const bool few = apart && p->results * p->count <= FEW_APART;
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
+    if (side_by_side && layout->only_rows)
+        return plan_rows(layout, limits, launch) || plan_any(layout, limits, launch);
     if (side_by_side && (plan_map(layout, launch) || plan_tiles(layout, limits, launch) ||
                          plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch))) {
         launch->hands_on = apart;

@@ -1,0 +1,20 @@
+// general_moments: the first four moments of elements of any real dtype, whatever their layout; the planner
+// knows that only these kernels are there.
+#include "moments.cuh"
+
+#define GR_MOMENTS(dtype, In)                                                                                \
+    GR_BOUND_ENTRY((rows_blocks<Moments<In>, In>), general_rows_moments_, dtype,                             \
+                   reduce_rows<Moments<In>, FlatMoments<In>, In>)                                            \
+    GR_ENTRY(general_axis_moments_, dtype, reduce_axis<Moments<In>, FromElement<Moments<In>, In>>)           \
+    GR_ENTRY(general_last_moments_, dtype, reduce_last<Moments<In>>)
+
+#define GR_GENERAL_OP(dtype, In, kind) GR_MOMENTS_##kind(dtype, In)
+#define GR_MOMENTS_BITS GR_MOMENTS
+#define GR_MOMENTS_NUMBER(dtype, In) GR_MOMENTS_##dtype(In)
+#define GR_MOMENTS_f32(In) GR_MOMENTS(f32, In)
+#define GR_MOMENTS_f64(In) GR_MOMENTS(f64, In)
+#define GR_MOMENTS_f16(In) GR_MOMENTS(f16, In)
+#define GR_MOMENTS_bf16(In) GR_MOMENTS(bf16, In)
+#define GR_MOMENTS_c64(In)
+#define GR_MOMENTS_c128(In)
+#include "general_instantiate.cuh"

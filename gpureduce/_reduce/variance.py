@@ -1,0 +1,160 @@
+"""Variances and standard deviations: from the arguments of a call to its result."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._reduce import floating
+from gpureduce._reduce.engine import run
+from gpureduce._reduce.options import Options, refuse_variant
+from gpureduce._reduce.power_sums import moved, sums_of
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+from gpureduce._rules.arguments import NO_VALUE
+from gpureduce._rules.callers import outside_level
+
+_ROOT, _SKIP = 1, 2  # as in cuda_kernels/include/variance.cuh
+
+
+def spread(
+    op: str,
+    a: Any,
+    options: Options,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
+) -> Any:
+    """Reduce by a variance or its root."""
+    if correction is not NO_VALUE:
+        if ddof != 0:
+            raise ValueError("correction: is another name of ddof=; give one of them")
+        ddof = correction
+    operand = intake(a, options.device)
+    refuse_variant(axis)
+    axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
+    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    mask = None
+    if where is not True:
+        mask = target.take_mask(where, operand)
+    refuse_named(op, options)
+    source, operand = operand, _in_dtype(op, operand, dtype, target)
+    target.follow_others()
+    skip, root = op.startswith("nan"), op.endswith("std")
+    if mean is not NO_VALUE:
+        target.refuse_capture("mean= needs the host, and cannot be captured into a graph")
+        result: Any = _about(np.asarray(mean), operand, axes, mask, ddof, skip, root, target)
+        return target.store(result)
+    place = target.core_out(dtypes.core_dtype(op, operand.dtype))
+    given = _parameter(ddof, root, skip)
+    result = run(op, operand, axes, mask, None, place, options.progress, target.stream, given)
+    if result is not None and not target.on_device:
+        _tell(result, source, axes, mask, ddof, skip)
+    return target.store(result)
+
+
+def refuse_named(op: str, options: Options) -> None:
+    """Raise ValueError for a named variant."""
+    if options.record is not None:
+        raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
+
+
+def _in_dtype(op: str, operand: Operand, dtype: Any, target: Target) -> Operand:
+    """Return the elements in the dtype that is asked for, which becomes that of the result."""
+    if dtype is None:
+        target.set_dtype(dtypes.core_dtype(op, operand.dtype))
+        return operand
+    wanted = np.dtype(dtype)
+    dtypes.require_supported(wanted, "dtype")
+    if wanted.kind in "biu" or not wanted.isnative:
+        raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")
+    target.set_dtype(wanted)
+    return operand if dtypes.core_dtype(op, operand.dtype) == wanted else operand.cast(wanted)
+
+
+def _parameter(ddof: Any, root: bool, skip: bool) -> int:
+    """Return what the kernels get: the bits of ddof, the last two of which are switches."""
+    (bits,) = struct.unpack("Q", struct.pack("d", ddof))
+    return bits & ~3 | root * _ROOT | skip * _SKIP
+
+
+def _tell(
+    result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None, ddof: Any, skip: bool
+) -> None:
+    """Warn where results are of too few elements, and let NumPy's floating-point state know of others.
+
+    Whatever there is to tell of, results are not finite then; but of elements that are there in any case.
+    """
+    skip = skip and operand.dtype.kind not in "biu"
+    doubtful, nan, infinite = not _core.all_finite(result), False, None
+    counts: Any = rules.reduced_count(operand.shape, axes)
+    if skip and doubtful:
+        parts = [sums_of(part, axes, mask) for part in floating.parts_of(operand)]
+        counts = np.minimum.reduce([np.abs(sums[..., 0]) for sums in parts])
+        infinite = np.logical_or.reduce([~np.isfinite(sums[..., 2]) for sums in parts])
+    elif mask is not None and doubtful:
+        counts = run("count_nonzero", mask, axes)
+    few = np.asarray(ddof >= counts)
+    if few.any() and (doubtful or mask is None):
+        warn_of_few("." if skip else "")
+    modes = np.geterr()
+    if not doubtful or modes["over"] == modes["invalid"] == "ignore":
+        return
+    if infinite is None:
+        ends = floating.extremes(operand, axes, mask)
+        nan = np.logical_or.reduce([np.isnan(high) for high, _ in ends])
+        infinite = np.logical_or.reduce([np.isposinf(high) | np.isneginf(low) for high, low in ends])
+    over = np.isinf(result) & ~few
+    floating.signal("subtract", False, bool((infinite & ~np.asarray(nan)).any()), modes)
+    floating.signal("multiply", bool(over.any()), False, modes)
+
+
+def warn_of_few(end: str = "") -> None:
+    """Warn as NumPy does."""
+    warnings.warn(f"Degrees of freedom <= 0 for slice{end}", RuntimeWarning, stacklevel=outside_level())
+
+
+def _about(
+    mean: np.ndarray,
+    operand: Operand,
+    axes: tuple[int, ...],
+    mask: Operand | None,
+    ddof: Any,
+    skip: bool,
+    root: bool,
+    target: Target,
+) -> np.ndarray:
+    """Return variances about a given mean."""
+    parts = floating.parts_of(operand)
+    if len(parts) < 2 and mean.dtype.kind == "c":
+        raise TypeError("mean: is complex, but the elements are not")
+    if len(parts) > 1 and skip:
+        raise TypeError("mean: is for real elements where NaNs are left out")
+    shape = rules.kept_shape(operand.shape, axes, True)
+    try:
+        points = np.broadcast_to(mean, shape).reshape(rules.kept_shape(operand.shape, axes))
+    except ValueError:
+        raise ValueError(f"mean: shape {mean.shape} does not broadcast to {shape}") from None
+    squares: Any = 0
+    with np.errstate(all="ignore"):
+        for part, point in zip(parts, (points.real, points.imag), strict=False):
+            sums = sums_of(part, axes, mask, target.stream)
+            squares = squares + moved(sums, sums[..., 1] - point.astype(np.float64))[..., 3]
+        count, nan = np.abs(sums[..., 0]), np.signbit(sums[..., 0])
+        few = ddof >= count
+        result = np.asarray(squares / np.maximum(count - ddof, 0))
+        result[few if skip else nan] = np.nan
+        if few.any() and not target.on_device:
+            warn_of_few("." if skip else "")
+        return np.sqrt(result) if root else result
