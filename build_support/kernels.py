@@ -32,9 +32,9 @@ PTX_FLAGS = [
 FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all", "--compress-mode=size"]
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
-# What the flat kernels are built as: a suffix of the file name, and the PTX target. They are there twice,
-# with and without the instructions of compute capability 9.0.
-FLAT = {"": 90, "_75": 75}
+# What the flat kernels are built as, by folder: a suffix of the file name, and the PTX target. They are there
+# twice, with and without the instructions of compute capability 9.0, but those of float_ops.def.
+FLAT = {"flat": {"": 90, "_75": 75}, "flat_hopper": {"": 90}}
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.
 ROW = re.compile(r"^GR_RUNG\(\w+, (\w+), \w*, \w+, \w+, (\d+),", re.MULTILINE)
 
@@ -106,8 +106,8 @@ def build_kernels(destination: Path) -> None:
 
 def _builds(source: Path) -> dict[str, int]:
     """Return what a file is built as: a suffix of its name for each PTX target."""
-    if source.parent.name == "flat":
-        return FLAT
+    if source.parent.name in FLAT:
+        return FLAT[source.parent.name]
     ladder = source.relative_to("cuda_kernels").parts[0]
     rows = dict(ROW.findall(Path("csrc", ladder, "rungs.def").read_text("utf-8")))
     return {"": int(rows.get(source.stem, "75"))}
@@ -117,7 +117,7 @@ def _effort(kernel: Kernel) -> float:
     """Return how many seconds the PTX of a file takes, roughly."""
     if "#include <cub/" in kernel.source.read_text("utf-8"):
         return 9
-    return {"general": 6, "flat": 3}.get(kernel.source.parent.name, 1)
+    return {"general": 6, "flat": 3, "flat_hopper": 3}.get(kernel.source.parent.name, 1)
 
 
 def _is_rung(source: Path) -> bool:

@@ -8,8 +8,11 @@ from gpureduce._conv.convolution import conv2d
 from gpureduce._matmul.product import matmul
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
+from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
 from gpureduce._reduce.functions import reduce
 from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
+from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
+from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 __all__ = [
@@ -17,23 +20,41 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "average",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
     "conv2d",
     "count_nonzero",
     "dot",
+    "fmax",
+    "fmin",
     "fsum",
+    "inner",
+    "logical_xor",
+    "logsumexp",
     "matmul",
     "max",
     "mean",
     "min",
     "moments",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
     "nanstd",
+    "nansum",
     "nanvar",
+    "norm",
     "prod",
+    "ptp",
     "reduce",
+    "softmax_denominator",
     "std",
     "sum",
+    "trace",
     "var",
+    "vecdot",
 ]

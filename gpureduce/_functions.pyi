@@ -403,6 +403,106 @@ def bitwise_xor(
     as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
+def average(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    weights: AnyArray | None = None, returned: bool = False, *, keepdims: bool = False,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def inner(
+    a: AnyArray, b: AnyArray, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def inner(
+    a: AnyArray, b: AnyArray, out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def logical_xor(
+    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> np.bool_: ...
+
+@overload
+def logical_xor(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def logical_xor(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def logical_xor(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def ptp(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def ptp(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def ptp(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def ptp(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def trace(
+    a: AnyArray, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
+    dtype: DTypeLike | None = None, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def trace(
+    a: AnyArray, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
+    dtype: DTypeLike | None = None, out: Out | None = None, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def vecdot(
+    x1: AnyArray, x2: AnyArray, out: None = None, *, axis: SupportsIndex = -1, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def vecdot(
+    x1: AnyArray, x2: AnyArray, out: Out | None = None, *, axis: SupportsIndex = -1, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
 def reduce(
     arr: AnyArray, op: str, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     **arguments: Unpack[Arguments],
@@ -595,6 +695,322 @@ def var(
     device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
+
+@overload
+def fmax(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def fmax(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def fmax(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def fmax(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def fmin(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def fmin(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def fmin(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def fmin(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanargmax(
+    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def nanargmax(
+    a: DeviceArray, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanargmax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanargmax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanargmin(
+    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def nanargmin(
+    a: DeviceArray, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanargmin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanargmin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanmax(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def nanmax(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmax(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmax(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanmean(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def nanmean(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmean(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, where: AnyArray = True, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmean(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, where: AnyArray = True, *,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanmin(
+    a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _AnyT: ...
+
+@overload
+def nanmin(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmin(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmin(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nanprod(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def nanprod(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanprod(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nanprod(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def nansum(
+    a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
+    keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def nansum(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+    out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nansum(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
+    where: AnyArray = True, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def nansum(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+@overload
+def logsumexp(
+    a: NDArray[_InexactT], axis: None = None, keepdims: Literal[False] = False, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+) -> _InexactT: ...
+
+@overload
+def logsumexp(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def logsumexp(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def logsumexp(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def norm(
+    a: NDArray[np.integer[Any] | np.bool_], ord: float | None = None, axis: None = None,
+    keepdims: Literal[False] = False, *, device: Devices = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
+) -> np.float64: ...
+
+@overload
+def norm(
+    a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> _FloatT: ...
+
+@overload
+def norm(
+    a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def norm(
+    a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
+) -> Any: ...
+
+def softmax_denominator(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> tuple[Any, Any]: ...
 
 @overload
 def all(

@@ -63,21 +63,30 @@ NUMBER = {
 KEPT = {"out": "None = None", "as_device": "Literal[True] | None = None"}
 ON_DEVICE = {"out": "None = None", "as_device": "Literal[True]"}
 # Whose result has the dtype of the elements: any, or one of floats.
-SAME = ("min", "max", "bitwise_and", "bitwise_or", "bitwise_xor")
-SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot")
+SAME = (
+    "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor", "fmin", "fmax", "nanmin", "nanmax", "ptp",
+)  # fmt: skip
+SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot", "nansum", "nanprod", "nanmean", "logsumexp")
 # Whose result has the dtype of real floats, and is a float64 of integers.
-REAL = ("var", "std", "nanvar", "nanstd")
+REAL = ("var", "std", "nanvar", "nanstd", "norm")
 REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
 # Of a type of its own, whatever the arguments.
 OWN = {"moments": "Moments"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
     "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",
+    "nanargmin": "np.int64", "nanargmax": "np.int64", "logical_xor": "np.bool_",
 }  # fmt: skip
+# Of which only the device says what the result is, and of which arguments alone say nothing.
+BY_DEVICE = ("inner", "norm", "trace", "vecdot")
+OPEN = {"average": "Any", "softmax_denominator": "tuple[Any, Any]"}
 
 
 def rules(name, parameters):
     """Yield what parameters are, and the result."""
+    if name in OPEN:
+        yield {}, OPEN[name]
+        return
     arrays = [each for each in ("a", "b", "x", "w") if each in parameters]
     if name in FIXED:
         yield NUMBER, FIXED[name]
@@ -90,7 +99,9 @@ def rules(name, parameters):
     elif name == "conv2d":
         floats = {"out": "None = None", "dtype": "None = None", "as_device": NUMBER["as_device"]}
         yield floats | dict.fromkeys(arrays, "NDArray[_InexactT]"), "NDArray[_InexactT]"
-    if "axis" in parameters:
+    if name in BY_DEVICE:
+        pass
+    elif "axis" in parameters:
         axis = parameters["axis"].split(" | None")[0]
         yield KEPT | {"a": "DeviceArray", "axis": axis}, "DeviceArray"
     elif name != "dot":
@@ -150,7 +161,7 @@ def stub():
             continue
         for changed, result in rules(name, parameters):
             known = {each: changed.get(each, text) for each, text in parameters.items()}
-            parts.append("@overload\n" + definition(name, known, result))
+            parts.append(("" if name in OPEN else "@overload\n") + definition(name, known, result))
     return "\n".join(parts)
 
 
@@ -165,7 +176,8 @@ def methods():
             if "NDArray" in changed.get("a", "") and name not in FIXED:
                 continue  # which an array on a device is not
             known = {each: changed.get(each, text) for each, text in parameters.items() if each != "a"}
-            text = "@overload\n" + definition(name, {"self": ""} | known, result, 102)
+            overload = "" if name in OPEN else "@overload\n"
+            text = overload + definition(name, {"self": ""} | known, result, 102)
             parts.append(textwrap.indent(text, "    "))
     return "\n".join(parts)
 

@@ -32,6 +32,9 @@ PUBLIC = {
     "min", "prod", "matmul", "conv2d", "ReductionKernel", "CompileError", "free_memory",
     "Profile", "profile", "simulate", "bench", "BenchResult", "fsum", "OwnRung", "ladder",
     "export", "partial", "State", "allreduce", "Sharded",
+    "nansum", "nanprod", "nanmean", "nanmin", "nanmax", "nanargmin", "nanargmax", "fmin", "fmax", "norm",
+    "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
+    "var", "std", "nanvar", "nanstd", "moments", "Moments",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

@@ -292,9 +292,9 @@ def test_the_longest_kernels_come_first(support, monkeypatch):
     order = [str(kernel) for kernel in sorted(found, key=kernels._effort, reverse=True)]
     kinds = [name.partition("_")[0] for name in order]
     assert kinds[0] == "cub"
-    assert set(kinds[1:15]) == {"general"}
-    assert set(kinds[15:43]) == {"flat"}
-    assert "flat" not in kinds[43:]
+    general, flat = kinds.count("general"), kinds.count("flat")
+    assert general > 14 and set(kinds[1 : 1 + general]) == {"general"}
+    assert flat > 28 and set(kinds[1 + general : 1 + general + flat]) == {"flat"}
 
 
 def test_work_side_by_side(support, capsys, monkeypatch):

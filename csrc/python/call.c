@@ -116,6 +116,13 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
 
 /* ---- the plan ---- */
 
+/* Whether its flat kernels run on the device; where only a plan is made there is none. */
+static bool has_flat(const py_call *self) {
+    const gr_device *device = self->job.device;
+    return !gr_ops[self->reduction.op].is_shared || device == NULL ||
+           device->backend->info.can.capability >= GR_HOPPER;
+}
+
 /* `kept`: the order of the kept axes, or NULL where they have it already. */
 static void fill_layout(py_call *self, const size_t *kept) {
     gr_layout *layout = &self->reduction.layout;
@@ -126,9 +133,11 @@ static void fill_layout(py_call *self, const size_t *kept) {
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->large_states = gr_ops[self->reduction.op].large_states;
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
-    layout->packed = !layout->pair && !self->exact;
+    const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);
+    layout->packed = packed && !layout->pair;
     layout->only_rows = gr_op_numbers(self->reduction.op) > 1;
-    layout->single_pass = layout->rearranged = !self->exact && !layout->only_rows;
+    layout->single_pass = packed && has_flat(self) && !layout->only_rows;
+    layout->rearranged = !self->exact && !layout->only_rows;
     layout->idempotent = gr_op_idempotent(self->reduction.op);
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];

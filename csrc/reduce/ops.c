@@ -12,6 +12,7 @@ const gr_op_row gr_ops[GR_OP_COUNT] = {
 #define GR_OP_ROW(name_, functor, takes_, result_, identity_, tree, addition, library, ...)                  \
     {.name = #name_,                                                                                         \
      .kernels = #name_,                                                                                      \
+     .file = #name_,                                                                                         \
      .takes = GR_TAKES_##takes_,                                                                             \
      .result = GR_RESULT_##result_,                                                                          \
      .identity = GR_IDENTITY_##identity_,                                                                    \
@@ -19,14 +20,28 @@ const gr_op_row gr_ops[GR_OP_COUNT] = {
 #define GR_MORE_OP_ROW(name_, kernels_, takes_, result_, empty_, parameter_, ...)                            \
     {.name = #name_,                                                                                         \
      .kernels = #kernels_,                                                                                   \
+     .file = #kernels_,                                                                                      \
      .takes = GR_TAKES_##takes_,                                                                             \
      .result = GR_RESULT_##result_,                                                                          \
      .empty = GR_EMPTY_##empty_,                                                                             \
      .parameter = GR_PARAMETER_##parameter_,                                                                 \
      .large_states = true},
+#define GR_FLOAT_OP_ROW(name_, file_, takes_, dtypes_, packed_, result_, empty_, ...)                        \
+    {.name = #name_,                                                                                         \
+     .kernels = #name_,                                                                                      \
+     .file = #file_,                                                                                         \
+     .is_shared = true,                                                                                      \
+     .takes = GR_TAKES_##takes_,                                                                             \
+     .dtypes = GR_DTYPES_##dtypes_,                                                                          \
+     .packed = GR_DTYPES_##packed_,                                                                          \
+     .result = GR_RESULT_##result_,                                                                          \
+     .empty = GR_EMPTY_##empty_,                                                                             \
+     .parameter = GR_PARAMETER_GIVEN},
+#include "reduce/float_ops.def"
 #include "reduce/more_ops.def"
 #include "reduce/ops.def"
-    GR_OPS(GR_OP_ROW, ) GR_MORE_OPS(GR_MORE_OP_ROW, )
+    GR_OPS(GR_OP_ROW, ) GR_MORE_OPS(GR_MORE_OP_ROW, ) GR_FLOAT_OPS(GR_FLOAT_OP_ROW, )
+#undef GR_FLOAT_OP_ROW
 #undef GR_MORE_OP_ROW
 #undef GR_OP_ROW
 #undef YES
@@ -43,6 +58,31 @@ bool gr_op_find(const char *name, gr_op *out) {
     return false;
 }
 
+static bool is_complex(gr_dtype dtype) {
+    return dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
+}
+
+static bool is_in(gr_dtype_set set, gr_dtype dtype) {
+    const bool is_float = gr_dtypes[dtype].kind != GR_KIND_BITS;
+    switch (set) {
+    case GR_DTYPES_FLOATS:
+        return is_float;
+    case GR_DTYPES_REALS:
+        return is_float && !is_complex(dtype);
+    case GR_DTYPES_COMPLEX:
+        return is_complex(dtype);
+    case GR_DTYPES_NONE:
+        return false;
+    case GR_DTYPES_ANY:
+        break;
+    }
+    return true;
+}
+
+bool gr_op_packed(gr_op op, gr_dtype dtype) {
+    return is_in(gr_ops[op].packed, dtype);
+}
+
 static gr_dtype real_part(gr_dtype dtype) {
     return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }
@@ -54,6 +94,8 @@ bool gr_op_idempotent(gr_op op) {
 }
 
 bool gr_op_takes(gr_op op, gr_dtype dtype) {
+    if (!is_in(gr_ops[op].dtypes, dtype))
+        return false;
     const bool bits = gr_dtypes[dtype].kind == GR_KIND_BITS;
     switch (gr_ops[op].takes) {
     case GR_TAKES_BITS:
@@ -77,6 +119,8 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
         return real_part(gr_dtypes[dtype].mean);
     case GR_RESULT_SUMS:
         return GR_DTYPE_f64;
+    case GR_RESULT_TWO:
+        return dtype == GR_DTYPE_f64 ? GR_DTYPE_c128 : GR_DTYPE_c64;
     case GR_RESULT_B8:
         return GR_DTYPE_b8;
     case GR_RESULT_I64:

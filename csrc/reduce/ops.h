@@ -1,4 +1,4 @@
-/* The rows of ops.def and more_ops.def as C data. */
+/* The rows of ops.def, more_ops.def and float_ops.def as C data. */
 #ifndef GR_REDUCE_OPS_H
 #define GR_REDUCE_OPS_H
 
@@ -6,9 +6,10 @@
 
 typedef enum gr_op {
 #define GR_OP_ENUM(name, ...) GR_OP_##name,
+#include "reduce/float_ops.def"
 #include "reduce/more_ops.def"
 #include "reduce/ops.def"
-    GR_OPS(GR_OP_ENUM, ) GR_MORE_OPS(GR_OP_ENUM, ) GR_OP_COUNT
+    GR_OPS(GR_OP_ENUM, ) GR_MORE_OPS(GR_OP_ENUM, ) GR_FLOAT_OPS(GR_OP_ENUM, ) GR_OP_COUNT
 #undef GR_OP_ENUM
 } gr_op;
 
@@ -27,7 +28,8 @@ typedef enum gr_result {
     GR_RESULT_SUMS,
     GR_RESULT_B8,
     GR_RESULT_I64,
-    GR_RESULT_PLACE
+    GR_RESULT_PLACE,
+    GR_RESULT_TWO
 } gr_result;
 typedef enum gr_identity_kind {
     GR_IDENTITY_NONE,
@@ -40,13 +42,24 @@ typedef enum gr_identity_kind {
 /* What an operator makes of no elements. */
 typedef enum gr_empty { GR_EMPTY_VALUE, GR_EMPTY_ZERO, GR_EMPTY_NOTHING } gr_empty;
 typedef enum gr_parameter { GR_PARAMETER_COUNT, GR_PARAMETER_GIVEN } gr_parameter;
+/* Sets of dtypes; ANY is what an operator may take. */
+typedef enum gr_dtype_set {
+    GR_DTYPES_ANY,
+    GR_DTYPES_FLOATS,
+    GR_DTYPES_REALS,
+    GR_DTYPES_COMPLEX,
+    GR_DTYPES_NONE
+} gr_dtype_set;
 /* The sets of operators that rungs cover, a column of ops.def each. */
 typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
 
 typedef struct gr_op_row {
     const char *name;
     const char *kernels; /* the operator whose kernels it has */
+    const char *file;    /* and where they are */
+    bool is_shared;      /* a row of float_ops.def */
     gr_takes takes;
+    gr_dtype_set dtypes, packed;
     gr_result result;
     gr_empty empty;
     gr_parameter parameter;
@@ -61,6 +74,8 @@ extern const gr_op_row gr_ops[GR_OP_COUNT];
 bool gr_op_find(const char *name, gr_op *out);
 /* Whether there are kernels for the operator on elements of this dtype. */
 bool gr_op_takes(gr_op op, gr_dtype dtype);
+/* Whether they are for elements side by side, too, and flat ones; those of float_ops.def from 9.0 on. */
+bool gr_op_packed(gr_op op, gr_dtype dtype);
 /* Whether positions count, so that elements have to be numbered in C order. */
 static inline bool gr_op_in_order(gr_op op) {
     return gr_ops[op].result == GR_RESULT_PLACE;

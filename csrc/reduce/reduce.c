@@ -35,7 +35,7 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
     gr_step *step = gr_flat_append(&work, shape, program);
     step->overlap = hopper && whole; /* a part follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].kernels, hopper ? "" : "_75");
+    GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].file, hopper ? "" : "_75");
     GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_ops[self->op].kernels, "_",
                    gr_dtypes[self->dtype].name);
 }
@@ -62,7 +62,7 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
         gr_general_params params;
         gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);
         step->kernel.owner = gr_ops[self->op].name;
-        GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].kernels);
+        GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
         GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
                        gr_ops[self->op].kernels, "_", gr_dtypes[self->dtype].name);
     }

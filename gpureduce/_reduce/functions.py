@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
+from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
 from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
+from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
+from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 
 if TYPE_CHECKING:
@@ -22,23 +25,41 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "average",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
     "count_nonzero",
     "dot",
+    "fmax",
+    "fmin",
     "fsum",
+    "inner",
+    "logical_xor",
+    "logsumexp",
     "max",
     "mean",
     "min",
     "moments",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
     "nanstd",
+    "nansum",
     "nanvar",
+    "norm",
     "prod",
+    "ptp",
     "reduce",
+    "softmax_denominator",
     "std",
     "sum",
+    "trace",
     "var",
+    "vecdot",
 ]
 
 
@@ -47,6 +68,8 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     for function in (
         sum, prod, min, max, mean, any, all, bitwise_and, bitwise_or, bitwise_xor,
         argmin, argmax, count_nonzero, var, std, nanvar, nanstd,
+        nansum, nanprod, nanmean, nanmin, nanmax, nanargmin, nanargmax,
+        fmin, fmax, ptp, logical_xor, logsumexp,
     )
 }  # fmt: skip
 
@@ -66,7 +89,9 @@ def reduce(
     op : str
         ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
         ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"``, ``"count_nonzero"``, ``"var"``,
-        ``"std"``, ``"nanvar"`` or ``"nanstd"``.
+        ``"std"``, ``"nanvar"``, ``"nanstd"``, ``"nansum"``, ``"nanprod"``, ``"nanmean"``, ``"nanmin"``,
+        ``"nanmax"``, ``"nanargmin"``, ``"nanargmax"``, ``"fmin"``, ``"fmax"``, ``"ptp"``, ``"logical_xor"``
+        or ``"logsumexp"``.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     **arguments

@@ -21,6 +21,12 @@ name is the compute capability that it needs on a GPU.
 
 Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants("reduction")` and what `auto` takes;
 `tests/test_coverage.py` runs every cell.
+
+Functions that share kernels are not in the table. `nansum`, `nanprod`, `nanmean`, `nanmin`, `nanmax`,
+`nanargmin`, `nanargmax`, `fmin`, `fmax`, `ptp`, `logical_xor` and `trace` take all dtypes on both
+backends; `norm`,
+`logsumexp` and `softmax_denominator` floating ones, `norm` complex ones, too; `average`, `vecdot` and `inner`
+pairs of arrays. See [norms.md](norms.md).
 """
 
 

@@ -1,0 +1,11 @@
+// flat_nanargmin, flat_nanargmax: where the least and the largest of contiguous floats are, NaNs left out.
+#include "floats.cuh"
+#include "nan.cuh"
+
+#define GR_FLAT_OP(dtype, In, kind)
+#include "flat_instantiate.cuh"
+
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_FLAT_ALL(nanargmin, FlatNanArgMin, dtype, In)                                                         \
+    GR_FLAT_ALL(nanargmax, FlatNanArgMax, dtype, In)
+GR_REALS(GR_ROW)

@@ -1,0 +1,12 @@
+// flat_norms, flat_logsumexp: contiguous floats to one result.
+#include "floats.cuh"
+#include "log_sum_exp.cuh"
+#include "norms.cuh"
+
+#define GR_FLAT_OP(dtype, In, kind)
+#include "flat_instantiate.cuh"
+
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_FLAT_ALL(norms, FlatNorms, dtype, In)                                                                 \
+    GR_FLAT_ALL(logsumexp, FlatLogSumExp, dtype, In)
+GR_REALS(GR_ROW)

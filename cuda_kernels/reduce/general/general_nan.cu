@@ -1,0 +1,17 @@
+// general_nansum, general_nanprod, general_extremes: floats of any layout, NaNs left out.
+#include "floats.cuh"
+#include "nan.cuh"
+
+#define GR_GENERAL_OP(dtype, In, kind)
+#include "general_instantiate.cuh"
+
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_TAKES_ALL(nansum, NanSum, dtype, In)                                                                  \
+    GR_TAKES_ALL(nanprod, NanProd, dtype, In)                                                                \
+    GR_TAKES_ALL(extremes, Extremes, dtype, In)
+GR_REALS(GR_ROW)
+#define GR_COMPLEX_ROW(dtype, In)                                                                            \
+    GR_TAKES_ALL(nansum, NanSum, dtype, In)                                                                  \
+    GR_TAKES_AXIS(nanprod, NanProd, dtype, In)                                                               \
+    GR_TAKES_AXIS(extremes, Extremes, dtype, In)
+GR_COMPLEXES(GR_COMPLEX_ROW)

@@ -1,0 +1,15 @@
+// general_nanargmin, general_nanargmax: where the least and the largest of floats are, NaNs left out.
+#include "floats.cuh"
+#include "nan.cuh"
+
+#define GR_GENERAL_OP(dtype, In, kind)
+#include "general_instantiate.cuh"
+
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_TAKES_ALL(nanargmin, NanArgMin, dtype, In)                                                            \
+    GR_TAKES_ALL(nanargmax, NanArgMax, dtype, In)
+GR_REALS(GR_ROW)
+#define GR_COMPLEX_ROW(dtype, In)                                                                            \
+    GR_TAKES_AXIS(nanargmin, NanArgMin, dtype, In)                                                           \
+    GR_TAKES_AXIS(nanargmax, NanArgMax, dtype, In)
+GR_COMPLEXES(GR_COMPLEX_ROW)

@@ -1,0 +1,19 @@
+// general_norms, general_anynorm, general_logsumexp, general_softmax: norms of floats of any layout, and sums
+// of exponentials.
+#include "floats.cuh"
+#include "log_sum_exp.cuh"
+#include "norms.cuh"
+
+#define GR_GENERAL_OP(dtype, In, kind)
+#include "general_instantiate.cuh"
+
+#define GR_ANY(dtype, In)                                                                                    \
+    GR_ENTRY(general_axis_anynorm_, dtype, reduce_axis<AnyNorm<In>, FromPower<In>>)                          \
+    GR_ENTRY(general_last_anynorm_, dtype, reduce_last<AnyNorm<In>>)
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_ANY(dtype, In)                                                                                        \
+    GR_TAKES_ALL(norms, Norms, dtype, In)                                                                    \
+    GR_TAKES_ALL(logsumexp, LogSumExp, dtype, In)                                                            \
+    GR_TAKES_AXIS(softmax, Softmax, dtype, In)
+GR_REALS(GR_ROW)
+GR_COMPLEXES(GR_ANY)

@@ -1,0 +1,12 @@
+// general_average, general_vecdot: pairs of vectors of floats, whatever their layout.
+#include "floats.cuh"
+#include "pairs.cuh"
+
+#define GR_GENERAL_OP(dtype, In, kind)
+#include "general_instantiate.cuh"
+
+#define GR_AVERAGE(dtype, In) GR_TAKES_PAIR(average, Average, dtype, In)
+GR_REALS(GR_AVERAGE)
+GR_COMPLEXES(GR_AVERAGE)
+#define GR_VECDOT(dtype, In) GR_TAKES_PAIR(vecdot, VecDot, dtype, In)
+GR_COMPLEXES(GR_VECDOT)

@@ -1,0 +1,473 @@
+"""The public reductions that are made of others: of views, of pairs, of one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import DeviceArray, empty, to_device
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import text
+from gpureduce._reduce.engine import mean as _mean
+from gpureduce._reduce.engine import reduction, run
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.shared import Call, is_complex, real_dtype, restrided, strides_of, view_of
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+from gpureduce._rules.arguments import NO_VALUE
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+
+_SPREAD = 2  # as in cuda_kernels/include/nan.cuh
+_INT64 = np.dtype(np.int64)
+
+
+# ---- differences and parities ----
+
+
+def ptp(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the largest element less the smallest ("peak to peak").
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, device, stream, as_device, progress
+        As those of `max`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.ptp`, in one pass over floating numbers and two over others. Differences of integers wrap.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.ptp([[4.0, 9.0], [2.0, 10.0]], axis=1, device="sim")
+    array([5., 8.])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    operand = intake(a, options.device)
+    if operand.dtype == dtypes.BOOL:
+        raise TypeError("a: bools have no difference")
+    call = Call(operand, options, axis, out, keepdims)
+    rules.require_elements("ptp", call.count, operand.shape)
+    call.operand = operand.cast(dtypes.loop_dtype("max", operand.rule_dtype, None, call.target.hint))
+    dtype = call.operand.dtype
+    if dtype.kind not in "iuc":
+        return call.target.store(call.run("extremes", dtype, _SPREAD))
+    call.target.set_dtype(dtype)
+    call.target.follow_others()
+    if not call.target.on_device:
+        most: Any = call.again("max")
+        with np.errstate(all="ignore"):
+            return call.target.store(np.asarray(most - call.again("min")))
+    _difference_on_device(call, dtype)
+    return call.target.store(None)
+
+
+def _difference_on_device(call: Call, dtype: np.dtype) -> None:
+    """Write the largest elements less the smallest: their dot product with 1 and -1, part by part."""
+    target = call.target
+    target.refuse_capture("ptp of integers and complex numbers cannot be captured into a graph")
+    part = real_dtype(dtype)
+    results = rules.reduced_count(target.kept, tuple(range(len(target.kept))))
+    both = empty((2, results), dtype, target.kind, target.index, target.stream_owner)
+    for row, op in enumerate(("max", "min")):
+        at = (both.pointer + row * results * dtype.itemsize, target.kept, dtypes.name_of(dtype))
+        place = (at[0], at[1], rules.c_strides(target.kept, dtype.itemsize), at[2])
+        run(op, call.operand, call.axes, None, None, place, None, target.stream)
+    count = results * (dtype.itemsize // part.itemsize)
+    name, packed = dtypes.name_of(part), rules.c_strides((2, count), part.itemsize)
+    signs = to_device(np.array([1, -1]).astype(part), text(target.kind, target.index))
+    first = Operand(
+        (both.pointer, (2, count), packed, name), (2, count), part, target.kind, target.index, both
+    )
+    second = replace(first, handle=(signs.pointer, (2, count), (part.itemsize, 0), name), view=signs)
+    place = (target.view.pointer, (count,), (part.itemsize,), name)
+    run("dot", first, (0,), second, None, place, None, target.stream)
+
+
+def logical_xor(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return whether the number of elements that are not 0 is odd.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `any`, and of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    The reduction of `numpy.logical_xor`.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.logical_xor([[3, 0], [5, 7]], axis=1, device="sim")
+    array([ True, False])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    call = Call(intake(a, options.device), options, axis, out, keepdims, where)
+    target = call.target
+    start = None
+    if initial is None:
+        rules.require_elements("logical_xor", call.count, call.operand.shape)
+    elif initial is not NO_VALUE:
+        start = np.asarray(bool(initial), _INT64)
+    target.set_dtype(dtypes.BOOL)
+    target.follow_others()
+    if not target.on_device:
+        counts: Any = run("count_nonzero", call.operand, call.axes, call.mask, start, None, call.progress,
+                          target.stream)  # fmt: skip
+        return target.store((counts & 1).astype(bool))
+    odd = empty(target.kept, _INT64, target.kind, target.index, target.stream_owner)
+    run("count_nonzero", call.operand, call.axes, call.mask, start, odd.view_tuple(), None, target.stream)
+    each = Operand(odd.view_tuple(), odd.shape, _INT64, target.kind, target.index, odd)
+    each = each.with_strides((*odd.shape, 1), (*odd.strides, _INT64.itemsize))
+    axes, one = (len(odd.shape),), np.asarray(1, _INT64)
+    run("bitwise_and", each, axes, None, one, odd.view_tuple(), None, target.stream)
+    run("any", each, axes, None, None, target.core_out(dtypes.BOOL), None, target.stream)
+    return target.store(None)
+
+
+# ---- pairs ----
+
+
+def average(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    weights: AnyArray | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the mean with weights.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As that of `mean`.
+    axis, keepdims, device, stream, as_device
+        As those of `mean`.
+    weights : array_like or device array, optional
+        Of the shape of `a`, or of its axes that are reduced, in the order of `axis`; lying where `a` lies.
+        None weighs all elements alike.
+    returned : bool
+        Whether the sum of the weights is returned, too.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray, or two of them
+
+    Raises
+    ------
+    ZeroDivisionError
+        Where weights add up to 0 and the result is on the host; on the device such a result is NaN or
+        infinite.
+
+    Notes
+    -----
+    As `numpy.average`, in one pass: products and weights are added up in double, and divided there. An array
+    of the device is not cast, so it and its weights have one dtype of floating or complex numbers.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.average([1.0, 2.0, 4.0], weights=[3, 1, 0], device="sim")
+    np.float64(1.25)
+    >>> gpureduce.average([[1.0, 2.0], [3.0, 5.0]], axis=1, weights=[1.0, 3.0], returned=True, device="sim")
+    (array([1.75, 4.5 ]), array([4., 4.]))
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    operand = intake(a, options.device)
+    if weights is None:
+        average = _mean(a, options, axis, None, None, keepdims, True)
+        return (average, _counts(average, operand, axis)) if returned else average
+    other = _beside(operand, weights, "weights")
+    if axis is None and operand.shape != other.shape:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    call = Call(operand, options, axis, keepdims=keepdims)
+    other = _weights_along(other, operand.shape, axis, call.axes)
+    whole = operand.dtype.kind in "biu"
+    given = (operand.rule_dtype, other.rule_dtype)
+    dtype = dtypes.as_named(np.result_type(*given, *(["f8"] if whole else [])), "a")
+    call.operand, call.mask = operand.cast(dtype), other.cast(dtype)
+    call.target.reads.append(call.mask)
+    if dtype.kind in "biu":
+        raise TypeError(
+            f"weights: {dtype} on a device cannot be divided; convert both to floating numbers before"
+        )
+    result = call.run("average", dtype)
+    stored = call.target.store(result)
+    total = None
+    doubtful = result is not None and not call.target.on_device and not _core.all_finite(result)
+    if doubtful or returned:
+        sums = Target(None, options, call.mask, axis, operand.shape, call.axes, keepdims)
+        sums.set_dtype(dtype)
+        sums.follow_others()
+        total = run("sum", call.mask, call.axes, None, None, sums.core_out(dtype), None, sums.stream)
+        if doubtful and 0 in np.asarray(total):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        total = sums.store(total)
+    return (stored, total) if returned else stored
+
+
+def _counts(average: Any, operand: Operand, axis: Any) -> Any:
+    """Return how many elements each mean is of, as an array like that of the means."""
+    count = rules.reduced_count(operand.shape, rules.reduced_axes(axis, len(operand.shape)))
+    if isinstance(average, DeviceArray):
+        return to_device(np.full(average.shape, count, average.dtype), average.device)
+    return np.full_like(average, count)[()]
+
+
+def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tuple[int, ...]) -> Operand:
+    """Return weights of some axes as weights of all elements."""
+    if weights.shape == shape:
+        return weights
+    order = [rules.reduced_axes(one, len(shape))[0] for one in (axis if isinstance(axis, tuple) else (axis,))]
+    if weights.shape != tuple(shape[one] for one in order):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    along = dict(zip(order, strides_of(weights), strict=True))
+    return restrided(weights, shape, tuple(along.get(one, 0) for one in range(len(shape))))
+
+
+def _beside(first: Operand, other: Any, name: str) -> Operand:
+    """Take an array that lies where the first one lies."""
+    second = intake(other, text(first.kind, first.index), name)
+    there = (first.view is None, first.kind, first.index)
+    if (second.view is None, second.kind, second.index) != there:
+        raise TypeError(f"{name}: must lie where a lies")
+    return second
+
+
+def _products(
+    op: str, first: Operand, second: Operand, axis: int, options: Options, out: Out | None, name: str
+) -> Any:
+    """Add up the products along the last axis of two operands of one shape."""
+    dtype = dtypes.as_named(np.promote_types(first.rule_dtype, second.rule_dtype), name)
+    whole = None if len(first.shape) == 1 else axis
+    call = Call(first.cast(dtype), options, whole, out)
+    call.mask = second.cast(dtype)
+    call.target.reads.append(call.mask)
+    result = call.run(op if is_complex(call.operand) else "dot", dtype)
+    return call.target.store(result)
+
+
+def vecdot(
+    x1: AnyArray,
+    x2: AnyArray,
+    out: Out | None = None,
+    *,
+    axis: SupportsIndex = -1,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the dot products of vectors that lie along an axis.
+
+    Parameters
+    ----------
+    x1, x2 : array_like or device array
+        As that of `sum`, both lying in one place; axes but the one of the vectors are broadcast. The first is
+        conjugated.
+    out, device, stream, as_device
+        As those of `sum`.
+    axis : int
+        The axis of the vectors, in both.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.vecdot` and the array API's ``vecdot``. Sums are kept as those of `dot`.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.vecdot([[1.0, 2.0], [3.0, 4.0]], [1.0, -1.0], device="sim")
+    array([-1., -1.])
+    >>> gpureduce.vecdot([1j], [1j], device="sim")
+    np.complex128(1+0j)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    first = intake(x1, options.device, "x1")
+    second = _beside(first, x2, "x2")
+    operands = [_axis_last(each, axis) for each in (first, second)]
+    if operands[0].shape[-1] != operands[1].shape[-1]:
+        raise ValueError(f"x2: vectors of {operands[1].shape[-1]} elements, not of {operands[0].shape[-1]}")
+    shape = np.broadcast_shapes(*(each.shape for each in operands))
+    first, second = (_repeated(each, shape) for each in operands)
+    return _products("vecdot", first, second, -1, options, out, "x2")
+
+
+def _axis_last(operand: Operand, axis: Any) -> Operand:
+    """Return the operand with an axis moved to the end."""
+    (at,) = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
+    order = [*(one for one in range(len(operand.shape)) if one != at), at]
+    strides = strides_of(operand)
+    return restrided(
+        operand, tuple(operand.shape[one] for one in order), tuple(strides[one] for one in order)
+    )
+
+
+def _repeated(operand: Operand, shape: tuple[int, ...]) -> Operand:
+    """Return the operand broadcast to a shape."""
+    return restrided(operand, shape, rules.broadcast_strides(operand.shape, strides_of(operand), shape))
+
+
+def inner(
+    a: AnyArray,
+    b: AnyArray,
+    out: Out | None = None,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the dot products of each vector of one array with each of another, along their last axes.
+
+    Parameters
+    ----------
+    a, b : array_like or device array
+        As those of `dot`, of one dimension or more.
+    out, device, stream, as_device
+        As those of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.inner`: complex numbers are not conjugated. `matmul` of the second one transposed has the same
+    products, and is quicker where there are many of them.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.inner([[1, 2], [3, 4]], [10, 1], device="sim")
+    array([12, 34])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    first = intake(a, options.device)
+    second = _beside(first, b, "b")
+    if not first.shape or not second.shape:
+        raise ValueError("a, b: expected one dimension or more")
+    if first.shape[-1] != second.shape[-1]:
+        raise ValueError(f"b: vectors of {second.shape[-1]} elements, not of {first.shape[-1]}")
+    ours, theirs = strides_of(first), strides_of(second)
+    shape = (*first.shape[:-1], *second.shape)
+    first = restrided(first, shape, (*ours[:-1], *(0 for _ in second.shape[:-1]), ours[-1]))
+    second = restrided(second, shape, (*(0 for _ in ours[:-1]), *theirs))
+    return _products("dot", first, second, -1, options, out, "b")
+
+
+# ---- views ----
+
+
+def trace(
+    a: AnyArray,
+    offset: int = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the sums along diagonals.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As that of `sum`, of two dimensions or more.
+    offset : int
+        How far to the right of the main diagonal, or below it where negative.
+    axis1, axis2 : int
+        The axes between which the diagonals lie.
+    dtype, out, device, stream, as_device
+        As those of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.trace`: the `sum` of a view.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.trace([[1, 2], [3, 4]], device="sim")
+    np.int64(5)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    operand = intake(a, options.device)
+    if len(operand.shape) < 2:
+        raise ValueError("a: diagonals need two dimensions or more")
+    axis = None if len(operand.shape) == 2 else -1
+    if operand.view is None:
+        given = operand.handle if operand.given is None else operand.handle.view(operand.given)
+        return reduction("sum", np.diagonal(given, offset, axis1, axis2), options, axis, dtype, out)
+    (first,) = rules.reduced_axes(axis1, len(operand.shape))
+    (second,) = rules.reduced_axes(axis2, len(operand.shape))
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    strides = operand.handle[2]
+    kept = [one for one in range(len(operand.shape)) if one not in (first, second)]
+    down, right = max(-offset, 0), max(offset, 0)
+    length = max(min(operand.shape[first] - down, operand.shape[second] - right), 0)
+    pointer = operand.handle[0] + (down * strides[first] + right * strides[second] if length else 0)
+    view = view_of(
+        operand.view,
+        pointer,
+        (*(operand.shape[one] for one in kept), length),
+        (*(strides[one] for one in kept), strides[first] + strides[second]),
+        operand.dtype,
+    )
+    return reduction("sum", view, options, axis, dtype, out)

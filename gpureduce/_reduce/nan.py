@@ -1,0 +1,453 @@
+"""The public reductions that leave NaNs out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import intake
+from gpureduce._reduce import floating
+from gpureduce._reduce.engine import mean as _mean
+from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.shared import Call
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+from gpureduce._rules.arguments import NO_VALUE
+from gpureduce._rules.callers import outside_level
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+
+_LEAST, _LARGEST = 0, 1  # as in cuda_kernels/include/nan.cuh
+_ALL_NAN = "All-NaN slice encountered"
+
+
+def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) -> Any:
+    """Reduce by a sum or a product of what is not NaN; of integers, by the plain one."""
+    operand = intake(a, options.device)
+    if operand.dtype.kind in "biu":
+        return reduction(plain, a, options, axis, dtype, out, keepdims, initial, where)
+    call = Call(operand, options, axis, out, keepdims, where)
+    loop = dtypes.loop_dtype(plain, operand.rule_dtype, dtype, call.target.hint)
+    narrows = loop.kind in "biu" or (operand.dtype.kind == "c" and loop.kind != "c")
+    if narrows and operand.view is None:  # what has no NaN, or knows one by half of it alone
+        neutral = operand.dtype.type(plain == "prod")
+        without = np.where(np.isnan(operand.handle), neutral, operand.handle)
+        return reduction(plain, without, options, axis, dtype, out, keepdims, initial, where)
+    call.operand = operand.cast(loop)
+    start = None
+    if initial is None:
+        rules.require_elements(plain, call.count, operand.shape)
+    elif initial is not NO_VALUE:
+        start = rules.initial_value(initial, loop)
+    result = call.run(f"nan{plain}", loop, start=start)
+    stored = call.target.store(result)
+    if result is not None and not (call.target.on_device or _core.all_finite(result)):
+        floating.look(plain, result, operand, call.axes, call.mask, start)
+    return stored
+
+
+def _extreme(plain, what, tells, a, options, axis, out, keepdims, initial, where) -> Any:
+    """Reduce by the least or the largest number; `tells` of slices that have none."""
+    operand = intake(a, options.device)
+    if operand.dtype.kind in "biu":
+        return reduction(plain, a, options, axis, None, out, keepdims, initial, where)
+    call = Call(operand, options, axis, out, keepdims, where)
+    loop = dtypes.loop_dtype(plain, operand.rule_dtype, None, call.target.hint)
+    call.operand = operand.cast(loop)
+    start = None
+    if initial is None or initial is NO_VALUE:
+        rules.require_elements(f"nan{plain}", call.count, operand.shape)
+        if call.mask is not None:
+            raise ValueError(f"nan{plain}: the reduction has no identity, so where= needs initial=")
+    else:
+        start = rules.initial_value(initial, loop)
+    result = call.run("extremes", loop, what, start)
+    if tells and result is not None and not call.target.on_device and np.isnan(result).any():
+        warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=outside_level())
+    return call.target.store(result)
+
+
+def _place(plain, a, options, axis, out, keepdims) -> Any:
+    """Reduce to the position of the least or the largest number."""
+    operand = intake(a, options.device)
+    if operand.dtype.kind in "biu":
+        return reduction(plain, a, options, axis, None, out, keepdims)
+    call = Call(operand, options, axis, out, keepdims, single=True)
+    if call.target.host_out is not None:
+        rules.require_index_out(call.target.host_out.dtype)
+    rules.require_elements(f"nan{plain}", call.count, operand.shape)
+    result = call.run(f"nan{plain}", np.dtype(np.int64))
+    if result is not None and (result < 0).any():
+        raise ValueError(_ALL_NAN)
+    return call.target.store(result)
+
+
+def nansum(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the sum of the elements that are not NaN.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.nansum`: NaNs count as 0, complex numbers are NaN where either part is, and integers go to
+    `sum`. float32 and complex64 are added up in double, float16 and bfloat16 in float32, and rounded once.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nansum([1.0, np.nan, 3.0], device="sim")
+    np.float64(4.0)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _accumulated("sum", a, options, axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the product of the elements that are not NaN.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `prod`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.nanprod`: NaNs count as 1, and integers go to `prod`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanprod([[2.0, np.nan], [3.0, 4.0]], axis=0, device="sim")
+    array([6., 4.])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _accumulated("prod", a, options, axis, dtype, out, keepdims, initial, where)
+
+
+def nanmean(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the mean of the elements that are not NaN.
+
+    Parameters
+    ----------
+    a, axis, dtype, out, keepdims, where, device, stream, as_device, progress
+        As those of `mean`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.nanmean`, but rounded once: sums are kept as those of `nansum`, so that they may be beyond the
+    dtype. The mean of no elements is NaN, with a RuntimeWarning where the result is on the host.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanmean([[1.0, np.nan], [3.0, 4.0]], axis=1, device="sim")
+    array([1. , 3.5])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    operand = intake(a, options.device)
+    if operand.dtype.kind in "biu":
+        return _mean(a, options, axis, dtype, out, keepdims, where)
+    call = Call(operand, options, axis, out, keepdims, where)
+    for name, given in (("dtype", None if dtype is None else np.dtype(dtype)), ("out", call.target.hint)):
+        if given is not None and given.kind in "biu":
+            raise TypeError(f"If a is inexact, then {name} must be inexact")
+    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, call.target.hint)
+    call.operand = operand.cast(loop)
+    result = call.run("nansum", loop, 1)
+    on_host = result is not None and not call.target.on_device
+    if on_host and np.isnan(result).any() and np.isnan(call.again("extremes")).any():
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
+    return call.target.store(result)
+
+
+def nanmin(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the smallest element that is not NaN.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `min`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.nanmin`: where all elements are NaN, the result is, with a RuntimeWarning where it is on the
+    host. Integers go to `min`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanmin([3.0, np.nan, 1.0], device="sim")
+    np.float64(1.0)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _extreme("min", _LEAST, True, a, options, axis, out, keepdims, initial, where)
+
+
+def nanmax(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the largest element that is not NaN.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `max`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.nanmax`: where all elements are NaN, the result is, with a RuntimeWarning where it is on the
+    host. Integers go to `max`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanmax([3.0, np.nan, 1.0], device="sim")
+    np.float64(3.0)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _extreme("max", _LARGEST, True, a, options, axis, out, keepdims, initial, where)
+
+
+def fmin(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the smallest element, and NaN only where there is no other.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `min`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    The reduction of `numpy.fmin`: `nanmin` without its warning.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.fmin([[3.0, np.nan], [1.0, np.nan]], axis=0, device="sim")
+    array([ 1., nan])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _extreme("min", _LEAST, False, a, options, axis, out, keepdims, initial, where)
+
+
+def fmax(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = NO_VALUE,
+    where: AnyArray = True,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the largest element, and NaN only where there is no other.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, initial, where, device, stream, as_device, progress
+        As those of `max`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    The reduction of `numpy.fmax`: `nanmax` without its warning.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.fmax([[3.0, np.nan], [1.0, np.nan]], axis=0, device="sim")
+    array([ 3., nan])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _extreme("max", _LARGEST, False, a, options, axis, out, keepdims, initial, where)
+
+
+def nanargmin(
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the position of the first smallest element that is not NaN.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, device, stream, as_device, progress
+        As those of `argmin`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    Where all elements of a slice are NaN, `numpy.nanargmin`'s ValueError is raised; in a result on the
+    device the position is -1. Beside infinities NaNs stay out, where NumPy may return the position of one.
+    Integers go to `argmin`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanargmin([np.nan, 3.0, 1.0], device="sim")
+    np.int64(2)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _place("argmin", a, options, axis, out, keepdims)
+
+
+def nanargmax(
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    out: Out | None = None,
+    keepdims: bool = False,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the position of the first largest element that is not NaN.
+
+    Parameters
+    ----------
+    a, axis, out, keepdims, device, stream, as_device, progress
+        As those of `argmax`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    Where all elements of a slice are NaN, `numpy.nanargmax`'s ValueError is raised; in a result on the
+    device the position is -1. Beside infinities NaNs stay out, where NumPy may return the position of one.
+    Integers go to `argmax`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanargmax([np.nan, 3.0, 1.0], device="sim")
+    np.int64(1)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    return _place("argmax", a, options, axis, out, keepdims)

@@ -1,0 +1,206 @@
+"""The public reductions to norms and to sums of exponentials."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._arrays.operand import Operand
+from gpureduce._reduce import floating
+from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.shared import Call, floats_of, is_complex, real_dtype, restrided, strides_of, view_of
+from gpureduce._rules import arguments as rules
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from gpureduce._reduce.types import AnyArray, Devices, Stream
+
+_MAGNITUDE = 3  # as in cuda_kernels/include/nan.cuh
+_SUM, _ROOT = 1, 2  # as in cuda_kernels/include/norms.cuh
+
+
+def _parts_side_by_side(operand: Operand) -> Operand:
+    """Return complex numbers as real ones, with an axis more, of their parts."""
+    real = floating.parts_of(operand)[0]
+    return restrided(real, (*operand.shape, 2), (*strides_of(operand), real.dtype.itemsize))
+
+
+def _operator(order: float, call: Call) -> tuple[str, int]:
+    """Return the core's operator for a norm, and what it is told."""
+    if is_complex(call.operand) and order == 2:
+        call.axes = (*call.axes, len(call.operand.shape))
+        call.operand = _parts_side_by_side(call.operand)
+    if not is_complex(call.operand):
+        if order == np.inf and call.count > 0:
+            return "extremes", _MAGNITUDE
+        if order in (1, 2):
+            return "norms", int(order)
+    return "anynorm", struct.unpack("Q", struct.pack("d", order))[0]
+
+
+def norm(
+    a: AnyArray,
+    ord: float | None = None,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return a norm of the elements along axes, taken as one vector.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As that of `sum`; integers of the host become float64, those of a device are refused.
+    ord : float, optional
+        The order: 2 or None for the root of the sum of squares, 1 for the sum of magnitudes, ``inf`` and
+        ``-inf`` for the largest and the smallest magnitude, 0 for the number of elements that are not 0; any
+        other number p for the p-th root of the sum of p-th powers.
+    axis, keepdims, device, stream, as_device, progress
+        As those of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `numpy.linalg.norm` of vectors, and as the array API's ``linalg.vector_norm``: several axes are one
+    vector, not a matrix. Nothing over- or underflows on the way, whatever the order: a result is infinite
+    only where the norm itself is beyond the dtype. Sums are kept in double.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.norm([3e-200, 4e-200], device="sim")
+    np.float64(5e-200)
+    >>> gpureduce.norm(np.float32([[3, -4], [6, 8]]), 1, axis=1, device="sim")
+    array([ 7., 14.], dtype=float32)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    if ord is not None and not isinstance(ord, (int, float, np.number)):
+        raise ValueError(f"ord: expected a number, got {ord!r}")
+    order = 2.0 if ord is None else float(ord)
+    if np.isnan(order):
+        raise ValueError("ord: expected a number, got nan")
+    call = Call(floats_of(a, options), options, axis, keepdims=keepdims)
+    dtype = real_dtype(call.operand.dtype)
+    if order == -np.inf:
+        rules.require_elements("norm", call.count, call.operand.shape)
+    if order == 0 and not call.target.on_device:
+        call.target.set_dtype(dtype)
+        call.target.follow_others()
+        return call.target.store(call.again("count_nonzero"))
+    op, parameter = _operator(order, call)
+    return call.target.store(call.run(op, dtype, parameter))
+
+
+def logsumexp(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any:
+    """Return the logarithm of the sum of the exponentials of the elements.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As that of `sum`, of real numbers; integers of the host become float64, those of a device are refused.
+    axis, keepdims, device, stream, as_device, progress
+        As those of `sum`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+
+    Notes
+    -----
+    As `scipy.special.logsumexp`, in one pass: each part keeps the largest of its elements, and the sum of the
+    exponentials of what the others lie below it. Of no elements it is -inf.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.logsumexp([1000.0, 1000.0], device="sim")
+    np.float64(1000.6931471805599)
+    >>> gpureduce.logsumexp([[0.0, -50.0]], axis=1, device="sim")
+    array([1.92874985e-22])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
+    call = _of_exponentials("logsumexp", a, options, axis, keepdims)
+    return call.target.store(call.run("logsumexp", call.operand.dtype))
+
+
+def _of_exponentials(name: str, a: Any, options: Options, axis: Any, keepdims: Any) -> Call:
+    operand = floats_of(a, options)
+    if is_complex(operand):
+        raise TypeError(f"a: {name} takes real numbers, not {operand.dtype}")
+    return Call(operand, options, axis, keepdims=keepdims)
+
+
+def softmax_denominator(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    device: Devices = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> tuple[Any, Any]:
+    """Return the largest element, and the sum of the exponentials of all elements less it, in one pass.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As that of `logsumexp`.
+    axis, keepdims, device, stream, as_device
+        As those of `sum`.
+
+    Returns
+    -------
+    largest, total : numpy scalar, numpy.ndarray or DeviceArray
+        ``exp(a - largest) / total`` is the softmax. Those of float16 and bfloat16 are float32.
+
+    Notes
+    -----
+    The total is NaN where the largest element is infinite or NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> a = np.array([[1000.0, 1000.0], [0.0, 3.0]])
+    >>> largest, total = gpureduce.softmax_denominator(a, axis=1, keepdims=True, device="sim")
+    >>> np.round(np.exp(a - largest) / total, 3)
+    array([[0.5  , 0.5  ],
+           [0.047, 0.953]])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    call = _of_exponentials("softmax_denominator", a, options, axis, keepdims)
+    rules.require_elements("softmax_denominator", call.count, call.operand.shape)
+    double = call.operand.dtype == np.float64
+    both = call.target.store(call.run("softmax", np.dtype(np.complex128 if double else np.complex64)))
+    if isinstance(both, DeviceArray):
+        return _part(both, 0), _part(both, 1)
+    return both.real.copy(), both.imag.copy()
+
+
+def _part(both: DeviceArray, index: int) -> Any:
+    """Return the real or the imaginary parts of an array on the device: each the largest of itself."""
+    dtype = real_dtype(both.dtype)
+    strides = (*both.strides, dtype.itemsize)
+    parts = view_of(both, both.pointer + index * dtype.itemsize, (*both.shape, 1), strides, dtype)
+    return reduction("max", parts, Options(as_device=True), axis=-1)

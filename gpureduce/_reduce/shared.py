@@ -1,0 +1,98 @@
+"""Calls of the core's operators that public functions share: the rows of csrc/reduce/float_ops.def."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce._arrays.device_array import DeviceArray, DeviceView
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._reduce.engine import run
+from gpureduce._reduce.options import Options, refuse_variant
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+
+
+class Call:
+    """What is reduced, over which axes, and where the result goes."""
+
+    __slots__ = ("axes", "mask", "operand", "progress", "target")
+
+    def __init__(
+        self,
+        operand: Operand,
+        options: Options,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        where: Any = True,
+        single: bool = False,
+    ) -> None:
+        refuse_variant(axis)
+        ndim = len(operand.shape)
+        self.axes = rules.single_axis(axis, ndim) if single else rules.reduced_axes(axis, ndim)
+        self.operand = operand
+        self.progress = options.progress
+        self.target = Target(out, options, operand, axis, operand.shape, self.axes, keepdims)
+        self.mask = None if where is True else self.target.take_mask(where, operand)
+
+    @property
+    def count(self) -> int:
+        """How many elements make one of the result."""
+        return rules.reduced_count(self.operand.shape, self.axes)
+
+    def run(
+        self, op: str, dtype: np.dtype, parameter: int = 0, start: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return the result as the core gives it, in `dtype`; None where it is on the device already."""
+        self.target.set_dtype(dtype)
+        place = self.target.core_out(dtype)
+        self.target.follow_others()
+        stream = self.target.stream
+        return run(op, self.operand, self.axes, self.mask, start, place, self.progress, stream, parameter)
+
+    def again(self, op: str, parameter: int = 0) -> Any:
+        """Return another result of the same elements, on the host."""
+        stream = self.target.stream
+        return run(op, self.operand, self.axes, self.mask, stream=stream, parameter=parameter)
+
+
+def floats_of(a: Any, options: Options, name: str = "a") -> Operand:
+    """Take an array of floating or complex numbers; integers of the host become float64."""
+    operand = intake(a, options.device, name)
+    return operand.cast(np.dtype(np.float64)) if operand.dtype.kind in "biu" else operand
+
+
+def is_complex(operand: Operand) -> bool:
+    """Return whether elements have two parts."""
+    return operand.dtype.kind == "c"
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of the parts of complex numbers; others keep theirs."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def restrided(operand: Operand, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
+    """Return the same memory read another way, on the host too."""
+    if operand.view is not None:
+        return operand.with_strides(shape, strides)
+    handle = np.lib.stride_tricks.as_strided(operand.handle, shape, strides, writeable=False)
+    return replace(operand, handle=handle, shape=shape)
+
+
+def strides_of(operand: Operand) -> tuple[int, ...]:
+    """Return the strides of an operand, in bytes."""
+    return operand.handle.strides if operand.view is None else operand.handle[2]
+
+
+def view_of(array: Any, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+    """Return a view of memory that an array on a device holds."""
+    view = DeviceView()
+    view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, np.dtype(dtype)
+    view.kind, view.index, view.stream = array.kind, array.index, array.stream
+    view.read_only, view.owner, view.producer = True, array, array.producer
+    view.says_stream = isinstance(array, DeviceArray) or array.says_stream
+    return view
