@@ -955,55 +955,57 @@ def nansum(
 
 @overload
 def logsumexp(
-    a: NDArray[_InexactT], axis: None = None, keepdims: Literal[False] = False, *, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    a: NDArray[_InexactT], axis: None = None, keepdims: Literal[False] = False, out: None = None, *,
+    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
 ) -> _InexactT: ...
 
 @overload
 def logsumexp(
-    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], keepdims: bool = False, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], keepdims: bool = False, out: None = None,
+    *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logsumexp(
-    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
+    out: None = None, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logsumexp(
-    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
-    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
-    progress: Progress = None,
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
+    out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+    as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def norm(
     a: NDArray[np.integer[Any] | np.bool_], ord: float | None = None, axis: None = None,
-    keepdims: Literal[False] = False, *, device: Devices = None, stream: Stream | None = None,
-    as_device: Literal[False] | None = None, progress: Progress = None,
+    keepdims: Literal[False] = False, out: None = None, *, device: Devices = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> np.float64: ...
 
 @overload
 def norm(
-    a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False,
+    out: None = None, *, device: Devices = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _FloatT: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
+    keepdims: bool = False, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+    keepdims: bool = False, out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
     as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 

@@ -19,7 +19,7 @@ from gpureduce._rules import arguments as rules
 if TYPE_CHECKING:
     from typing import SupportsIndex
 
-    from gpureduce._reduce.types import AnyArray, Devices, Stream
+    from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 _MAGNITUDE = 3  # as in cuda_kernels/include/nan.cuh
 _SUM, _ROOT = 1, 2  # as in cuda_kernels/include/norms.cuh
@@ -49,6 +49,7 @@ def norm(
     ord: float | None = None,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     keepdims: bool = False,
+    out: Out | None = None,
     *,
     device: Devices = None,
     stream: Stream | None = None,
@@ -65,7 +66,7 @@ def norm(
         The order: 2 or None for the root of the sum of squares, 1 for the sum of magnitudes, ``inf`` and
         ``-inf`` for the largest and the smallest magnitude, 0 for the number of elements that are not 0; any
         other number p for the p-th root of the sum of p-th powers.
-    axis, keepdims, device, stream, as_device, progress
+    axis, keepdims, out, device, stream, as_device, progress
         As those of `sum`.
 
     Returns
@@ -92,7 +93,7 @@ def norm(
     order = 2.0 if ord is None else float(ord)
     if np.isnan(order):
         raise ValueError("ord: expected a number, got nan")
-    call = Call(floats_of(a, options), options, axis, keepdims=keepdims)
+    call = Call(floats_of(a, options), options, axis, out, keepdims)
     dtype = real_dtype(call.operand.dtype)
     if order == -np.inf:
         rules.require_elements("norm", call.count, call.operand.shape)
@@ -108,6 +109,7 @@ def logsumexp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     keepdims: bool = False,
+    out: Out | None = None,
     *,
     device: Devices = None,
     stream: Stream | None = None,
@@ -120,7 +122,7 @@ def logsumexp(
     ----------
     a : array_like or device array
         As that of `sum`, of real numbers; integers of the host become float64, those of a device are refused.
-    axis, keepdims, device, stream, as_device, progress
+    axis, keepdims, out, device, stream, as_device, progress
         As those of `sum`.
 
     Returns
@@ -141,15 +143,15 @@ def logsumexp(
     array([1.92874985e-22])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    call = _of_exponentials("logsumexp", a, options, axis, keepdims)
+    call = _of_exponentials("logsumexp", a, options, axis, out, keepdims)
     return call.target.store(call.run("logsumexp", call.operand.dtype))
 
 
-def _of_exponentials(name: str, a: Any, options: Options, axis: Any, keepdims: Any) -> Call:
+def _of_exponentials(name: str, a: Any, options: Options, axis: Any, out: Any, keepdims: Any) -> Call:
     operand = floats_of(a, options)
     if is_complex(operand):
         raise TypeError(f"a: {name} takes real numbers, not {operand.dtype}")
-    return Call(operand, options, axis, keepdims=keepdims)
+    return Call(operand, options, axis, out, keepdims)
 
 
 def softmax_denominator(
@@ -189,7 +191,7 @@ def softmax_denominator(
            [0.047, 0.953]])
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    call = _of_exponentials("softmax_denominator", a, options, axis, keepdims)
+    call = _of_exponentials("softmax_denominator", a, options, axis, None, keepdims)
     rules.require_elements("softmax_denominator", call.count, call.operand.shape)
     double = call.operand.dtype == np.float64
     both = call.target.store(call.run("softmax", np.dtype(np.complex128 if double else np.complex64)))
