@@ -33,6 +33,13 @@ for dtype in ("int8", "uint16", "int32", "int64", "float16", "float32", "float64
 b = rng.integers(0, 1000, (37, 1003)).astype(np.float32)
 for axis in (0, 1):
     assert (gpureduce.sum(b, axis=axis, device="sim") == b.sum(axis=axis)).all()
+for n in (1, 1000, 70001):
+    c = rng.integers(1, 100, n).astype(np.float64)
+    assert gpureduce.norm(c, 1, device="sim") == c.sum()
+    assert abs(gpureduce.logsumexp(c, device="sim") - np.log(np.exp(c).sum())) < 1e-12
+    c[: n // 2] = np.nan
+    for name in ("nansum", "nanmin", "nanmax", "nanargmin", "nanargmax"):
+        assert getattr(gpureduce, name)(c, device="sim") == getattr(np, name)(c), (name, n)
 print("done")
 """
 

@@ -10,10 +10,11 @@ sys.path.insert(0, str(ROOT / "tests" / "mutation"))
 from axes import MUTANTS as AXES  # noqa: E402
 from convolutions import MUTANTS as CONVOLUTIONS  # noqa: E402
 from exact import MUTANTS as EXACT  # noqa: E402
+from floats import MUTANTS as FLOATS  # noqa: E402
 from mutants import MUTANTS as REDUCTIONS  # noqa: E402
 from products import MUTANTS as PRODUCTS  # noqa: E402
 
-MUTANTS = (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT)
+MUTANTS = (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.trap)

@@ -21,6 +21,7 @@ from pathlib import Path
 from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
 from exact import MUTANTS as EXACT
+from floats import MUTANTS as FLOATS
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
 
@@ -89,19 +90,20 @@ class Tree:
         if not changed.startswith("cuda_kernels/"):
             return {}
         name, folder = Path(changed).name, Path("cuda_kernels")
-        sources = [
-            source
-            for source in sorted([*folder.glob("*/*.cu"), *folder.glob("*/auto/*.cu")])
-            if any(path.name == name for path in kernels._with_includes(source))
+        built = [
+            kernels.Kernel(source, *build)
+            for source in sorted(folder.rglob("*.cu"))
+            if source != kernels.CUB_SOURCE
+            and any(path.name == name for path in kernels._with_includes(source))
+            for build in kernels._builds(source).items()
         ]
         kept = {}
-        for source in sources:
-            target = package / "kernels" / f"{source.stem}.ptx"
+        for kernel in built:
+            target = package / "kernels" / f"{kernel}.ptx"
             packed = target.with_name(f"{target.name}.gz")
             kept[packed] = packed.read_bytes()
-            (capability,) = kernels._builds(source).values()
-            arch = f"-arch=compute_{kernels.Kernel(source, '', capability).architecture}"
-            self._run(self.nvcc, *kernels.PTX_FLAGS, arch, str(source), "-o", str(target))
+            arch = f"-arch=compute_{kernel.architecture}"
+            self._run(self.nvcc, *kernels.PTX_FLAGS, arch, str(kernel.source), "-o", str(target))
             packed.write_bytes(kernels.pack(target.read_bytes()))
             if self.on_gpu:
                 fatbin = target.with_suffix(".fatbin")
@@ -169,7 +171,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT)
+        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

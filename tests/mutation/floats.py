@@ -1,0 +1,120 @@
+"""The traps of NaN-aware reductions, norms and sums of exponentials."""
+
+from mutants import INCLUDE, Mutant
+
+NAN, NORMS, EXPONENTIALS, PAIRS = (
+    INCLUDE + name for name in ("nan.cuh", "norms.cuh", "log_sum_exp.cuh", "pairs.cuh")
+)
+PYTHON = "gpureduce/_reduce/"
+
+
+def nan(words):
+    return ("tests/test_nan.py", "-k", words)
+
+
+def norms(words):
+    return ("tests/test_norms.py", "-k", words)
+
+
+EUCLIDEAN = norms("euclidean")
+LOGARITHMS = norms("logarithms")
+
+MUTANTS = (
+    # NaNs
+    Mutant("a mean counts NaNs, too", NAN, "            nans += nan;\n", "", nan("nanmean")),
+    Mutant(
+        "NaNs of a column count", NAN, "? identity() : State{1,", "? State{1, 0} : State{1,", nan("nanmean")
+    ),
+    Mutant(
+        "a NaN makes a product 0", NAN, "? Prod<In>::identity() : value", "? State() : value", nan("nanprod")
+    ),
+    Mutant(
+        "a complex number is a NaN by its real part alone",
+        NAN,
+        "is_nan(a) || (!is_nan(b) && less(b, a)) ? b : a",
+        "is_nan(a.re) || (!is_nan(b.re) && less(b, a)) ? b : a",
+        nan("extremes"),
+    ),
+    Mutant("a difference leaves NaNs out", NAN, "s.nans && what >= GR_SPREAD", "false", norms("peak")),
+    Mutant(
+        "of equal ones the last wins",
+        NAN,
+        "Largest ? less(s.value, value) : less(value, s.value)",
+        "Largest ? !less(value, s.value) : !less(s.value, value)",
+        nan("positions"),
+    ),
+    Mutant(
+        "of equal ones in a turn the last wins",
+        NAN,
+        "for (unsigned i = N * length; i-- > 0;)",
+        "for (unsigned i = 0; i < N * length; ++i)",
+        nan("positions"),
+    ),
+    Mutant(
+        "a turn equal to those before wins",
+        NAN,
+        "Largest ? less(acc.value, best) : less(best, acc.value)",
+        "Largest ? !less(best, acc.value) : !less(acc.value, best)",
+        nan("positions or lengths"),
+    ),
+    Mutant(
+        "no word of slices of NaNs",
+        PYTHON + "nan.py",
+        "if tells and result",
+        "if False and result",
+        nan("warnings"),
+    ),
+    Mutant(
+        "a NaN's position is returned", PYTHON + "nan.py", "(result < 0).any()", "False", nan("positions")
+    ),
+    # Norms
+    Mutant(
+        "large squares overflow", NORMS, "is_large ? power_of_two(GR_SHRINK)", "is_large ? 1.0", EUCLIDEAN
+    ),
+    Mutant("small squares underflow", NORMS, "is_small ? power_of_two(GR_GROW)", "is_small ? 1.0", EUCLIDEAN),
+    Mutant(
+        "beside large ones others are lost",
+        NORMS,
+        "s.large + s.medium * shrink * shrink",
+        "s.large",
+        EUCLIDEAN,
+    ),
+    Mutant(
+        "small ones are lost beside others", NORMS, "if (!(s.small > 0))", "if (s.medium > 0)", norms("small")
+    ),
+    Mutant(
+        "powers forget an exponent",
+        NORMS,
+        "{exp2(left - second), first + second,",
+        "{exp2(left - second), first,",
+        norms("layout"),
+    ),
+    Mutant(
+        "the smaller of two powers counts as it is",
+        NORMS,
+        "b.value * scale_of(-apart)",
+        "b.value",
+        norms("layout"),
+    ),
+    Mutant(
+        "the root forgets the rest of a quotient",
+        NORMS,
+        "rest + log2(mantissa) / order",
+        "log2(mantissa) / order",
+        norms("layout"),
+    ),
+    # Sums of exponentials
+    Mutant("the largest is left out twice", EXPONENTIALS, "(less.others + 1) *", "less.others *", LOGARITHMS),
+    Mutant("equal ones count once", EXPONENTIALS, "(double(equals) - 1)", "0.0", LOGARITHMS),
+    Mutant("the 1 drowns what is small", EXPONENTIALS, "log1p(s.others)", "log(1 + s.others)", LOGARITHMS),
+    Mutant(
+        "an infinite sum is NaN",
+        EXPONENTIALS,
+        "isfinite(most) ? most + log1p(s.others) : most",
+        "most + log1p(s.others)",
+        LOGARITHMS,
+    ),
+    # Pairs
+    Mutant("the first is not conjugated", PAIRS, "{x.re, -x.im}", "{x.re, x.im}", norms("products")),
+    Mutant("weights are not divided by", PAIRS, "quotient(s.sum, s.weights)", "s.sum", norms("weights")),
+)
