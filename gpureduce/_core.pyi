@@ -55,6 +55,20 @@ class Array:
     def _settle(self) -> None: ...
 
 def array_class(of: type, /) -> None: ...
+def scan(
+    a: object,
+    product: bool,
+    axis: int,
+    initial: bool,
+    out: object,
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    /,
+) -> Any: ...
+def profile_scan(
+    a: np.ndarray, product: bool, axis: int, initial: bool, /
+) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...

@@ -14,6 +14,7 @@ from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
 from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
+from gpureduce._scans.running import cumulative_prod, cumulative_sum
 
 __all__ = [
     "all",
@@ -26,6 +27,8 @@ __all__ = [
     "bitwise_xor",
     "conv2d",
     "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
     "dot",
     "fmax",
     "fmin",

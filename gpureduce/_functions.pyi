@@ -1170,3 +1170,59 @@ def count_nonzero(
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
+
+@overload
+def cumulative_prod(
+    a: NDArray[_InexactT], *, axis: SupportsIndex | None = None, dtype: None = None, out: None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def cumulative_prod(
+    a: DeviceArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def cumulative_prod(
+    a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def cumulative_prod(
+    a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def cumulative_sum(
+    a: NDArray[_InexactT], *, axis: SupportsIndex | None = None, dtype: None = None, out: None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def cumulative_sum(
+    a: DeviceArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def cumulative_sum(
+    a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def cumulative_sum(
+    a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
+    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...

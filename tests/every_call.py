@@ -434,8 +434,24 @@ def convolutions():
     }
 
 
+def scans():
+    call = functools.partial(functools.partial, gpureduce.cumulative_sum)
+    return {
+        "cumulative_sum": call(vector, **SIM),
+        "cumulative_sum of tiles": call(np.resize(vector, 9000), include_initial=True, **SIM),
+        "cumulative_sum of columns": call(matrix[::-1, ::2], axis=0, dtype="int16", **SIM),
+        "cumulative_sum on device": call(on_device, axis=1),
+        "cumulative_sum without an axis": call(matrix, **SIM),
+        "cumulative_sum out": call(matrix, axis=0, out=np.zeros(matrix.shape), **SIM),
+        "cumulative_prod": functools.partial(gpureduce.cumulative_prod, wide, device="sim"),
+        "profile_scan": functools.partial(_core.profile_scan, vector, False, 0, False),
+        "profile_scan of no axis": functools.partial(_core.profile_scan, vector, False, 1, False),
+    }
+
+
 CALLS = {
-    **ladder(), **operators(), **options(), **records(), **exchange(), **instruments(), **convolutions()
+    **ladder(), **operators(), **options(), **records(), **exchange(), **instruments(), **convolutions(),
+    **scans(),
 }  # fmt: skip
 
 

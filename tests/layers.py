@@ -26,7 +26,7 @@ ROOMS = {
         "program",
         "rungs",
         "feed",
-        ("reduce", "matmul", "conv"),
+        ("reduce", "matmul", "conv", "scan"),
         "exact",
         "python",
     ],
@@ -43,6 +43,7 @@ PACKAGE = {
         "_states",
         "_matmul",
         "_conv",
+        "_scans",
         "_custom",
         ("_profiles", "_torch"),
         "bench",
@@ -80,6 +81,7 @@ DOORS = {
     "matmul": ["matmul.h", "cublas.h"],
     "conv": ["conv.h", "cudnn.h"],
     "exact": ["exact.h"],
+    "scan": ["scan.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.
@@ -266,8 +268,16 @@ def kernels(root: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*.cu*")):
         name = path.relative_to(folder)
         ladder = name.parts[0]
-        if ladder != "include" and not root.joinpath("csrc", ladder, "rungs.def").is_file():
-            yield f"cuda_kernels/{name}:1: is not in the folder of a ladder, which has a csrc/*/rungs.def"
+        room = root.joinpath("csrc", ladder)
+        if (
+            ladder != "include"
+            and not room.joinpath("rungs.def").is_file()
+            and not (name.parts[1] == "auto" and room.joinpath("params.h").is_file())
+        ):
+            yield (
+                f"cuda_kernels/{name}:1: is not in the folder of a ladder, which has a csrc/*/rungs.def, nor "
+                "in an auto/ whose csrc/* has a params.h"
+            )
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if not (match := INCLUDE.match(line)) or (folder / "include" / match[1]).is_file():
                 continue

@@ -101,6 +101,10 @@ def rules(name, parameters):
         yield floats | dict.fromkeys(arrays, "NDArray[_InexactT]"), "NDArray[_InexactT]"
     if name in BY_DEVICE:
         pass
+    elif name.startswith("cumulative"):
+        kept = {"dtype": "None = None", "out": "None = None", "as_device": NUMBER["as_device"]}
+        yield kept | {"a": "NDArray[_InexactT]"}, "NDArray[_InexactT]"
+        yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
     elif "axis" in parameters:
         axis = parameters["axis"].split(" | None")[0]
         yield KEPT | {"a": "DeviceArray", "axis": axis}, "DeviceArray"

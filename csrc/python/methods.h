@@ -31,6 +31,10 @@ PyObject *py_plan_general(PyObject *module, PyObject *args);
 PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);
 PyObject *py_time_general(PyObject *module, PyObject *args);
 
+/* Running sums and products along an axis; out, which is a view or None, is returned. */
+PyObject *py_scan(PyObject *module, PyObject *args);
+PyObject *py_profile_scan(PyObject *module, PyObject *args);
+
 /* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);

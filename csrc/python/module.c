@@ -153,6 +153,10 @@ static PyMethodDef methods[] = {
      "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
      "where "
      "Python has to see to the arguments first"},
+    {"scan", py_scan, METH_VARARGS,
+     "scan(a, product, axis, initial, out, device_kind, device_index, stream) -> array, or out"},
+    {"profile_scan", py_profile_scan, METH_VARARGS,
+     "profile_scan(a, product, axis, initial), as profile, looking for races"},
     {"multiplier", py_multiplier, METH_VARARGS,
      "multiplier(positional parameters, others) -> matmul of these, which returns NotImplemented where "
      "Python "

@@ -70,6 +70,9 @@ assert_type(gpureduce.dot([1.0], [2.0], as_device=True), gpureduce.DeviceArray)
 assert_type(gpureduce.matmul(d, d), gpureduce.DeviceArray)
 assert_type(gpureduce.conv2d(d, d, padding="same", as_device=True), gpureduce.DeviceArray)
 assert_type(gpureduce.conv2d(a, a, (1, 2), layout="NCHW"), NDArray[np.float32])
+assert_type(gpureduce.cumulative_sum(a, axis=0), NDArray[np.float32])
+assert_type(gpureduce.cumulative_prod(d, include_initial=True), gpureduce.DeviceArray)
+assert_type(gpureduce.cumulative_sum([1, 2], as_device=True), gpureduce.DeviceArray)
 assert_type(gpureduce.sum(d, axis=0).numpy().ndim, int)
 
 # All sorts of arguments.

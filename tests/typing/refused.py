@@ -12,6 +12,7 @@ kernel = gpureduce.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0")
 # A name that is none.
 gpureduce.sum(a, varient="v7")  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.matmul(a, a, precison="tf32")  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.cumulative_sum(a, 0)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.conv2d(a, a, strides=2)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.reduce(a, "sum", varient="v7")  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.argmax(a, dtype=np.float32)  # mypy: call-overload; pyright: reportCallIssue

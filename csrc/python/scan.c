@@ -1,0 +1,128 @@
+#include "scan/scan.h"
+
+#include <string.h>
+
+#include "python/errors.h"
+#include "python/job.h"
+#include "python/methods.h"
+#include "python/observed.h"
+
+typedef struct cumulation {
+    py_job job;
+    gr_scan scan;
+    size_t axis;
+} cumulation;
+
+/* Dimensions from `begin` to `end` as one, where they lie evenly; strides in bytes. */
+static bool merge(const py_operand *source, size_t begin, size_t end, uint64_t *extent, int64_t *stride) {
+    *extent = 1;
+    *stride = 0;
+    for (size_t d = end; d-- > begin;) {
+        if (source->extent[d] == 1)
+            continue;
+        if (*extent > 1 && source->stride[d] != *stride * (int64_t)*extent)
+            return false;
+        if (*extent == 1)
+            *stride = source->stride[d];
+        *extent *= source->extent[d];
+    }
+    return true;
+}
+
+static bool lay_out(cumulation *self) {
+    const py_operand *source = &self->job.inputs[0];
+    gr_scan *scan = &self->scan;
+    scan->dtype = source->dtype;
+    scan->length = source->extent[self->axis];
+    scan->along_stride = source->stride[self->axis];
+    return merge(source, 0, self->axis, &scan->lines, &scan->line_stride) &&
+           merge(source, self->axis + 1, source->ndim, &scan->inner, &scan->inner_stride);
+}
+
+/* The elements, of which there are some, and the shape of what becomes of them. */
+static int take_elements(cumulation *self, PyObject *a, Py_ssize_t axis) {
+    py_job *job = &self->job;
+    py_operand *source = &job->inputs[0];
+    if (py_operand_take(job->state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0 ||
+        py_operand_settle(source) < 0)
+        return -1;
+    if (axis < 0 || (size_t)axis >= source->ndim || py_operand_count(source, NULL) == 0)
+        return PY_REFUSE(PyExc_ValueError, "a: expected elements along an axis");
+    self->axis = (size_t)axis;
+    if (!lay_out(self)) {
+        if (source->owner == NULL)
+            return PY_REFUSE(
+                PyExc_ValueError,
+                "a: a device array with such strides cannot be scanned; copy it to C order first");
+        if (py_operand_pack(source) < 0 || !lay_out(self))
+            return -1;
+    }
+    job->as_array = true;
+    job->dtype = gr_dtypes[source->dtype].sum;
+    job->ndim = source->ndim;
+    memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
+    job->extent[axis] += self->scan.initial ? 1 : 0;
+    return py_job_stride_result(job) ? 0 : PY_REFUSE(PyExc_ValueError, "a: too many results for any memory");
+}
+
+/* Whether results would be written over elements that are still to be read. */
+static bool spoils(const cumulation *self) {
+    const py_job *job = &self->job;
+    const py_operand *source = &job->inputs[0];
+    const bool in_place = job->place.source.origin == source->source.origin && !self->scan.initial &&
+                          py_operand_packed(source, true) && job->dtype == source->dtype;
+    return py_job_overlaps(job) && !in_place;
+}
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_scan_run(device, &((const cumulation *)arg)->scan, binding, interrupt, error);
+}
+
+PyObject *py_scan(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *out, *kind, *index, *stream, *result = NULL;
+    int product, initial;
+    Py_ssize_t axis;
+    if (!PyArg_ParseTuple(args, "OpnpOOOO", &a, &product, &axis, &initial, &out, &kind, &index, &stream))
+        return NULL;
+    cumulation self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
+    py_job_begin(&self.job, state);
+    if (take_elements(&self, a, axis) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
+        py_job_take_place(&self.job, out) == 0 && py_stream_argument(state, stream, &self.job.stream) == 0) {
+        if (spoils(&self))
+            PyErr_SetString(PyExc_ValueError, "out: overlaps with a, but is not a itself");
+        else
+            result = py_job_run(&self.job, work, &self);
+    }
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_profile_scan(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *result = NULL, *all = NULL;
+    int product, initial;
+    Py_ssize_t axis;
+    if (!PyArg_ParseTuple(args, "Opnp", &a, &product, &axis, &initial))
+        return NULL;
+    cumulation self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
+    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
+    gr_error error = {GR_OK, ""};
+    py_job_begin(&self.job, state);
+    if (take_elements(&self, a, axis) == 0) {
+        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+        if (status == GR_OK) {
+            self.job.device = profile.device;
+            result = py_job_run(&self.job, work, &self);
+            status = self.job.work.error.status;
+            error = self.job.work.error;
+        }
+        if (status == GR_ERR_SIMULATION)
+            PyErr_Clear();
+        all = py_observed_outcome(state, &profile, status, &error, result);
+        gr_profile_release(&profile);
+    }
+    py_job_release(&self.job);
+    return all;
+}

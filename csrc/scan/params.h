@@ -1,0 +1,50 @@
+/* What the kernels of scans are told: read by C and CUDA alike, so only plain types of fixed size. */
+#ifndef GR_SCAN_PARAMS_H
+#define GR_SCAN_PARAMS_H
+
+#include <stdint.h>
+
+enum {
+    GR_SCAN_THREADS = 256,     /* of a block */
+    GR_SCAN_EACH = 16,         /* rows that a thread takes at most */
+    GR_SCAN_BLOCKS = 4,        /* of a multiprocessor at once */
+    GR_NODE_MOST_COLUMNS = 32, /* of a tile in a chain of several */
+    GR_NODE_HEAD = 64,         /* bytes before the first node: the ticket */
+};
+
+enum {
+    GR_SCAN_LINEAR_IN = 1,  /* the elements of a tile lie side by side */
+    GR_SCAN_LINEAR_OUT = 2, /* so do its results */
+    GR_SCAN_INITIAL = 4,    /* a line of results begins with that of no elements */
+};
+
+/* What integers narrower than their results are loaded as. */
+typedef enum gr_scan_kind {
+    GR_SCAN_AS_RESULT,
+    GR_SCAN_B8,
+    GR_SCAN_I8,
+    GR_SCAN_I16,
+    GR_SCAN_I32,
+    GR_SCAN_U8,
+    GR_SCAN_U16,
+    GR_SCAN_U32,
+} gr_scan_kind;
+
+/* Lines of `length` rows of `inner` columns each; results are in C order. A tile has `width` columns, and
+   rows of one line or of `tile_lines` whole ones. Tiles that follow one another along a line are a chain. Of
+   a block's threads 2^columns_shift side by side take columns, 2^groups_shift times that share a slot, of
+   `slot` rows, `each` of them each; a slot is part of a line, a line or several. */
+typedef struct gr_scan_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t nodes; /* a ticket, and a node for each column of each tile, all zero; 0 where chains have one */
+    uint64_t lines, length, inner;
+    int64_t line_stride, along_stride, inner_stride; /* of the elements, which they count */
+    uint64_t chains, chain_tiles, stripes;           /* stripes: tiles beside one another */
+    uint32_t kind, flags;
+    uint32_t width, tile_lines, slot, each;
+    uint32_t again; /* rows of a slot after which another line begins */
+    uint32_t columns_shift, groups_shift;
+} gr_scan_params;
+
+#endif

@@ -1,0 +1,147 @@
+#include "scan/scan.h"
+
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "scan/params.h"
+
+enum { WARP = 32 };
+
+const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
+static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
+
+/* What is peculiar to the kernel of a dtype of results. */
+typedef struct kind {
+    const char *name;
+    uint32_t node_bytes, each;
+} kind;
+
+static kind kind_of(gr_dtype result) {
+    const gr_dtype kernel = result == GR_DTYPE_u64 ? GR_DTYPE_i64 : result; /* the bits are the same */
+    const bool pair = result == GR_DTYPE_c64 || result == GR_DTYPE_c128;
+    return (kind){.name = gr_dtypes[kernel].name,
+                  .node_bytes = pair ? 32 : 16,
+                  .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2};
+}
+
+static gr_scan_kind loaded_as(gr_dtype dtype) {
+    switch (dtype) {
+    case GR_DTYPE_b8:
+        return GR_SCAN_B8;
+    case GR_DTYPE_i8:
+        return GR_SCAN_I8;
+    case GR_DTYPE_i16:
+        return GR_SCAN_I16;
+    case GR_DTYPE_i32:
+        return GR_SCAN_I32;
+    case GR_DTYPE_u8:
+        return GR_SCAN_U8;
+    case GR_DTYPE_u16:
+        return GR_SCAN_U16;
+    case GR_DTYPE_u32:
+        return GR_SCAN_U32;
+    default:
+        return GR_SCAN_AS_RESULT;
+    }
+}
+
+/* The exponent of the least power of two from `least` on, up to that of `most`, itself a power of two. */
+static uint32_t shift_for(uint64_t least, uint32_t most) {
+    uint32_t shift = 0;
+    while (1u << shift < least && 1u << shift < most)
+        ++shift;
+    return shift;
+}
+
+/* How threads share a tile: neighbours take columns, for loads side by side; as many as a warp has where the
+   tiles of a line are a chain, and up to a block where lines are so short that few threads share one. */
+static void share(gr_scan_params *params, uint32_t most) {
+    const uint64_t shares = gr_ceil_div(params->length, most);
+    if (params->inner <= WARP) {
+        params->columns_shift = shift_for(params->inner, WARP);
+        params->groups_shift = shift_for(shares, GR_SCAN_THREADS >> params->columns_shift);
+    } else {
+        params->groups_shift = shift_for(shares, GR_SCAN_THREADS / WARP);
+        params->columns_shift = shift_for(params->inner, GR_SCAN_THREADS >> params->groups_shift);
+    }
+    params->stripes = gr_ceil_div(params->inner, 1u << params->columns_shift);
+    params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
+    params->stripes = gr_ceil_div(params->inner, params->width);
+    params->chain_tiles = 1;
+
+    const uint32_t groups = 1u << params->groups_shift;
+    const uint32_t slots = GR_SCAN_THREADS >> (params->groups_shift + params->columns_shift);
+    if (params->length > (uint64_t)groups * most) {
+        params->tile_lines = 1;
+        params->each = most;
+        params->slot = params->again = groups * most;
+        params->chain_tiles = gr_ceil_div(params->length, params->slot);
+    } else {
+        const uint32_t length = (uint32_t)params->length, lines = groups == 1 ? most / length : 1;
+        params->tile_lines = slots * lines;
+        params->slot = lines * length;
+        params->each = (params->slot + groups - 1) / groups;
+        params->again = groups == 1 ? length : most;
+    }
+    params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
+}
+
+static gr_scan_params params_of(const gr_scan *self, uint32_t most) {
+    const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
+    gr_scan_params params = {
+        .lines = self->lines,
+        .length = self->length,
+        .inner = self->inner,
+        .line_stride = self->line_stride / item,
+        .along_stride = self->along_stride / item,
+        .inner_stride = self->inner_stride / item,
+        .kind = loaded_as(self->dtype),
+    };
+    share(&params, most);
+    const int64_t inner = (int64_t)self->inner, line = inner * (int64_t)self->length;
+    const bool whole = params.stripes == 1, packed = (inner == 1 || params.inner_stride == 1) &&
+                                                     (self->length == 1 || params.along_stride == inner);
+    if (whole && packed && (params.tile_lines == 1 || self->lines == 1 || params.line_stride == line))
+        params.flags |= GR_SCAN_LINEAR_IN;
+    if (whole && (params.tile_lines == 1 || !self->initial))
+        params.flags |= GR_SCAN_LINEAR_OUT;
+    if (self->initial)
+        params.flags |= GR_SCAN_INITIAL;
+    return params;
+}
+
+void gr_scan_plan(const gr_scan *self, gr_program *program) {
+    static const unsigned char zero = 0;
+    const gr_dtype result = gr_dtypes[self->dtype].sum;
+    const kind of = kind_of(result);
+    const gr_scan_params params = params_of(self, of.each);
+    const uint64_t tiles = params.chains * params.chain_tiles, rows = self->length + (self->initial ? 1 : 0);
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SCAN_BLOCKS;
+    gr_program_begin(program);
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t out = gr_program_buffer(
+        program, GR_BUFFER_OUTPUT, (size_t)(self->lines * rows * self->inner) * gr_dtypes[result].item_bytes);
+    uint32_t nodes = 0;
+    if (params.chain_tiles > 1) {
+        nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                  GR_NODE_HEAD + ((size_t)tiles << params.columns_shift) * of.node_bytes);
+        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
+    }
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)(tiles < most ? tiles : most);
+    step->block[0] = GR_SCAN_THREADS;
+    step->kernel.owner = gr_scan_names[self->op];
+    GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);
+    GR_KERNEL_NAME(step->kernel.entry, "scan_", kernels[self->op], "_", of.name);
+    gr_program_place(program, offsetof(gr_scan_params, in), in);
+    gr_program_place(program, offsetof(gr_scan_params, out), out);
+    if (params.chain_tiles > 1)
+        gr_program_place(program, offsetof(gr_scan_params, nodes), nodes);
+}
+
+gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
+                      const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    gr_scan_plan(self, &program);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}

@@ -1,0 +1,190 @@
+"""The public functions: running sums and products along an axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import Device
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray, Out, Stream
+
+_NOTHING = {"sum": 0, "prod": 1}
+
+
+def cumulative_sum(
+    a: AnyArray,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    include_initial: bool = False,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the running sums along an axis, as `numpy.cumulative_sum`.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        Elements, of any of the dtypes that `sum` takes. A device array may have any strides whose axes before
+        `axis`, and those after it, each lie evenly; a number is an array of one.
+    axis : int, optional
+        The axis along which sums run. An array of several axes needs it.
+    dtype : dtype_like, optional
+        The dtype of the sums. None is that of `sum`: integers below 64 bits grow to 64. Floats on a device
+        are not cast.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. One on a device must have the result's dtype and C order.
+    include_initial : bool
+        Whether the result begins with the sum of no elements, and is one longer than `a` along `axis`.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    stream : int or object, optional
+        The CUDA stream to work in, as for `sum`.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, of the shape of `a`.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that is not supported.
+    ValueError
+        For an array of several axes without `axis`, and an `out` that does not fit.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    One pass over the elements, with the same bits on every run and on both backends. float32 and complex64
+    are added in float64, float16 and bfloat16 in float32, and each sum is rounded once; so a sum that comes
+    back from beyond the range of the dtype is finite again.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.cumulative_sum(np.array([1, 2, 3, 4], np.int32), include_initial=True, device="sim")
+    array([ 0,  1,  3,  6, 10])
+    >>> gpureduce.cumulative_sum(np.arange(6.0).reshape(2, 3), axis=0, device="sim")
+    array([[0., 1., 2.],
+           [3., 5., 7.]])
+    """
+    return _running("sum", a, axis, dtype, out, include_initial, device, stream, as_device)
+
+
+def cumulative_prod(
+    a: AnyArray,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    include_initial: bool = False,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the running products along an axis, as `numpy.cumulative_prod`.
+
+    Parameters
+    ----------
+    a, axis, dtype, out
+        As in `cumulative_sum`.
+    include_initial : bool
+        Whether the result begins with the product of no elements, 1, and is one longer than `a` along `axis`.
+    device, stream, as_device
+        As in `cumulative_sum`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, of the shape of `a`.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.cumulative_prod(np.array([1.0, 2.0, 3.0, 4.0]), device="sim")
+    array([ 1.,  2.,  6., 24.])
+    """
+    return _running("prod", a, axis, dtype, out, include_initial, device, stream, as_device)
+
+
+def _running(
+    op: str,
+    a: Any,
+    axis: Any,
+    dtype: DTypeLike | None,
+    out: Any,
+    include_initial: Any,
+    device: Any,
+    stream: Any,
+    as_device: bool | None,
+) -> Any:
+    options = Options(device=device, stream=stream, as_device=as_device)
+    operand = _with_axis(intake(a, device))
+    along = _axis(axis, len(operand.shape))
+    initial = _flag(include_initial)
+    shape = list(operand.shape)
+    shape[along] += initial
+    target = Target(out, options, operand, along, tuple(shape), (), False)
+    loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
+    if loop == dtypes.BOOL:
+        raise TypeError("dtype: running sums and products of bool are of integers, not of bool")
+    if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
+        operand = operand.cast(loop)
+    target.set_dtype(loop)
+    target.follow_others()
+    if 0 in operand.shape:
+        return target.store(np.full(shape, _NOTHING[op], loop))
+    place = target.core_out(dtypes.core_dtype(op, operand.dtype))
+    result = _core.scan(
+        operand.handle, op == "prod", along, initial, place, operand.kind, operand.index, target.stream
+    )
+    return target.store(None if place is not None else result)
+
+
+def _with_axis(operand: Operand) -> Operand:
+    """Return a number as an array of one element."""
+    if operand.shape:
+        return operand
+    if operand.view is not None:
+        return operand.with_strides((1,), (operand.dtype.itemsize,))
+    operand.handle, operand.shape = operand.handle.reshape(1), (1,)
+    return operand
+
+
+def _axis(axis: Any, ndim: int) -> int:
+    if axis is None and ndim > 1:
+        raise ValueError(f"axis: an array of {ndim} axes needs one of them")
+    if isinstance(axis, tuple):
+        raise TypeError("axis: expected an integer, not a tuple")
+    return 0 if axis is None else rules.reduced_axes(axis, ndim)[0]
+
+
+def _flag(given: Any) -> bool:
+    if not isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"include_initial: expected bool, got {type(given).__name__}")
+    return bool(given)

@@ -1,0 +1,227 @@
+"""Running sums and products against NumPy's, by value, dtype, shape and error."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from gpureduce._profiles.observed import kernel_profiles
+
+pytestmark = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy has no cumulative_sum"
+)
+
+TILE = 4096  # elements, of one line
+DTYPES = (
+    "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
+    "float16", "complex64", "complex128",
+)  # fmt: skip
+SIZES = [1, 2, 15, 16, 17, 31, 33, 255, 257, TILE - 1, TILE, TILE + 1, 2 * TILE, 7 * TILE + 3]
+# One line, few and many; few columns and many; more than one tile of each.
+SHAPES = [
+    (5,), (300,), (9000,), (7, 3), (700, 2), (2, 700), (3, 5000), (40, 33), (300, 70), (2, 150, 40),
+    (3, 2100, 3), (60, 17, 2), (4, 9, 300),
+]  # fmt: skip
+
+
+def integers(shape, dtype, seed):
+    """Small numbers, whose running sums every dtype holds exactly."""
+    draw = np.random.default_rng(seed)
+    if dtype == "bool":
+        return draw.integers(0, 2, shape).astype(bool)
+    low = 0 if dtype.startswith("u") else -3
+    values = draw.integers(low, 4, shape).astype(dtype)
+    return values + 1j * draw.integers(-3, 4, shape).astype(dtype) if dtype[0] == "c" else values
+
+
+def exactly(got, wanted):
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lengths(dtype, device):
+    for n in SIZES:
+        a = integers(n, dtype, n)
+        exactly(gpureduce.cumulative_sum(a, device=device), np.cumulative_sum(a))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_axes_and_strides(shape, device, some):
+    draw = random.Random(str(shape))
+    for axis in range(len(shape)):
+        for dtype in some(DTYPES, 5):
+            a = integers(shape, dtype, 1)
+            every_other = np.repeat(a, 2, axis)[(slice(None),) * axis + (slice(None, None, 2),)]
+            a = draw.choice((a, a[..., ::-1], np.asfortranarray(a), every_other))
+            initial = draw.random() < 0.5
+            wanted = np.cumulative_sum(a, axis=axis, include_initial=initial)
+            exactly(gpureduce.cumulative_sum(a, axis=axis, include_initial=initial, device=device), wanted)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products(dtype, device):
+    for shape, axis in (((3 * TILE,), 0), ((50, 6), 1), ((400, 3), 0)):
+        a = integers(shape, dtype, 2)
+        a[a == 0] = 1
+        if a.dtype.kind in "fc":
+            a = np.where(np.arange(a.size).reshape(shape) % 2, a, 1 / a).astype(dtype)
+            wanted = np.cumulative_prod(a, axis=axis, dtype="c16" if a.dtype.kind == "c" else "f8")
+            with np.errstate(over="ignore"):
+                wanted = wanted.astype(dtype)
+            got = gpureduce.cumulative_prod(a, axis=axis, device=device)
+            assert got.dtype == wanted.dtype
+            np.testing.assert_allclose(
+                got,
+                wanted,
+                rtol={"float16": 3e-3, "float32": 2e-7, "complex64": 4e-7}.get(dtype, 1e-12),
+                atol=1e-7 if dtype == "float16" else 0,
+            )
+        else:
+            exactly(gpureduce.cumulative_prod(a, axis=axis, device=device), np.cumulative_prod(a, axis=axis))
+            first = gpureduce.cumulative_prod(a, axis=axis, include_initial=True, device=device)
+            exactly(first, np.cumulative_prod(a, axis=axis, include_initial=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_each_sum_is_within_a_rounding(dtype, device):
+    """Of 1 + 2^-20 and the like: an element that is lost or taken twice is seen at once."""
+    n = 3 * TILE + 77
+    a = (1 + np.random.default_rng(3).random(n)).astype(dtype)
+    got = gpureduce.cumulative_sum(a, device=device)
+    for i in [*range(40), *range(TILE - 3, TILE + 3), *range(n - 40, n)]:
+        exact = math.fsum(a[: i + 1].tolist())
+        assert (
+            abs(float(got[i]) - exact)
+            <= 0.5000001 * np.spacing(dtype_of(dtype)(exact)) + 30 * exact * 2.0**-53
+        )
+
+
+def dtype_of(name):
+    return np.dtype(name).type
+
+
+def test_bits_are_the_same_on_every_run_and_backend(device):
+    a = np.random.default_rng(4).standard_normal(9 * TILE + 5)
+    first = gpureduce.cumulative_sum(a, device=device)
+    assert all((gpureduce.cumulative_sum(a, device=device) == first).all() for _ in range(5))
+    assert (gpureduce.cumulative_sum(a, device="sim") == first).all()
+
+
+def test_long_lines(on_gpu, device):
+    """Many tiles behind one another, so that nodes of all sizes are read."""
+    n = 2**27 + 77 if on_gpu else 70 * TILE + 9
+    a = (np.arange(n, dtype=np.int64) * 2654435761 >> 7 & 15).astype(np.int32)
+    exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
+
+
+def test_no_elements(device):
+    for shape, axis in (((0,), 0), ((3, 0), 1), ((0, 3), 1), ((3, 0), 0)):
+        for initial in (False, True):
+            a = np.zeros(shape, np.float32)
+            for name in ("cumulative_sum", "cumulative_prod"):
+                wanted = getattr(np, name)(a, axis=axis, include_initial=initial)
+                exactly(
+                    getattr(gpureduce, name)(a, axis=axis, include_initial=initial, device=device), wanted
+                )
+
+
+def test_numbers_and_signs_of_zero(device):
+    exactly(gpureduce.cumulative_sum(3.5, device=device), np.array([3.5]))
+    got = gpureduce.cumulative_sum(np.array([-0.0, -0.0, 1.0]), device=device)
+    assert np.signbit(got).tolist() == [True, True, False]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")  # NumPy's own
+def test_infinities_and_nan(device):
+    a = np.ones(2 * TILE)
+    a[100], a[TILE + 50], a[TILE + 60] = np.inf, -np.inf, 1
+    np.testing.assert_array_equal(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
+    z = np.array([1, complex(np.inf, 0), 2])
+    np.testing.assert_array_equal(gpureduce.cumulative_prod(z, device=device), np.cumprod(z))
+
+
+def test_beyond_the_range_and_back(device):
+    got = gpureduce.cumulative_sum(np.array([3e38, 3e38, -3e38], np.float32), device=device)
+    exactly(got, np.array([3e38, np.inf, 3e38], np.float32))
+
+
+def test_dtype_and_out(device):
+    a = integers((6, 50), "int32", 5)
+    for dtype in ("int16", "int32", "uint8", "float32", "float64", "complex128"):
+        wanted = np.cumulative_sum(a, axis=1, dtype=dtype)
+        exactly(gpureduce.cumulative_sum(a, axis=1, dtype=dtype, device=device), wanted)
+    out = np.empty((6, 50), np.float64)
+    assert gpureduce.cumulative_sum(a, axis=0, out=out, device=device) is out
+    exactly(out, np.cumsum(a, axis=0, out=np.empty((6, 50))))
+
+
+def test_arrays_on_the_device(device):
+    a = integers((6, 5000), "float32", 6)
+    there = gpureduce.to_device(a, device)
+    got = gpureduce.cumulative_sum(there, axis=1)
+    assert isinstance(got, gpureduce.DeviceArray)
+    exactly(got.numpy(), np.cumsum(a, axis=1))
+    out = gpureduce.to_device(np.zeros_like(a), device)
+    assert gpureduce.cumulative_sum(there, axis=0, out=out) is out
+    exactly(out.numpy(), np.cumsum(a, axis=0))
+    assert gpureduce.cumulative_sum(there, axis=0, out=there) is there
+    exactly(there.numpy(), np.cumsum(a, axis=0))
+    host = gpureduce.cumulative_sum(there, axis=0, as_device=False)
+    assert isinstance(host, np.ndarray)
+
+
+def test_views_of_a_device():
+    """As the core takes them: any strides that merge, and no room that spoils what is read."""
+    a = integers((6, 40, 5), "float64", 8)
+    there = gpureduce.to_device(a, "sim")
+    end = there.pointer + a.nbytes - 8
+
+    def scan(pointer, shape, strides, axis, out=None):
+        view = (pointer, shape, strides, "float64")
+        return _core.scan(view, False, axis, False, out, _core.SIM, 0, 0)
+
+    reversed_strides = tuple(-step for step in a.strides)
+    for axis in range(3):
+        turned = np.cumsum(a[::-1, ::-1, ::-1], axis=axis)
+        exactly(scan(end, a.shape, reversed_strides, axis), turned)
+    exactly(scan(there.pointer, (6, 5), (1600, 8), 0), np.cumsum(a[:, 0], axis=0))
+    with pytest.raises(ValueError, match="copy it to C order"):
+        scan(there.pointer, (40, 6, 5), (40, 1600, 8), 2)
+    room = (there.pointer + 8, (200,), (8,), "float64")
+    with pytest.raises(ValueError, match="out: overlaps"):
+        scan(there.pointer, (200,), (8,), 0, room)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({}, ValueError, "axis: an array of 2 axes"),
+        ({"axis": 2}, np.exceptions.AxisError, "out of bounds"),
+        ({"axis": (0,)}, TypeError, "axis: "),
+        ({"axis": 0.5}, TypeError, "integer"),
+        ({"axis": 0, "include_initial": 1}, TypeError, "include_initial: "),
+        ({"axis": 0, "dtype": bool}, TypeError, "dtype: "),
+        ({"axis": 0, "dtype": "S3"}, TypeError, "dtype: "),
+        ({"axis": 0, "out": np.empty(3)}, ValueError, "out: "),
+    ],
+)
+def test_what_is_refused(arguments, error, text, device):
+    with pytest.raises(error, match=text):
+        gpureduce.cumulative_sum(np.zeros((2, 3)), device=device, **arguments)
+    with pytest.raises(TypeError, match="a: "):
+        gpureduce.cumulative_sum(np.array(["x"]), device=device)
+
+
+@pytest.mark.parametrize("shape", [(2 * TILE + 9,), (300, 7), (9, 5), (300, 40)], ids=str)
+def test_kernels_have_no_races(shape):
+    a = integers(shape, "float32", 7)
+    for product in (False, True):
+        result, launches, problem = _core.profile_scan(a, product, 0, True)
+        assert problem is None and result.shape[0] == shape[0] + 1
+        assert [kernel.races for kernel in kernel_profiles(launches, "", 0)] == [()]
