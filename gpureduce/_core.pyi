@@ -69,6 +69,22 @@ def scan(
 def profile_scan(
     a: np.ndarray, product: bool, axis: int, initial: bool, /
 ) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
+def segments(
+    a: object,
+    op: str,
+    axis: int,
+    offsets: object,
+    ordered: int,
+    nothing: np.ndarray,
+    out: object,
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    /,
+) -> Any: ...
+def profile_segments(
+    a: np.ndarray, op: str, axis: int, offsets: np.ndarray, ordered: int, nothing: np.ndarray, /
+) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...

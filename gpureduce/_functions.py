@@ -15,6 +15,7 @@ from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanm
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
 from gpureduce._scans.running import cumulative_prod, cumulative_sum
+from gpureduce._segments.segments import group_reduce, reduceat, segment_reduce
 
 __all__ = [
     "all",
@@ -33,6 +34,7 @@ __all__ = [
     "fmax",
     "fmin",
     "fsum",
+    "group_reduce",
     "inner",
     "logical_xor",
     "logsumexp",
@@ -54,6 +56,8 @@ __all__ = [
     "prod",
     "ptp",
     "reduce",
+    "reduceat",
+    "segment_reduce",
     "softmax_denominator",
     "std",
     "sum",

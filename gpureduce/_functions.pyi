@@ -1226,3 +1226,63 @@ def cumulative_sum(
     include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...
+
+@overload
+def group_reduce(
+    a: DeviceArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
+    axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def group_reduce(
+    a: AnyArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
+    axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def group_reduce(
+    a: AnyArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
+    axis: SupportsIndex = 0, out: Out | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def reduceat(
+    a: DeviceArray, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0,
+    dtype: DTypeLike | None = None, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def reduceat(
+    a: AnyArray, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0,
+    dtype: DTypeLike | None = None, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def reduceat(
+    a: AnyArray, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0,
+    dtype: DTypeLike | None = None, out: Out | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def segment_reduce(
+    a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def segment_reduce(
+    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def segment_reduce(
+    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...

@@ -444,6 +444,20 @@ def scans():
         "cumulative_sum without an axis": call(matrix, **SIM),
         "cumulative_sum out": call(matrix, axis=0, out=np.zeros(matrix.shape), **SIM),
         "cumulative_prod": functools.partial(gpureduce.cumulative_prod, wide, device="sim"),
+        "segment_reduce": functools.partial(gpureduce.segment_reduce, vector, [0, 9, 9, 300], **SIM),
+        "segment_reduce of tiles": functools.partial(
+            gpureduce.segment_reduce, np.resize(wide, 9000), [5, 8000], "mean", **SIM
+        ),
+        "segment_reduce on device": functools.partial(gpureduce.segment_reduce, on_device, [0, 30], "argmax"),
+        "segment_reduce that descends": functools.partial(gpureduce.segment_reduce, vector, [2, 1], **SIM),
+        "segment_reduce in place": functools.partial(
+            gpureduce.segment_reduce, on_device, range(31), out=on_device
+        ),
+        "reduceat": functools.partial(gpureduce.reduceat, matrix, [3, 1, 2], "min", axis=1, **SIM),
+        "group_reduce": functools.partial(gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, **SIM),
+        "profile_segments": functools.partial(
+            _core.profile_segments, vector, "sum", 0, np.array([0, 300]), 0, np.zeros((), np.float32)
+        ),
         "profile_scan": functools.partial(_core.profile_scan, vector, False, 0, False),
         "profile_scan of no axis": functools.partial(_core.profile_scan, vector, False, 1, False),
     }

@@ -27,7 +27,7 @@ ROOMS = {
         "rungs",
         "feed",
         ("reduce", "matmul", "conv", "scan"),
-        "exact",
+        ("exact", "segments"),
         "python",
     ],
     "ptxsim": ["text", "machine", "watch"],
@@ -43,7 +43,7 @@ PACKAGE = {
         "_states",
         "_matmul",
         "_conv",
-        "_scans",
+        ("_scans", "_segments"),
         "_custom",
         ("_profiles", "_torch"),
         "bench",
@@ -82,6 +82,7 @@ DOORS = {
     "conv": ["conv.h", "cudnn.h"],
     "exact": ["exact.h"],
     "scan": ["scan.h"],
+    "segments": ["segments.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.

@@ -101,6 +101,8 @@ def rules(name, parameters):
         yield floats | dict.fromkeys(arrays, "NDArray[_InexactT]"), "NDArray[_InexactT]"
     if name in BY_DEVICE:
         pass
+    elif name in ("segment_reduce", "reduceat", "group_reduce"):
+        yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
     elif name.startswith("cumulative"):
         kept = {"dtype": "None = None", "out": "None = None", "as_device": NUMBER["as_device"]}
         yield kept | {"a": "NDArray[_InexactT]"}, "NDArray[_InexactT]"

@@ -36,6 +36,7 @@ PUBLIC = {
     "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
     "var", "std", "nanvar", "nanstd", "moments", "Moments",
     "cumulative_sum", "cumulative_prod",
+    "segment_reduce", "reduceat", "group_reduce",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

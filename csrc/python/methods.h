@@ -35,6 +35,10 @@ PyObject *py_time_general(PyObject *module, PyObject *args);
 PyObject *py_scan(PyObject *module, PyObject *args);
 PyObject *py_profile_scan(PyObject *module, PyObject *args);
 
+/* Reductions of segments along an axis, likewise. */
+PyObject *py_segments(PyObject *module, PyObject *args);
+PyObject *py_profile_segments(PyObject *module, PyObject *args);
+
 /* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);

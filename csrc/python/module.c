@@ -157,6 +157,11 @@ static PyMethodDef methods[] = {
      "scan(a, product, axis, initial, out, device_kind, device_index, stream) -> array, or out"},
     {"profile_scan", py_profile_scan, METH_VARARGS,
      "profile_scan(a, product, axis, initial), as profile, looking for races"},
+    {"segments", py_segments, METH_VARARGS,
+     "segments(a, op, axis, offsets and an order, its length, nothing, out, device_kind, device_index, "
+     "stream) -> array, or out"},
+    {"profile_segments", py_profile_segments, METH_VARARGS,
+     "profile_segments(a, op, axis, offsets and an order, its length, nothing), as profile_scan"},
     {"multiplier", py_multiplier, METH_VARARGS,
      "multiplier(positional parameters, others) -> matmul of these, which returns NotImplemented where "
      "Python "

@@ -13,30 +13,14 @@ typedef struct cumulation {
     size_t axis;
 } cumulation;
 
-/* Dimensions from `begin` to `end` as one, where they lie evenly; strides in bytes. */
-static bool merge(const py_operand *source, size_t begin, size_t end, uint64_t *extent, int64_t *stride) {
-    *extent = 1;
-    *stride = 0;
-    for (size_t d = end; d-- > begin;) {
-        if (source->extent[d] == 1)
-            continue;
-        if (*extent > 1 && source->stride[d] != *stride * (int64_t)*extent)
-            return false;
-        if (*extent == 1)
-            *stride = source->stride[d];
-        *extent *= source->extent[d];
-    }
-    return true;
-}
-
 static bool lay_out(cumulation *self) {
     const py_operand *source = &self->job.inputs[0];
     gr_scan *scan = &self->scan;
     scan->dtype = source->dtype;
     scan->length = source->extent[self->axis];
     scan->along_stride = source->stride[self->axis];
-    return merge(source, 0, self->axis, &scan->lines, &scan->line_stride) &&
-           merge(source, self->axis + 1, source->ndim, &scan->inner, &scan->inner_stride);
+    return py_operand_merge(source, 0, self->axis, &scan->lines, &scan->line_stride) &&
+           py_operand_merge(source, self->axis + 1, source->ndim, &scan->inner, &scan->inner_stride);
 }
 
 /* The elements, of which there are some, and the shape of what becomes of them. */

@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
+#include "chained_tiles.cuh"
 #include "functors.cuh"
-#include "prefix_tree.cuh"
 #include "scan/params.h"
 #include "vector.cuh"
 
@@ -16,6 +16,9 @@ template <> struct RunningState<gr_c64> { using type = Pair<double>; };
 template <class T> struct Running {
     using Out = T;
     using State = typename RunningState<T>::type;
+    static __device__ bool closed(State) {
+        return false;
+    }
     static __device__ State load(T x) {
         return Convert<State, Wide<T>>::to(widen(x));
     }
@@ -51,41 +54,29 @@ struct ScanTile {
     uint32_t rows, width; // how many it has
 };
 
-// One word is left out every 32 elements, so that threads which go along lines meet in few banks.
-inline __device__ unsigned padded(unsigned i) {
-    return i + i / 32;
-}
+template <class F> using ScanChain = ChainedTiles<F, GR_SCAN_THREADS, GR_NODE_MOST_COLUMNS>;
 
-template <class T> __device__ T shuffle_up(T x, unsigned offset) {
-    Words<T> words;
-    words.state = x;
-#pragma unroll
-    for (unsigned i = 0; i < Words<T>::count; ++i)
-        words.word[i] = __shfl_up_sync(0xffffffffu, words.word[i], offset);
-    return words.state;
-}
-
-template <class F> struct Scan {
+template <class F> struct Scan : ScanChain<F> {
     using State = typename F::State;
     using Out = typename F::Out;
+    using ScanChain<F>::ahead;
+    using ScanChain<F>::columns;
+    using ScanChain<F>::column;
+    using ScanChain<F>::group;
     static constexpr unsigned threads = GR_SCAN_THREADS,
                               most = sizeof(Out) < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2;
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Out);
-    static constexpr unsigned state_count = threads + GR_NODE_MOST_COLUMNS;
     static_assert(held_bytes >= 32 * GR_NODE_MOST_COLUMNS * sizeof(State),
                   "nodes take the place of elements");
 
     const gr_scan_params &p;
-    Out *held;     // elements, then results
-    State *totals; // of the warps' columns
-    State *ahead;  // what is before the tile in each column
-    unsigned columns, groups, column, group, first;
+    Out *held; // elements, then results
+    unsigned first;
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
-        : p(params), held(reinterpret_cast<Out *>(elements)), totals(reinterpret_cast<State *>(states)),
-          ahead(totals + threads), columns(1u << p.columns_shift), groups(1u << p.groups_shift),
-          column(threadIdx.x & (columns - 1)), group(threadIdx.x >> p.columns_shift & (groups - 1)),
+        : ScanChain<F>(states, params.columns_shift, params.groups_shift), p(params),
+          held(reinterpret_cast<Out *>(elements)),
           first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
     }
 
@@ -206,68 +197,6 @@ template <class F> struct Scan {
             out[i / tile.width * (p.length + 1) * p.inner + i % tile.width] = F::finish(F::identity());
     }
 
-    // What stands in the slot before the elements of this thread, if its group has any before it; in `s` what
-    // stands up to their end. Has a barrier.
-    __device__ State before(State &s) const {
-        const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, size = groups * columns;
-        for (unsigned step = columns; step < 32 && step < size; step *= 2) {
-            const State other = shuffle_up(s, step);
-            if (lane >= step && group >= step >> p.columns_shift)
-                s = F::combine(other, s);
-        }
-        State mine = columns < 32 ? shuffle_up(s, columns) : s;
-        const unsigned place = columns < 32 ? column : lane;
-        if (columns >= 32 || lane >= 32 - columns)
-            totals[warp * 32 + place] = s;
-        __syncthreads();
-        if (size <= 32)
-            return mine;
-        // The warps that have the earlier groups of these columns.
-        const unsigned step = columns > 32 ? columns / 32 : 1;
-        const unsigned from = (warp & ~(size / 32 - 1)) | (warp & (step - 1));
-        if (from == warp)
-            return mine;
-        State carry = totals[from * 32 + place];
-        for (unsigned w = from + step; w < warp; w += step)
-            carry = F::combine(carry, totals[w * 32 + place]);
-        mine = columns < 32 && lane >= columns ? F::combine(carry, mine) : carry;
-        s = F::combine(carry, s);
-        return mine;
-    }
-
-    // Publishes what the tile holds, `whole` in the threads of the last group, and leaves in `ahead` what is
-    // before it in each column. Begins and ends with a barrier.
-    __device__ void look_back(const ScanTile &tile, State whole) {
-        constexpr unsigned bytes = node_bytes<State>;
-        State *found = reinterpret_cast<State *>(held); // elements are in registers by now
-        for (unsigned i = threadIdx.x; i < 32 * columns; i += threads) {
-            const unsigned bit = i >> p.columns_shift;
-            if (tile.t >> bit & 1 && column < tile.width)
-                node_get(tile.nodes + (node_of_bit(tile.t, bit) * columns + column) * bytes, &found[i]);
-        }
-        if (group == groups - 1)
-            ahead[column] = whole;
-        __syncthreads();
-        if (threadIdx.x < tile.width) {
-            const State own = ahead[column];
-            State sum = own;
-            bool published = false;
-            for (unsigned bit = 0; !published || tile.t >> bit != 0; ++bit) {
-                const bool set = tile.t >> bit & 1;
-                if (!set && !published)
-                    node_put(tile.nodes + (tile.t * columns + column) * bytes,
-                             bit == 0 ? own : F::combine(sum, own));
-                published = published || !set;
-                if (set) {
-                    const State one = found[bit << p.columns_shift | column];
-                    sum = (tile.t & ((1ull << bit) - 1)) == 0 ? one : F::combine(one, sum);
-                }
-            }
-            ahead[column] = sum;
-        }
-        __syncthreads();
-    }
-
     __device__ void run(const ScanTile &tile) {
         load(tile);
         __syncthreads();
@@ -282,11 +211,12 @@ template <class F> struct Scan {
                 x[k] = held[padded(base + k * width)];
                 s = k == 0 ? F::load(x[k]) : F::combine(s, F::load(x[k]));
             }
-        State sum = before(s);
+        State sum = this->before(s);
         bool has = group > 0;
         if (p.nodes != 0) {
-            look_back(tile, s);
-            if (tile.t > 0)
+            // Elements are in registers by now.
+            this->look_back(tile.nodes, tile.t, tile.width, s, reinterpret_cast<State *>(held));
+            if (tile.t > 0 && column < tile.width)
                 sum = has ? F::combine(ahead[column], sum) : ahead[column];
             has = has || tile.t > 0;
         }

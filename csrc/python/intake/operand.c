@@ -322,6 +322,21 @@ bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent)
     return true;
 }
 
+bool py_operand_merge(const py_operand *self, size_t begin, size_t end, uint64_t *extent, int64_t *stride) {
+    *extent = 1;
+    *stride = 0;
+    for (size_t d = end; d-- > begin;) {
+        if (self->extent[d] == 1)
+            continue;
+        if (*extent > 1 && self->stride[d] != *stride * (int64_t)*extent)
+            return false;
+        if (*extent == 1)
+            *stride = self->stride[d];
+        *extent *= self->extent[d];
+    }
+    return true;
+}
+
 int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
     if (!PyTuple_Check(axes))
         return PY_REFUSE(PyExc_TypeError, "axes: expected a tuple");

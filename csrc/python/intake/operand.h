@@ -57,6 +57,9 @@ void py_operand_lay_out(const py_operand *self, gr_layout *layout);
 bool py_operand_packed(const py_operand *self, bool in_order);
 /* Repeats an operand over a shape, as NumPy broadcasts; false where it does not fit. */
 bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent);
+/* The dimensions from `begin` to before `end` as one, its stride in bytes; false where they do not lie
+ * evenly. */
+bool py_operand_merge(const py_operand *self, size_t begin, size_t end, uint64_t *extent, int64_t *stride);
 /* Puts a copy in C order in the place of an array. */
 int py_operand_pack(py_operand *self);
 

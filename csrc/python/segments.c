@@ -1,0 +1,135 @@
+#include "segments/segments.h"
+
+#include <string.h>
+
+#include "python/dtype.h"
+#include "python/errors.h"
+#include "python/job.h"
+#include "python/methods.h"
+#include "python/observed.h"
+
+enum { ELEMENTS, OFFSETS };
+
+typedef struct segmentation {
+    py_job job;
+    gr_segments segments;
+    size_t axis;
+} segmentation;
+
+static bool lay_out(segmentation *self) {
+    const py_operand *source = &self->job.inputs[ELEMENTS];
+    gr_segments *segments = &self->segments;
+    segments->length = source->extent[self->axis];
+    segments->along_stride = source->stride[self->axis];
+    return py_operand_merge(source, 0, self->axis, &segments->lines, &segments->line_stride) &&
+           py_operand_merge(source, self->axis + 1, source->ndim, &segments->inner, &segments->inner_stride);
+}
+
+static int take_elements(segmentation *self, PyObject *a, PyObject *op, Py_ssize_t axis) {
+    py_operand *source = &self->job.inputs[ELEMENTS];
+    gr_segments *segments = &self->segments;
+    if (py_find_op(op, &segments->op) < 0 ||
+        py_operand_take(self->job.state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0 ||
+        py_operand_settle(source) < 0)
+        return -1;
+    segments->dtype = source->dtype;
+    if (!gr_segments_take(segments->op, source->dtype))
+        return PY_REFUSE(PyExc_TypeError, "a: segments of %s have no %s", gr_dtypes[source->dtype].numpy_name,
+                         gr_ops[segments->op].name);
+    if (axis < 0 || (size_t)axis >= source->ndim)
+        return PY_REFUSE(PyExc_ValueError, "axis: expected one of %zu", source->ndim);
+    self->axis = (size_t)axis;
+    if (lay_out(self))
+        return 0;
+    if (source->owner == NULL)
+        return PY_REFUSE(PyExc_ValueError, "a: a device array with such strides cannot be cut into segments; "
+                                           "copy it to C order first");
+    return py_operand_pack(source) < 0 || !lay_out(self) ? -1 : 0;
+}
+
+/* Offsets, and the order behind them: `ordered` numbers, or 0 for none. */
+static int take_offsets(segmentation *self, PyObject *given, Py_ssize_t ordered) {
+    py_operand *offsets = &self->job.inputs[OFFSETS];
+    self->job.input_count = 2;
+    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "offsets", offsets) < 0)
+        return -1;
+    if (offsets->dtype != GR_DTYPE_i64 || offsets->ndim != 1 || !py_operand_packed(offsets, true) ||
+        ordered < 0 || offsets->extent[0] < (uint64_t)ordered + 1)
+        return PY_REFUSE(PyExc_ValueError, "offsets: expected int64 side by side, one more than segments");
+    self->segments.ordered = (uint64_t)ordered;
+    self->segments.segments = offsets->extent[0] - (uint64_t)ordered - 1;
+    return 0;
+}
+
+/* The shape of the results, and what the result of no elements is. */
+static int take_results(segmentation *self, PyObject *nothing) {
+    py_job *job = &self->job;
+    const py_operand *source = &job->inputs[ELEMENTS];
+    gr_dtype dtype = GR_DTYPE_COUNT;
+    job->as_array = true;
+    job->dtype = gr_op_result(self->segments.op, source->dtype);
+    job->ndim = source->ndim;
+    memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
+    job->extent[self->axis] = self->segments.segments;
+    if (!PyArray_Check(nothing) ||
+        py_find_dtype(job->state, (PyArrayObject *)nothing, GR_SCOPE_GENERAL, "nothing", &dtype) < 0 ||
+        dtype != job->dtype || PyArray_SIZE((PyArrayObject *)nothing) != 1)
+        return PyErr_Occurred() ? -1
+                                : PY_REFUSE(PyExc_TypeError, "nothing: expected one element of the result");
+    memcpy(&self->segments.nothing, PyArray_DATA((PyArrayObject *)nothing), gr_dtypes[dtype].item_bytes);
+    return py_job_stride_result(job) ? 0 : PY_REFUSE(PyExc_ValueError, "a: too many results for any memory");
+}
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_segments_run(device, &((const segmentation *)arg)->segments, binding, interrupt, error);
+}
+
+PyObject *py_segments(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *op, *offsets, *nothing, *out, *kind, *index, *stream, *result = NULL;
+    Py_ssize_t axis, ordered;
+    if (!PyArg_ParseTuple(args, "OOnOnOOOOO", &a, &op, &axis, &offsets, &ordered, &nothing, &out, &kind,
+                          &index, &stream))
+        return NULL;
+    segmentation self = {.axis = 0};
+    py_job_begin(&self.job, state);
+    if (take_elements(&self, a, op, axis) == 0 && take_offsets(&self, offsets, ordered) == 0 &&
+        take_results(&self, nothing) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
+        py_job_take_place(&self.job, out) == 0 && py_stream_argument(state, stream, &self.job.stream) == 0) {
+        if (py_job_overlaps(&self.job))
+            PyErr_SetString(PyExc_ValueError, "out: overlaps with a");
+        else
+            result = py_job_run(&self.job, work, &self);
+    }
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_profile_segments(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *op, *offsets, *nothing, *result = NULL, *all = NULL;
+    Py_ssize_t axis, ordered;
+    if (!PyArg_ParseTuple(args, "OOnOnO", &a, &op, &axis, &offsets, &ordered, &nothing))
+        return NULL;
+    segmentation self = {.axis = 0};
+    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
+    gr_error error = {GR_OK, ""};
+    py_job_begin(&self.job, state);
+    if (take_elements(&self, a, op, axis) == 0 && take_offsets(&self, offsets, ordered) == 0 &&
+        take_results(&self, nothing) == 0) {
+        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+        if (status == GR_OK) {
+            self.job.device = profile.device;
+            result = py_job_run(&self.job, work, &self);
+            status = self.job.work.error.status;
+            error = self.job.work.error;
+        }
+        if (status == GR_ERR_SIMULATION)
+            PyErr_Clear();
+        all = py_observed_outcome(state, &profile, status, &error, result);
+        gr_profile_release(&profile);
+    }
+    py_job_release(&self.job);
+    return all;
+}

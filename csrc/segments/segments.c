@@ -1,0 +1,156 @@
+#include "segments/segments.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "segments/params.h"
+
+/* What values elements are held in, which kernels are for. */
+typedef enum held { HELD_REAL, HELD_WHOLE, HELD_PAIR, HELD_KINDS } held;
+static const char *const held_names[HELD_KINDS] = {"real", "whole", "pair"};
+
+/* The kernels of an operator, and what they are told. */
+typedef struct way {
+    const char *file, *kernel; /* NULL: none */
+    uint32_t flags;
+    bool places; /* their States have a position, too */
+} way;
+
+static const way ways[GR_OP_COUNT] = {
+    [GR_OP_sum] = {"sum", "sum", 0, false},
+    [GR_OP_mean] = {"sum", "sum", GR_SEGMENT_MEAN, false},
+    [GR_OP_any] = {"sum", "sum", GR_SEGMENT_TRUTH | GR_SEGMENT_ANY, false},
+    [GR_OP_all] = {"sum", "sum", GR_SEGMENT_TRUTH | GR_SEGMENT_ALL, false},
+    [GR_OP_count_nonzero] = {"sum", "sum", GR_SEGMENT_TRUTH, false},
+    [GR_OP_prod] = {"prod", "prod", 0, false},
+    [GR_OP_min] = {"extremes", "min", 0, false},
+    [GR_OP_max] = {"extremes", "max", 0, false},
+    [GR_OP_argmin] = {"extremes", "argmin", 0, true},
+    [GR_OP_argmax] = {"extremes", "argmax", 0, true},
+    [GR_OP_bitwise_and] = {"bits", "bitwise_and", 0, false},
+    [GR_OP_bitwise_or] = {"bits", "bitwise_or", 0, false},
+    [GR_OP_bitwise_xor] = {"bits", "bitwise_xor", 0, false},
+};
+
+bool gr_segments_take(gr_op op, gr_dtype dtype) {
+    return ways[op].kernel != NULL && gr_op_takes(op, dtype);
+}
+
+static held held_by(gr_op op, gr_dtype dtype) {
+    const gr_dtype mean = gr_dtypes[dtype].mean;
+    if (ways[op].flags & GR_SEGMENT_TRUTH)
+        return HELD_WHOLE;
+    if (mean == GR_DTYPE_c64 || mean == GR_DTYPE_c128)
+        return HELD_PAIR;
+    return op == GR_OP_mean || gr_dtypes[dtype].kind == GR_KIND_NUMBER ? HELD_REAL : HELD_WHOLE;
+}
+
+/* Of a node, for a State that is held in such values: two bytes for each of it and of its flags. */
+static uint32_t node_bytes(held by, bool places) {
+    return 32u + (by == HELD_PAIR ? 16u : 0u) + (places ? 16u : 0u);
+}
+
+/* How a tile is shared among threads. */
+static void share(gr_segment_params *params, held by) {
+    uint32_t shift = 0, threads = 0;
+    while (1u << shift < params->inner && 1u << shift < GR_SEGMENT_MOST_COLUMNS)
+        ++shift;
+    while (1u << threads < GR_SEGMENT_THREADS)
+        ++threads;
+    params->columns_shift = shift;
+    params->groups_shift = threads - shift;
+    params->each = by == HELD_PAIR ? GR_SEGMENT_EACH / 2 : GR_SEGMENT_EACH;
+    params->stripes = gr_ceil_div(params->inner, 1u << shift);
+    params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
+    params->stripes = gr_ceil_div(params->inner, params->width);
+    params->chains = params->lines * params->stripes;
+    params->chain_tiles = gr_ceil_div(params->rows + params->segments, params->each << params->groups_shift);
+}
+
+static gr_segment_params params_of(const gr_segments *self, held by) {
+    const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes, inner = (int64_t)self->inner;
+    const gr_dtype to = gr_op_result(self->op, self->dtype);
+    gr_segment_params params = {
+        .order = self->ordered > 0 ? self->segments + 1 : 0,
+        .rows = self->ordered > 0 ? self->ordered : self->length,
+        .lines = self->lines,
+        .length = self->length,
+        .inner = self->inner,
+        .segments = self->segments,
+        .line_stride = self->line_stride / item,
+        .along_stride = self->along_stride / item,
+        .inner_stride = self->inner_stride / item,
+        .from = (uint32_t)self->dtype,
+        .to = (uint32_t)to,
+        .flags = ways[self->op].flags,
+        .nothing_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+    };
+    memcpy(params.nothing, &self->nothing, sizeof params.nothing);
+    share(&params, by);
+    if (params.stripes == 1 && params.order == 0 && (inner == 1 || params.inner_stride == 1) &&
+        (self->length <= 1 || params.along_stride == inner))
+        params.flags |= GR_SEGMENT_LINEAR;
+    return params;
+}
+
+/* The buffers beside those of the caller, for chains of several tiles. */
+typedef struct rooms {
+    uint32_t nodes, starts;
+} rooms;
+
+static void place_all(gr_program *program, const uint32_t ends[3], const rooms *at) {
+    gr_program_place(program, offsetof(gr_segment_params, in), ends[0]);
+    gr_program_place(program, offsetof(gr_segment_params, offsets), ends[1]);
+    gr_program_place(program, offsetof(gr_segment_params, out), ends[2]);
+    if (at != NULL) {
+        gr_program_place(program, offsetof(gr_segment_params, nodes), at->nodes);
+        gr_program_place(program, offsetof(gr_segment_params, starts), at->starts);
+    }
+}
+
+void gr_segments_plan(const gr_segments *self, gr_program *program) {
+    static const unsigned char zero = 0;
+    const held by = held_by(self->op, self->dtype);
+    const way *as = &ways[self->op];
+    const gr_segment_params params = params_of(self, by);
+    const uint64_t tiles = params.chains * params.chain_tiles;
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SEGMENT_BLOCKS;
+    const size_t results = (size_t)(self->lines * self->segments * self->inner);
+    gr_program_begin(program);
+    const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
+    const uint32_t ends[] = {in, offsets,
+                             gr_program_buffer(program, GR_BUFFER_OUTPUT, results * params.nothing_bytes)};
+    rooms at;
+    const bool chained = params.chain_tiles > 1;
+    if (chained) {
+        at.nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                     GR_SEGMENT_HEAD + ((size_t)tiles << params.columns_shift) *
+                                                           node_bytes(by, as->places));
+        at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_tiles + 1) * 8);
+        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = at.nodes;
+        gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+        search->grid[0] = (uint32_t)gr_ceil_div(params.chain_tiles + 1, GR_SEGMENT_THREADS / 32);
+        search->block[0] = GR_SEGMENT_THREADS;
+        search->kernel.owner = gr_ops[self->op].name;
+        GR_KERNEL_NAME(search->kernel.file, "segment_starts");
+        GR_KERNEL_NAME(search->kernel.entry, "segment_starts");
+        place_all(program, ends, &at);
+    }
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)(tiles < most ? tiles : most);
+    step->block[0] = GR_SEGMENT_THREADS;
+    step->kernel.owner = gr_ops[self->op].name;
+    GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
+    GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", held_names[by]);
+    place_all(program, ends, chained ? &at : NULL);
+}
+
+gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,
+                          const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    if (self->lines == 0 || self->segments == 0 || self->inner == 0)
+        return GR_OK;
+    gr_segments_plan(self, &program);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}

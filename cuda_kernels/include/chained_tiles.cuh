@@ -1,0 +1,101 @@
+// Tiles of rows and columns whose States of columns are scanned: among the threads of a block, which share a
+// column in groups, and along a chain of tiles.
+#pragma once
+
+#include "prefix_tree.cuh"
+
+// One word is left out every 32 elements, so that threads which go along lines meet in few banks.
+inline __device__ unsigned padded(unsigned i) {
+    return i + i / 32;
+}
+
+template <class T> __device__ T shuffle_up(T x, unsigned offset) {
+    Words<T> words;
+    words.state = x;
+#pragma unroll
+    for (unsigned i = 0; i < Words<T>::count; ++i)
+        words.word[i] = __shfl_up_sync(0xffffffffu, words.word[i], offset);
+    return words.state;
+}
+
+// A thread of a block of `threads`: 2^columns_shift side by side take columns, 2^groups_shift times that
+// share a slot of rows. F has a State, an associative combine, and closed(State): whether what is before it
+// makes no difference to it.
+template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles {
+    using State = typename F::State;
+    static constexpr unsigned state_count = threads + most_columns;
+    static constexpr unsigned node = node_bytes<State>;
+
+    State *totals; // of the warps' columns
+    State *ahead;  // what is before the tile in each column
+    unsigned columns, groups, column, group;
+
+    __device__ ChainedTiles(unsigned char *states, unsigned columns_shift, unsigned groups_shift)
+        : totals(reinterpret_cast<State *>(states)), ahead(totals + threads), columns(1u << columns_shift),
+          groups(1u << groups_shift), column(threadIdx.x & (columns - 1)),
+          group(threadIdx.x >> columns_shift & (groups - 1)) {
+    }
+
+    // What stands in the slot before the elements of this thread, if its group has any before it; in `s` what
+    // stands up to their end. Has a barrier.
+    __device__ State before(State &s) const {
+        const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, size = groups * columns;
+        for (unsigned step = columns; step < 32 && step < size; step *= 2) {
+            const State other = shuffle_up(s, step);
+            if (lane >= step && group * columns >= step)
+                s = F::combine(other, s);
+        }
+        State mine = columns < 32 ? shuffle_up(s, columns) : s;
+        const unsigned place = columns < 32 ? column : lane;
+        if (columns >= 32 || lane >= 32 - columns)
+            totals[warp * 32 + place] = s;
+        __syncthreads();
+        if (size <= 32)
+            return mine;
+        // The warps that have the earlier groups of these columns.
+        const unsigned step = columns > 32 ? columns / 32 : 1;
+        const unsigned from = (warp & ~(size / 32 - 1)) | (warp & (step - 1));
+        if (from == warp)
+            return mine;
+        State carry = totals[from * 32 + place];
+        for (unsigned w = from + step; w < warp; w += step)
+            carry = F::combine(carry, totals[w * 32 + place]);
+        mine = columns < 32 && lane >= columns ? F::combine(carry, mine) : carry;
+        s = F::combine(carry, s);
+        return mine;
+    }
+
+    // Publishes what tile `t` of a chain holds, `whole` in the threads of the last group, and leaves in
+    // `ahead` what is before it in each of `width` columns. `nodes` are those of the chain; `found` is shared
+    // memory for 32 States a column, which nobody uses. Begins and ends with a barrier.
+    __device__ void look_back(uint64_t nodes, uint64_t t, unsigned width, State whole, State *found) {
+        const bool last = group == groups - 1 && column < width;
+        if (last && F::closed(whole))
+            node_put(nodes + (t * columns + column) * node, whole);
+        for (unsigned i = threadIdx.x; i < 32 * columns; i += threads) {
+            const unsigned bit = i / columns;
+            if (t >> bit & 1 && column < width)
+                node_get(nodes + (node_of_bit(t, bit) * columns + column) * node, &found[i]);
+        }
+        if (last)
+            ahead[column] = whole;
+        __syncthreads();
+        if (threadIdx.x < width) {
+            const State own = ahead[column];
+            State sum = own;
+            bool published = F::closed(own);
+            for (unsigned bit = 0; !published || t >> bit != 0; ++bit) {
+                const bool set = t >> bit & 1;
+                if (!set && !published)
+                    node_put(nodes + (t * columns + column) * node, bit == 0 ? own : F::combine(sum, own));
+                published = published || !set;
+                if (set) {
+                    const State one = found[bit * columns + column];
+                    sum = (t & ((1ull << bit) - 1)) == 0 ? one : F::combine(one, sum);
+                }
+            }
+            ahead[column] = sum;
+        }
+        __syncthreads();
+    }
+};

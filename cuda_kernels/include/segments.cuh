@@ -1,0 +1,331 @@
+// Segments of rows, each reduced by itself, in one pass: rows and the ends of segments, merged, are cut into
+// tiles of as many of both, and a tile into as many for each thread, so that neither long nor empty segments
+// make more work for anyone (Merrill and Garland's merge path). What belongs to a segment that ends in a
+// later thread or tile is carried there by a scan whose order is fixed.
+#pragma once
+
+#include "chained_tiles.cuh"
+#include "segment_ops.cuh"
+#include "segments/params.h"
+
+enum { GR_PART_ENDS = 1, GR_PART_HOLDS = 2 }; // a segment ends in it; elements are behind the last end
+
+// What a stretch of rows and ends hands on: the State of the elements behind its last end.
+template <class F> struct Segmented {
+    struct State {
+        typename F::State sum;
+        uint32_t flags;
+    };
+    static __device__ State combine(State a, State b) {
+        if (b.flags & GR_PART_ENDS)
+            return b;
+        if (!(a.flags & GR_PART_HOLDS))
+            return {b.sum, a.flags | b.flags};
+        return {b.flags & GR_PART_HOLDS ? F::combine(a.sum, b.sum) : a.sum, a.flags | b.flags};
+    }
+    static __device__ bool closed(State s) {
+        return s.flags & GR_PART_ENDS;
+    }
+};
+
+struct SegmentTile {
+    bool none;
+    uint64_t t;          // its place in the chain
+    uint64_t nodes;      // of the chain
+    int64_t in, out;     // of the line and stripe, in elements
+    int64_t row;         // the first of its rows
+    uint64_t segment;    // the first that ends in it or later
+    int64_t begins;      // where that segment begins, counted from `row`
+    uint32_t rows, ends; // how many it has
+    uint32_t width;
+};
+
+template <class F>
+using SegmentChain = ChainedTiles<Segmented<F>, GR_SEGMENT_THREADS, GR_SEGMENT_MOST_COLUMNS>;
+
+template <class F> struct Segments : SegmentChain<F> {
+    using Held = typename F::Held;
+    using Sum = typename F::State;
+    using State = typename Segmented<F>::State;
+    using SegmentChain<F>::ahead;
+    using SegmentChain<F>::columns;
+    using SegmentChain<F>::column;
+    using SegmentChain<F>::group;
+    using SegmentChain<F>::groups;
+    static constexpr unsigned threads = GR_SEGMENT_THREADS,
+                              most = sizeof(Held) < 16 ? GR_SEGMENT_EACH : GR_SEGMENT_EACH / 2;
+    static constexpr unsigned room = threads * most;
+    static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Held);
+    static_assert(held_bytes >= 32 * GR_SEGMENT_MOST_COLUMNS * sizeof(State),
+                  "nodes take the place of elements");
+
+    const gr_segment_params &p;
+    Held *held; // elements, from the front on; ends from the back on
+    unsigned char *held_end;
+    const int64_t *offsets;
+
+    __device__ Segments(const gr_segment_params &params, unsigned char *elements, unsigned char *states)
+        : SegmentChain<F>(states, params.columns_shift, params.groups_shift), p(params),
+          held(reinterpret_cast<Held *>(elements)), held_end(elements + held_bytes),
+          offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
+    }
+
+    __device__ SegmentTile take(uint64_t round) const {
+        SegmentTile tile;
+        const uint64_t number = p.nodes != 0
+                                    ? atomicAdd(reinterpret_cast<unsigned long long *>(p.nodes), 1ull)
+                                    : blockIdx.x + round * gridDim.x;
+        tile.none = number >= p.chains * p.chain_tiles;
+        if (tile.none)
+            return tile;
+        tile.t = number / p.chains;
+        const uint64_t chain = number - tile.t * p.chains, line = chain / p.stripes;
+        const uint64_t across = (chain - line * p.stripes) * p.width;
+        tile.nodes = p.nodes + GR_SEGMENT_HEAD + chain * p.chain_tiles * columns * SegmentChain<F>::node;
+        tile.in = int64_t(line) * p.line_stride + int64_t(across) * p.inner_stride;
+        tile.out = int64_t(line * p.segments * p.inner + across);
+        tile.width = min(uint64_t(p.width), p.inner - across);
+
+        // Offsets on a device are as the caller made them; whatever they are, no row is read that is not
+        // there.
+        const int64_t base = max(int64_t(0), min(offsets[0], int64_t(p.rows)));
+        const uint64_t total = max(int64_t(0), min(offsets[p.segments], int64_t(p.rows)) - base);
+        const uint64_t items = uint64_t(groups) * p.each;
+        const uint64_t from = min(tile.t * items, total + p.segments),
+                       to = min(from + items, total + p.segments);
+        uint64_t begin = 0, end = p.segments;
+        if (p.starts != 0) {
+            const uint64_t *starts = reinterpret_cast<const uint64_t *>(p.starts) + tile.t;
+            begin = starts[0];
+            end = starts[1];
+        }
+        tile.segment = begin;
+        tile.ends = min(max(begin, end) - begin, to - from);
+        const uint64_t first = min(from - min(from, begin), total);
+        tile.rows = min(to - from - tile.ends, total - first);
+        tile.row = base + int64_t(first);
+        tile.begins = begin < p.segments ? offsets[begin] - tile.row : 0;
+        return tile;
+    }
+
+    __device__ uint32_t *ends_of(const SegmentTile &tile) const {
+        return reinterpret_cast<uint32_t *>(held_end) - tile.ends;
+    }
+    // Which row of the elements it is.
+    __device__ int64_t row_of(int64_t row) const {
+        return p.order != 0 ? offsets[p.order + row] : row;
+    }
+
+    // Calls work(In()) with the dtype of the elements.
+    template <class Work> __device__ void of_elements(Work work) const {
+        switch (p.from) {
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
+    case SEGMENT_##name:                                                                                     \
+        if constexpr (takes<F, In>)                                                                          \
+            work(In());                                                                                      \
+        break;
+#include "base/dtypes.def"
+#undef GR_DTYPE
+        }
+    }
+    __device__ Held truth_or(Held x) const {
+        if constexpr (F::truth)
+            return p.flags & GR_SEGMENT_TRUTH ? x != 0 : x;
+        else
+            return x;
+    }
+    template <class In> __device__ Held value_of(In x) const {
+        if constexpr (F::truth && !is_whole<In>)
+            return is_true(widen(x));
+        else if constexpr (F::turned && std::is_same<In, uint64_t>::value)
+            return int64_t(x ^ highest_bit);
+        else
+            return truth_or(Value<Held>::of(x));
+    }
+
+    template <class In> __device__ void load_as(const SegmentTile &tile) {
+        const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
+        const unsigned across = columns, step = threads / across;
+        if (p.flags & GR_SEGMENT_LINEAR) {
+            in += tile.row * int64_t(p.width);
+#pragma unroll
+            for (unsigned k = 0; k < most; ++k) {
+                const unsigned i = threadIdx.x + k * threads;
+                if (i < tile.rows * p.width)
+                    held[padded(i)] = value_of(in[i]);
+            }
+            return;
+        }
+        if (column >= tile.width)
+            return;
+        in += column * p.inner_stride;
+#pragma unroll 8
+        for (unsigned row = threadIdx.x / across; row < tile.rows; row += step)
+            held[padded(row * p.width + column)] = value_of(in[row_of(tile.row + row) * p.along_stride]);
+    }
+    __device__ void load(const SegmentTile &tile) {
+        uint32_t *ends = ends_of(tile);
+        for (unsigned j = threadIdx.x; j < tile.ends; j += threads) {
+            const int64_t end = offsets[tile.segment + 1 + j] - tile.row;
+            ends[j] = uint32_t(max(int64_t(0), min(end, int64_t(tile.rows))));
+        }
+        of_elements([&](auto x) { load_as<decltype(x)>(tile); });
+        __syncthreads();
+    }
+
+    template <class Out> __device__ void put_as(uint64_t index, Sum sum, int64_t count) const {
+        Out *out = reinterpret_cast<Out *>(p.out) + index;
+        if constexpr (F::places) {
+            if constexpr (std::is_same<Out, int64_t>::value)
+                *out = row_of(F::value(sum));
+        } else if constexpr (std::is_same<Held, int64_t>::value) {
+            if constexpr (F::truth && std::is_same<Out, gr_bool>::value) {
+                if (p.flags & (GR_SEGMENT_ANY | GR_SEGMENT_ALL))
+                    sum = p.flags & GR_SEGMENT_ANY ? sum != 0 : sum == count;
+            }
+            if constexpr (F::turned && std::is_same<Out, uint64_t>::value)
+                *out = uint64_t(sum) ^ highest_bit;
+            else
+                *out = Value<Held>::template to<Out>(sum);
+        } else {
+            *out =
+                Value<Held>::template to<Out>(p.flags & GR_SEGMENT_MEAN ? divide(sum, uint64_t(count)) : sum);
+        }
+    }
+    // Writes the result of the tile's segment number `j`, of `count` elements.
+    __device__ void put(const SegmentTile &tile, unsigned j, Sum sum, int64_t count) const {
+        const uint64_t index = tile.out + (tile.segment + j) * p.inner + column;
+        if (column >= tile.width)
+            return;
+        if (count <= 0) {
+            unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + index * p.nothing_bytes;
+            for (unsigned i = 0; i < p.nothing_bytes; ++i)
+                out[i] = p.nothing[i];
+            return;
+        }
+        switch (p.to) {
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sums, mean, scope)                                         \
+    case SEGMENT_##name:                                                                                     \
+        if constexpr (gives<F, In>)                                                                          \
+            put_as<In>(index, sum, count);                                                                   \
+        break;
+#include "base/dtypes.def"
+#undef GR_DTYPE
+        }
+    }
+
+    // Of a tile in which no segment ends, with elements side by side.
+    template <class In> __device__ State inside_as(const SegmentTile &tile) const {
+        const In *in = reinterpret_cast<const In *>(p.in) + tile.in + tile.row;
+        In loaded[most];
+        State part;
+        part.flags = threadIdx.x < tile.rows ? GR_PART_HOLDS : 0;
+#pragma unroll
+        for (unsigned k = 0; k < most; ++k)
+            if (threadIdx.x + k * threads < tile.rows)
+                loaded[k] = in[threadIdx.x + k * threads];
+#pragma unroll
+        for (unsigned k = 0; k < most; ++k)
+            if (const unsigned row = threadIdx.x + k * threads; row < tile.rows) {
+                const Sum one = F::load(value_of(loaded[k]), tile.row + row);
+                part.sum = k == 0 ? one : F::combine(part.sum, one);
+            }
+        return part;
+    }
+
+    // How many ends are among the first `items` rows and ends of the tile.
+    static __device__ unsigned split(const uint32_t *ends, const SegmentTile &tile, unsigned items) {
+        unsigned low = items - min(items, tile.rows), high = min(items, tile.ends);
+        while (low < high) {
+            const unsigned middle = (low + high) / 2;
+            if (ends[middle] < items - middle)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
+    }
+
+    // The first segment that ends in a thread's share, which earlier threads and tiles have a part in.
+    struct First {
+        unsigned end = ~0u; // none
+        int64_t count;
+        State part;
+    };
+    __device__ State go(const SegmentTile &tile, First &first) const {
+        const uint32_t *ends = ends_of(tile);
+        const unsigned begin = min(group * p.each, tile.rows + tile.ends);
+        const unsigned mine = column < tile.width ? min(p.each, tile.rows + tile.ends - begin) : 0;
+        unsigned j = split(ends, tile, begin), i = begin - j;
+        unsigned end = j < tile.ends ? ends[j] : ~0u;
+        State part;
+        part.flags = 0;
+#pragma unroll 1
+        for (unsigned k = 0; k < mine; ++k) {
+            if (i >= end) {
+                const int64_t count = end - (j > 0 ? int64_t(ends[j - 1]) : tile.begins);
+                if (part.flags & GR_PART_ENDS)
+                    put(tile, j, part.sum, count);
+                else
+                    first = {j, count, part};
+                part.flags = GR_PART_ENDS;
+                ++j;
+                end = j < tile.ends ? ends[j] : ~0u;
+            } else if (i < tile.rows) {
+                const Sum one = F::load(held[padded(i * p.width + column)], tile.row + i);
+                part.sum = part.flags & GR_PART_HOLDS ? F::combine(part.sum, one) : one;
+                part.flags |= GR_PART_HOLDS;
+                ++i;
+            }
+        }
+        return part;
+    }
+
+    __device__ void run(const SegmentTile &tile) {
+        State part;
+        First first;
+        if (tile.ends == 0 && p.flags & GR_SEGMENT_LINEAR && p.width == 1)
+            of_elements([&](auto x) { part = inside_as<decltype(x)>(tile); });
+        else {
+            load(tile);
+            part = go(tile, first);
+        }
+        State carry = this->before(part);
+        if (group == 0)
+            carry.flags = 0;
+        if (p.nodes != 0) {
+            this->look_back(tile.nodes, tile.t, tile.width, part, reinterpret_cast<State *>(held));
+            if (tile.t > 0 && column < tile.width)
+                carry = group > 0 ? Segmented<F>::combine(ahead[column], carry) : ahead[column];
+        }
+        if (first.end != ~0u)
+            put(tile, first.end, Segmented<F>::combine(carry, first.part).sum, first.count);
+    }
+};
+
+template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
+    __shared__ alignas(16) unsigned char elements[Segments<F>::held_bytes];
+    __shared__ alignas(
+        16) unsigned char states[Segments<F>::state_count * sizeof(typename Segments<F>::State)];
+    __shared__ SegmentTile tile;
+    Segments<F> segments(p, elements, states);
+    for (uint64_t round = 0;; ++round) {
+        if (threadIdx.x == 0)
+            tile = segments.take(round);
+        __syncthreads();
+        if (tile.none)
+            return;
+        segments.run(tile);
+        __syncthreads();
+    }
+}
+
+#define GR_SEGMENT_ENTRY(op, kind, ...)                                                                      \
+    extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS, GR_SEGMENT_BLOCKS)                      \
+        segment_##op##_##kind(const gr_segment_params p) {                                                   \
+        reduce_segments<__VA_ARGS__>(p);                                                                     \
+    }
+#define GR_SEGMENT_ENTRIES(op, F)                                                                            \
+    GR_SEGMENT_ENTRY(op, real, F<double>)                                                                    \
+    GR_SEGMENT_ENTRY(op, whole, F<int64_t>)                                                                  \
+    GR_SEGMENT_ENTRY(op, pair, F<Pair<double>>)

@@ -1,0 +1,1 @@
+"""Reductions of segments and groups along an axis."""

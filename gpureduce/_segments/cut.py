@@ -1,0 +1,141 @@
+"""From elements, and what cuts them, to a call of the core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+OPS = tuple(dict.fromkeys(op for op, _ in _core.general_coverage() if op != "dot"))
+_INT64 = np.dtype(np.int64)
+
+
+class Cut:
+    """Which rows of an axis make which result.
+
+    `offsets` are one more than there are results: rows from one to before the next. With an `order` they
+    count its entries, which are rows.
+    """
+
+    def __init__(self, offsets: Operand | np.ndarray, count: int, order: np.ndarray | None = None) -> None:
+        self.offsets = offsets
+        self.count = count
+        self.order = order
+
+    def handle(self) -> Any:
+        """Return what the core takes."""
+        if isinstance(self.offsets, Operand):
+            return self.offsets.handle
+        offsets = np.ascontiguousarray(self.offsets, _INT64)
+        return offsets if self.order is None else np.concatenate([offsets, self.order])
+
+
+def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
+    """Take the elements and the axis; TypeError and ValueError name the argument."""
+    if not isinstance(op, str):
+        raise TypeError(f"op: expected str, got {type(op).__name__}")
+    if op not in OPS:
+        raise ValueError(f"op: expected one of {', '.join(OPS)}, got {op!r}")
+    operand = intake(a, options.device)
+    if not operand.shape:
+        raise ValueError("a: expected an axis, got a number")
+    if axis is None or isinstance(axis, tuple):
+        raise TypeError("axis: expected an integer")
+    return operand, rules.reduced_axes(axis, len(operand.shape))[0]
+
+
+def beside(given: Any, name: str, operand: Operand) -> Operand:
+    """Take integers that lie where the elements lie, or in host memory, along one axis."""
+    found = intake(given, text(operand.kind, operand.index), name=name)
+    if found.view is not None and operand.view is None:
+        raise TypeError(f"{name}: lie on a device, but a does not")
+    if len(found.shape) != 1:
+        raise ValueError(f"{name}: expected one axis, got shape {found.shape}")
+    if found.dtype.kind not in "iu" and not (found.view is None and found.shape == (0,)):
+        raise TypeError(f"{name}: expected integers, got {found.dtype}")
+    return found
+
+
+def on_host(operand: Operand, name: str) -> np.ndarray:
+    """Return integers along one axis as an array of the host."""
+    view = operand.view
+    if view is None:
+        return operand.handle
+    found = np.empty(operand.shape, operand.dtype)
+    if found.size > 1 and view.strides != found.strides:
+        raise ValueError(f"{name}: on a device, expected integers side by side")
+    if found.size:
+        stream = LEGACY_STREAM if view.stream is None else view.stream
+        _core.device_read(operand.kind, operand.index, view.pointer, found, stream)
+    return found
+
+
+def run(
+    op: str, operand: Operand, axis: int, cut: Cut, out: Any, options: Options, dtype: DTypeLike | None = None
+) -> Any:
+    """Reduce; the result has one row for each of the cut's."""
+    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
+        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
+    shape = list(operand.shape)
+    shape[axis] = cut.count
+    target = Target(out, options, operand, axis, tuple(shape), (), False)
+    if isinstance(cut.offsets, Operand):
+        target.reads.append(cut.offsets)
+    if op in dtypes.UFUNCS:
+        loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
+        if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
+            op = "any" if op == "sum" else "all"
+        elif not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
+            operand = operand.cast(loop)
+    else:
+        loop = dtypes.core_dtype(op, operand.dtype)
+    target.set_dtype(loop)
+    target.follow_others()
+    given = dtypes.core_dtype(op, operand.dtype)
+    if 0 in shape:
+        return target.store(np.empty(shape, given))
+    place = target.core_out(given)
+    result = _core.segments(
+        operand.handle,
+        op,
+        axis,
+        cut.handle(),
+        0 if cut.order is None else len(cut.order),
+        _of_nothing(op, operand.dtype, given),
+        place,
+        operand.kind,
+        operand.index,
+        target.stream,
+    )
+    return target.store(None if place is not None else result)
+
+
+def _of_nothing(op: str, dtype: np.dtype, given: np.dtype) -> np.ndarray:
+    """Return the result of no elements."""
+    simple = {"prod": 1, "all": 1, "mean": np.nan, "argmin": -1, "argmax": -1}
+    if op in ("min", "max"):
+        return np.asarray(_furthest(dtype, op == "min"), dtype)
+    if op == "bitwise_and":
+        return np.asarray(np.invert(np.zeros((), dtype)))
+    return np.asarray(simple.get(op, 0), given)
+
+
+def _furthest(dtype: np.dtype, largest: bool) -> Any:
+    """Return what no element is beyond."""
+    if dtype == dtypes.BOOL:
+        return largest
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max if largest else np.iinfo(dtype).min
+    end = np.inf if largest else -np.inf
+    return complex(end, end) if dtype.kind == "c" else end

@@ -1,0 +1,263 @@
+"""The public functions: reductions of segments that lie behind one another, and of groups by their labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._device.devices import Device
+from gpureduce._reduce.options import Options
+from gpureduce._segments.cut import Cut, beside, on_host, run, take
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
+
+    from gpureduce._reduce.types import AnyArray, Out, Stream
+
+_INT64 = np.dtype(np.int64)
+_FEW = 2**16 - 1  # labels, which NumPy sorts by counting
+
+
+def segment_reduce(
+    a: AnyArray,
+    offsets: AnyArray,
+    op: str = "sum",
+    *,
+    axis: SupportsIndex = 0,
+    out: Out | None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the reduction of each segment along an axis: of the rows ``offsets[i]`` to ``offsets[i + 1]``.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        Elements. A device array may have any strides whose axes before `axis`, and those after it, each lie
+        evenly.
+    offsets : array_like or device array
+        Integers that do not descend, from 0 to the length of the axis; one more than there are segments. Rows
+        before the first and from the last on belong to none. On the device of `a`, as int64 side by side,
+        they are not looked at: of offsets that descend there results are undefined.
+    op : str
+        The name of a reduction of one array, as ``"sum"``, ``"mean"`` or ``"argmax"``.
+    axis : int
+        The axis that is cut into segments.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. One on a device must have the result's dtype and C order.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    stream : int or object, optional
+        The CUDA stream to work in, as for `sum`.
+    as_device : bool, optional
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, with a row for each segment in place of `axis`, and the dtype of the reduction. That of
+        an empty segment is 0, of a product 1, of `all` True, of `min` the largest and of `max` the least
+        value of the dtype, of a mean NaN, of `argmin` and `argmax`, which give positions along `axis`, -1.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that the reduction does not take, and for offsets that are no integers.
+    ValueError
+        For an unknown `op`, offsets that descend or lie outside the axis, and an `out` that does not fit.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    One pass over the elements, whatever the lengths of the segments, with the same bits on every run and on
+    both backends. float16, bfloat16, float32 and complex64 are added and multiplied in float64, and each
+    result is rounded once.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> a = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> gpureduce.segment_reduce(a, [0, 2, 2, 5], device="sim")
+    array([ 3.,  0., 12.])
+    >>> gpureduce.segment_reduce(a, [0, 2, 5], "argmax", device="sim")
+    array([1, 4])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    operand, along = take(a, op, axis, options)
+    found = beside(offsets, "offsets", operand)
+    if found.shape[0] < 1:
+        raise ValueError("offsets: expected one more than there are segments, got none")
+    if found.view is not None:
+        if found.dtype != _INT64 or (found.shape[0] > 1 and found.view.strides != (8,)):
+            raise TypeError("offsets: on a device, expected int64 side by side")
+        return run(op, operand, along, Cut(found, found.shape[0] - 1), out, options)
+    ends, length = found.handle, operand.shape[along]
+    if ends.dtype == np.uint64 and (ends > length).any():
+        raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
+    ends = ends.astype(_INT64)
+    if ends[0] < 0 or ends[-1] > length:
+        raise ValueError(f"offsets: expected 0 to {length}, got {ends[0]} to {ends[-1]}")
+    if (ends[1:] < ends[:-1]).any():
+        raise ValueError("offsets: expected integers that do not descend")
+    return run(op, operand, along, Cut(ends, len(ends) - 1), out, options)
+
+
+def reduceat(
+    a: AnyArray,
+    indices: AnyArray,
+    op: str = "sum",
+    *,
+    axis: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return reductions of slices along an axis, as the method of NumPy's ufuncs: ``numpy.add.reduceat``.
+
+    Parameters
+    ----------
+    a
+        As in `segment_reduce`.
+    indices : array_like or device array
+        Integers, each a row of `axis`. Result i is that of the rows ``indices[i]`` to ``indices[i + 1]``, of
+        the last index to the end; and row ``indices[i]`` itself where ``indices[i + 1]`` is not greater.
+        Those on a device are copied to the host.
+    op
+        As in `segment_reduce`.
+    axis : int
+        The axis along which slices lie.
+    dtype : dtype_like, optional
+        The dtype in which ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and those of bits work, and of their
+        results, as in `sum`.
+    out, device, stream, as_device
+        As in `segment_reduce`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, with a row for each index in place of `axis`.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `segment_reduce`.
+    IndexError
+        For an index that is no row.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.reduceat(np.arange(8), [0, 4, 1, 5, 2, 6, 3, 7], device="sim")[::2]
+    array([ 6, 10, 14, 18])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    operand, along = take(a, op, axis, options)
+    rows, length = on_host(beside(indices, "indices", operand), "indices"), operand.shape[along]
+    outside = (rows < 0) | (rows >= length)
+    if outside.any():
+        raise IndexError(f"indices: {rows[outside][0]} is no row of {length}")
+    return run(op, operand, along, _slices(rows.astype(_INT64), length), out, options, dtype)
+
+
+def _slices(begin: np.ndarray, length: int) -> Cut:
+    """Return the cut of slices: offsets where they ascend, else with every row of every slice in an order."""
+    if not len(begin):
+        return Cut(np.zeros(1, _INT64), 0)
+    end = np.append(begin[1:], length)
+    if (begin < end).all():
+        return Cut(np.append(begin, length), len(begin))
+    counts = np.where(begin < end, end - begin, 1)
+    offsets = np.append(0, np.cumsum(counts))
+    order = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
+    return Cut(offsets, len(begin), order)
+
+
+def group_reduce(
+    a: AnyArray,
+    labels: AnyArray,
+    num_groups: SupportsIndex | None = None,
+    op: str = "sum",
+    *,
+    axis: SupportsIndex = 0,
+    out: Out | None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the reduction of each group of rows along an axis: of those that have the same label.
+
+    Parameters
+    ----------
+    a
+        As in `segment_reduce`.
+    labels : array_like or device array
+        Integers, one for each row: the number of its group. A row with a negative one belongs to none. Those
+        on a device are copied to the host, where they are sorted.
+    num_groups : int, optional
+        How many groups there are. None takes the largest label and 1.
+    op
+        As in `segment_reduce`; `argmin` and `argmax` give the first of equals.
+    axis : int
+        The axis along which the labels lie.
+    out, device, stream, as_device
+        As in `segment_reduce`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, with a row for each group in place of `axis`; of an empty group as `segment_reduce`.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `segment_reduce`; ValueError, too, for a label that is no group.
+
+    Notes
+    -----
+    Rows of a group are taken in their order, so that results have the same bits on every run.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.group_reduce(np.array([1.0, 2.0, 3.0, 4.0]), [1, 0, 1, -1], 3, device="sim")
+    array([2., 4., 0.])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    operand, along = take(a, op, axis, options)
+    numbers, length = on_host(beside(labels, "labels", operand), "labels"), operand.shape[along]
+    if len(numbers) != length:
+        raise ValueError(f"labels: expected {length}, one for each row, got {len(numbers)}")
+    groups = _groups(num_groups, numbers)
+    if length and int(numbers.max()) >= groups:
+        raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
+    return run(op, operand, along, _sorted(numbers, groups), out, options)
+
+
+def _groups(given: Any, labels: np.ndarray) -> int:
+    if given is None:
+        return max(int(labels.max()) + 1, 0) if len(labels) else 0
+    if isinstance(given, (bool, np.bool_)) or not hasattr(given, "__index__"):
+        raise TypeError(f"num_groups: expected int or None, got {type(given).__name__}")
+    groups = given.__index__()
+    if groups < 0:
+        raise ValueError(f"num_groups: expected 0 or more, got {groups}")
+    return groups
+
+
+def _sorted(labels: np.ndarray, groups: int) -> Cut:
+    """Return the cut of groups: in an order that leaves rows of one group in theirs, unless it is theirs."""
+    places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # those of none first
+    offsets = np.cumsum(np.bincount(places, minlength=groups + 1))
+    order = None
+    if (places[1:] < places[:-1]).any():
+        keys = places.astype(np.uint16) if groups < _FEW else places
+        order = np.argsort(keys, kind="stable")
+    return Cut(offsets, groups, order)

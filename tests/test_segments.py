@@ -1,0 +1,327 @@
+"""Reductions of segments, slices and groups against NumPy's of each by itself."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._segments.cut import OPS
+
+TILE = 4096  # elements and ends of segments, of one column
+DTYPES = (
+    "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
+    "float16", "complex64", "complex128",
+)  # fmt: skip
+PLACES = ("argmin", "argmax")
+# What of no elements NumPy has a result for.
+WITH_IDENTITY = ("sum", "prod", "any", "all", "count_nonzero")
+
+
+def takes(op, dtype):
+    return not op.startswith("bitwise") or np.dtype(dtype).kind in "biu"
+
+
+def integers(shape, dtype, seed=0):
+    """Small numbers, whose sums every dtype holds exactly."""
+    draw = np.random.default_rng(seed)
+    if dtype == "bool":
+        return draw.integers(0, 2, shape).astype(bool)
+    low = 0 if dtype.startswith("u") else -2
+    values = draw.integers(low, 3, shape).astype(dtype)
+    return values + 1j * draw.integers(-2, 3, shape).astype(dtype) if dtype[0] == "c" else values
+
+
+def rows_reduced(op, a, rows, axis):
+    """The reduction of some rows by NumPy, exactly."""
+    part = np.take(a, rows, axis)
+    ufuncs = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
+    if op in ufuncs:
+        return ufuncs[op].reduce(part, axis=axis, dtype=a.dtype)
+    if op in PLACES:
+        return np.asarray(rows)[getattr(np, op)(part, axis=axis)]
+    if a.dtype == np.float16:
+        part = part.astype(np.float64)
+    with np.errstate(over="ignore"):
+        found = np.asarray(getattr(np, op)(part, axis=axis))
+        return (
+            found.astype(a.dtype)
+            if a.dtype == np.float16 and op not in ("any", "all", "count_nonzero")
+            else found
+        )
+
+
+def segments_reduced(op, a, offsets, axis):
+    parts = [rows_reduced(op, a, np.arange(i, j), axis) for i, j in itertools.pairwise(offsets)]
+    return np.stack(parts, axis)
+
+
+def agree(got, wanted, op):
+    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+    if op in ("mean", "prod") and got.dtype.kind in "fc":
+        tolerance = {"float16": 2e-3, "float32": 3e-7, "complex64": 1e-6}.get(got.dtype.name, 1e-13)
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=1e-15)
+    else:
+        np.testing.assert_array_equal(got, wanted)
+
+
+def cuts(n, draw, parts):
+    """Offsets of `parts` segments with elements."""
+    parts = min(parts, n)
+    return [0, *sorted(draw.sample(range(1, n), parts - 1)), n]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("op", OPS)
+def test_every_operator(op, device, some):
+    draw = random.Random(op)
+    for dtype in some([dtype for dtype in DTYPES if takes(op, dtype)], 3):
+        for shape, axis in (((700,), 0), ((3, 2 * TILE + 9), 1), ((900, 3), 0), ((2, 150, 40), 1)):
+            a = integers(shape, dtype, draw.randrange(99))
+            offsets = cuts(shape[axis], draw, draw.choice((1, 2, 30)))
+            got = gpureduce.segment_reduce(a, offsets, op, axis=axis, device=device)
+            agree(got, segments_reduced(op, a, offsets, axis), op)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(dtype, device):
+    draw = random.Random(dtype)
+    a = integers(3 * TILE, dtype)
+    offsets = cuts(len(a), draw, 25)
+    for op in OPS:
+        if takes(op, dtype):
+            got = gpureduce.segment_reduce(a, offsets, op, device=device)
+            agree(got, segments_reduced(op, a, offsets, 0), op)
+
+
+@pytest.mark.core
+def test_lengths_and_borders(device):
+    """Segments that begin and end where tiles do, one before and one after."""
+    for n in (1, 2, 15, 16, 17, TILE - 2, TILE - 1, TILE, TILE + 1, 2 * TILE, 5 * TILE + 3):
+        a = integers(n, "int32", n)
+        for offsets in ([0, n], [0, n // 2, n], [0, max(n - 1, 0), n], [0, min(1, n), n]):
+            wanted = np.append(0, np.cumsum(a))
+            got = gpureduce.segment_reduce(a, offsets, device=device)
+            np.testing.assert_array_equal(got, np.diff(wanted[offsets]))
+
+
+def skewed(name, draw):
+    n = 9 * TILE
+    if name == "one huge":
+        return [0, 3, 4, n - 7, n - 7, n]
+    if name == "many empty":
+        return [0] * 20000 + [5] * 9000 + [n // 2] * 5000 + [n] * 12000
+    if name == "all empty":
+        return [7] * 10000
+    if name == "singles":
+        return list(range(n + 1))
+    if name == "gaps at the ends":
+        return cuts(n - 20, draw, 50)[1:-1]
+    return sorted(draw.choices(range(n), k=3000))
+
+
+@pytest.mark.parametrize(
+    "name", ["one huge", "many empty", "all empty", "singles", "gaps at the ends", "any"]
+)
+def test_skewed_segments(name, device):
+    offsets = skewed(name, random.Random(name))
+    a = integers(9 * TILE, "int16", 1)
+    sums = np.append(0, np.cumsum(a))
+    got = gpureduce.segment_reduce(a, offsets, device=device)
+    np.testing.assert_array_equal(got, np.diff(sums[offsets]))
+    real = gpureduce.segment_reduce(a.astype(np.float32), np.array(offsets), "max", device=device)
+    full = [i for i in range(len(offsets) - 1) if offsets[i] < offsets[i + 1]]
+    for i in full[:50] + full[-50:]:
+        assert real[i] == a[offsets[i] : offsets[i + 1]].max()
+    assert np.isneginf(np.delete(real, full)).all()
+
+
+def test_empty_segments(device):
+    a = integers(10, "int8")
+    for op in OPS:
+        got = gpureduce.segment_reduce(a, [0, 4, 4, 10], op, device=device)[1]
+        if op in WITH_IDENTITY:
+            assert got == getattr(np, op)(a[:0])
+    wanted = {"min": 127, "max": -128, "argmin": -1, "argmax": -1, "bitwise_and": -1, "bitwise_or": 0}
+    for op, value in wanted.items():
+        assert gpureduce.segment_reduce(a, [0, 4, 4], op, device=device)[1] == value
+    assert np.isnan(gpureduce.segment_reduce(a, [0, 0, 10], "mean", device=device)[0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_are_within_a_rounding(dtype, device):
+    """An element that is lost, or taken twice, is seen at once."""
+    a = (1 + np.random.default_rng(3).random(6 * TILE)).astype(dtype)
+    offsets = cuts(len(a), random.Random(3), 60)
+    got = gpureduce.segment_reduce(a, offsets, device=device)
+    for i, (begin, end) in enumerate(itertools.pairwise(offsets)):
+        exact = math.fsum(a[begin:end].tolist())
+        assert (
+            abs(float(got[i]) - exact) <= 0.5000001 * np.spacing(a.dtype.type(exact)) + 40 * exact * 2.0**-53
+        )
+
+
+def test_bits_are_the_same_on_every_run_and_backend(device):
+    a = np.random.default_rng(4).standard_normal(20 * TILE)
+    for parts in (1, 3, 500):
+        offsets = cuts(len(a), random.Random(parts), parts)
+        first = gpureduce.segment_reduce(a, offsets, device=device)
+        assert all((gpureduce.segment_reduce(a, offsets, device=device) == first).all() for _ in range(3))
+        assert (gpureduce.segment_reduce(a, offsets, device="sim") == first).all()
+
+
+def test_nan_ties_and_signs(device):
+    a = np.array([1.0, np.nan, 3.0, np.nan, 5.0, 5.0, -0.0, 0.0])
+    offsets = [0, 2, 4, 6, 8]
+    for op in ("min", "max", "argmin", "argmax", "sum"):
+        got = gpureduce.segment_reduce(a, offsets, op, device=device)
+        np.testing.assert_array_equal(got, segments_reduced(op, a, offsets, 0))
+    equal = np.zeros(3 * TILE, np.int32)
+    assert gpureduce.segment_reduce(equal, [5, 3 * TILE], "argmax", device=device)[0] == 5
+    assert np.signbit(gpureduce.segment_reduce(np.array([-0.0, -0.0]), [0, 2], device=device)[0])
+
+
+# ---- slices ----
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor"])
+def test_reduceat(op, device, some):
+    ufunc = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}.get(op) or getattr(
+        np, op
+    )
+    draw = random.Random(op)
+    for dtype in some([dtype for dtype in DTYPES if takes(op, dtype) and dtype != "float16"], 3):
+        for shape, axis in (((40,), 0), ((6, 300), 1), ((90, 4), 0)):
+            a = integers(shape, dtype, 2)
+            for count in (1, 2, 25):
+                indices = draw.choices(range(shape[axis]), k=count)
+                for each in (indices, sorted(set(indices))):
+                    wanted = ufunc.reduceat(a, each, axis)
+                    agree(gpureduce.reduceat(a, each, op, axis=axis, device=device), wanted, op)
+
+
+def test_reduceat_takes_dtype_and_refuses_rows_that_are_none(device):
+    a = integers((5, 8), "int8")
+    for dtype in ("int16", "float32", "int64"):
+        wanted = np.add.reduceat(a, [0, 3, 1], axis=1, dtype=dtype)
+        agree(gpureduce.reduceat(a, [0, 3, 1], axis=1, dtype=dtype, device=device), wanted, "sum")
+    for indices in ([8], [-1], [0, 9]):
+        with pytest.raises(IndexError, match="indices: "):
+            gpureduce.reduceat(a, indices, axis=1, device=device)
+    assert gpureduce.reduceat(a, np.array([], int), axis=1, device=device).shape == (5, 0)
+    out = np.empty((5, 2))
+    assert gpureduce.reduceat(a, [0, 3], axis=1, out=out, device=device) is out
+    np.testing.assert_array_equal(out, np.add.reduceat(a, [0, 3], axis=1))
+
+
+# ---- groups ----
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_groups(op, device):
+    draw = np.random.default_rng(5)
+    for shape, axis, groups in (((50,), 0, 7), ((2, 3 * TILE), 1, 40), ((700, 3), 0, 5)):
+        labels = draw.integers(-1, groups, shape[axis])
+        a = integers(shape, "int32", 6)
+        got = gpureduce.group_reduce(a, labels, groups + 2, op, axis=axis, device=device)
+        assert got.shape[axis] == groups + 2
+        for group in range(groups):
+            rows = np.flatnonzero(labels == group)
+            wanted = rows_reduced(op, a, rows, axis)
+            agree(np.take(got, group, axis), np.asarray(wanted), op)
+
+
+def test_groups_of_floats_are_added_in_their_order(device):
+    draw = np.random.default_rng(7)
+    a, labels = draw.standard_normal(5 * TILE), draw.integers(0, 9, 5 * TILE)
+    got = gpureduce.group_reduce(a, labels, device=device)
+    assert got.shape == (9,)
+    for group in range(9):
+        exact = math.fsum(a[labels == group].tolist())
+        assert abs(got[group] - exact) <= 30 * 2.0**-53 * np.abs(a[labels == group]).sum()
+    behind = a[np.argsort(labels, kind="stable")]
+    offsets = np.append(0, np.cumsum(np.bincount(labels)))
+    assert (gpureduce.segment_reduce(behind, offsets, device="sim") == got).all() or device != "sim"
+    many = gpureduce.group_reduce(np.ones(70000), np.arange(70000)[::-1], device=device)
+    assert (many == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "groups", "error", "text"),
+    [
+        ([0, 1], None, ValueError, "labels: expected 3"),
+        ([0, 1, 2], 2, ValueError, "labels: expected up to 1"),
+        ([0.0, 1, 2], 3, TypeError, "labels: expected integers"),
+        ([[0, 1, 2]], 3, ValueError, "labels: expected one axis"),
+        ([0, 1, 2], 2.5, TypeError, "num_groups: "),
+        ([0, 1, 2], -1, ValueError, "num_groups: "),
+    ],
+)
+def test_labels_that_are_refused(labels, groups, error, text, device):
+    with pytest.raises(error, match=text):
+        gpureduce.group_reduce(np.zeros(3), labels, groups, device=device)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "arguments", "error", "text"),
+    [
+        ([0, 2, 1], {}, ValueError, "offsets: .* descend"),
+        ([0, 4], {}, ValueError, "offsets: expected 0 to 3"),
+        ([-1, 3], {}, ValueError, "offsets: expected 0 to 3"),
+        (np.array([0, 2**64 - 1], np.uint64), {}, ValueError, "offsets: "),
+        ([], {}, ValueError, "offsets: "),
+        ([0.5, 1], {}, TypeError, "offsets: "),
+        ([0, 3], {"op": "median"}, ValueError, "op: "),
+        ([0, 3], {"op": 3}, TypeError, "op: "),
+        ([0, 3], {"axis": 1}, np.exceptions.AxisError, "out of bounds"),
+        ([0, 3], {"axis": None}, TypeError, "axis: "),
+        ([0, 3], {"op": "bitwise_or"}, TypeError, "a: "),
+        ([0, 3], {"out": np.empty(2)}, ValueError, "out: "),
+    ],
+)  # fmt: skip
+def test_what_is_refused(offsets, arguments, error, text, device):
+    with pytest.raises(error, match=text):
+        gpureduce.segment_reduce(np.zeros(3), offsets, device=device, **arguments)
+
+
+def test_arrays_on_the_device(device):
+    a = integers((5000, 3), "float32", 8)
+    offsets = np.array([0, 9, 9, 4000, 5000])
+    there, ends = gpureduce.to_device(a, device), gpureduce.to_device(offsets, device)
+    wanted = np.diff(np.append(np.zeros((1, 3)), np.cumsum(a, axis=0), axis=0)[offsets], axis=0)
+    for given in (offsets, ends):
+        got = gpureduce.segment_reduce(there, given)
+        assert isinstance(got, gpureduce.DeviceArray)
+        np.testing.assert_array_equal(got.numpy(), wanted)
+    out = gpureduce.to_device(np.zeros((4, 3), np.float32), device)
+    assert gpureduce.segment_reduce(there, ends, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), wanted)
+    labels = np.arange(5000) % 7
+    grouped = gpureduce.group_reduce(there, gpureduce.to_device(labels, device), 7, as_device=False)
+    np.testing.assert_array_equal(grouped[2], a[2::7].sum(axis=0))
+    with pytest.raises(TypeError, match="offsets: "):
+        gpureduce.segment_reduce(there, gpureduce.to_device(offsets.astype(np.int32), device))
+    with pytest.raises(TypeError, match="offsets: "):
+        gpureduce.segment_reduce(a, ends, device=device)
+
+
+def test_offsets_on_a_device_that_are_nonsense_read_nothing_else():
+    """The simulator sees every access outside an array."""
+    a = gpureduce.to_device(np.ones(2 * TILE), "sim")
+    for offsets in ([9, 2, 7], [-5, 10**9], [2**62, -(2**62), 3], [2 * TILE, 0, 2 * TILE, 0] * 4000):
+        gpureduce.segment_reduce(a, gpureduce.to_device(np.array(offsets), "sim"), "mean")
+
+
+@pytest.mark.parametrize("op", ["sum", "argmax"])
+@pytest.mark.parametrize("shape", [(3 * TILE,), (400, 5)], ids=str)
+def test_kernels_have_no_races(op, shape):
+    a = integers(shape, "complex64", 9)
+    offsets = np.array([0, 1, 1, shape[0] // 2, shape[0]])
+    nothing = np.zeros((), gpureduce.segment_reduce(a, offsets, op, device="sim").dtype)
+    result, launches, problem = _core.profile_segments(a, op, 0, offsets, 0, nothing)
+    assert problem is None and result.shape[0] == 4
+    assert all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))
