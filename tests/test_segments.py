@@ -174,6 +174,15 @@ def test_bits_are_the_same_on_every_run_and_backend(device):
         assert (gpureduce.segment_reduce(a, offsets, device="sim") == first).all()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
+def test_ends_of_the_range(dtype, device):
+    info = np.iinfo(dtype)
+    a = np.array([info.max, info.min, 3, 5, info.max - 1], dtype)
+    for op in ("min", "max", "argmin", "argmax", "sum", "prod", "bitwise_xor"):
+        got = gpureduce.segment_reduce(a, [0, 1, 2, 5], op, device=device)
+        agree(got, segments_reduced(op, a, [0, 1, 2, 5], 0), op)
+
+
 def test_nan_ties_and_signs(device):
     a = np.array([1.0, np.nan, 3.0, np.nan, 5.0, 5.0, -0.0, 0.0])
     offsets = [0, 2, 4, 6, 8]

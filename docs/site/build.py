@@ -39,6 +39,7 @@ SECTIONS = {
             "devices",
             "streams",
             "states",
+            "segments_and_scans",
             "dask",
             "torch",
         )

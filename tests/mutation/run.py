@@ -24,6 +24,7 @@ from exact import MUTANTS as EXACT
 from floats import MUTANTS as FLOATS
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
+from scans import MUTANTS as SCANS
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build_support"))
@@ -171,7 +172,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS)
+        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *SCANS)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

@@ -1,0 +1,155 @@
+"""The traps of scans and segments: what is before a thread, a tile, a segment; and where they end."""
+
+from mutants import INCLUDE, Mutant
+
+CHAIN = INCLUDE + "chained_tiles.cuh"
+NODES = INCLUDE + "prefix_tree.cuh"
+SCAN = INCLUDE + "scan.cuh"
+SEGMENTS, OPS = INCLUDE + "segments.cuh", INCLUDE + "segment_ops.cuh"
+SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
+
+
+def scans(words):
+    return ("tests/test_scans.py", "-k", words)
+
+
+def segments(words):
+    return ("tests/test_segments.py", "-k", words)
+
+
+MUTANTS = (
+    # What is before
+    Mutant(
+        "a tile looks one tile too far back",
+        NODES,
+        "(t >> bit << bit) - 1;",
+        "(t >> bit << bit);",
+        scans("lengths"),
+    ),
+    Mutant(
+        "a node has its own tile alone",
+        CHAIN,
+        "bit == 0 ? own : F::combine(sum, own)",
+        "own",
+        scans("long_lines"),
+    ),
+    Mutant(
+        "what is before comes behind",
+        CHAIN,
+        "F::combine(one, sum)",
+        "F::combine(sum, one)",
+        segments("skewed"),
+    ),
+    Mutant(
+        "the warps before are forgotten", CHAIN, "        s = F::combine(carry, s);\n", "", scans("lengths")
+    ),
+    Mutant(
+        "a thread forgets the warps before",
+        CHAIN,
+        "F::combine(carry, mine) : carry;",
+        "mine : carry;",
+        scans("lengths"),
+    ),
+    Mutant(
+        "what is before a tile is forgotten",
+        SCAN,
+        "sum = has ? F::combine(ahead[column], sum) : ahead[column];",
+        "sum = has ? sum : ahead[column];",
+        scans("lengths"),
+    ),
+    Mutant(
+        "lines of a thread run on", SCAN, "                    has = false;\n", "", scans("axes_and_strides")
+    ),
+    Mutant(
+        "a tile's elements are not there yet",
+        SCAN,
+        "        load(tile);\n        __syncthreads();\n",
+        "        load(tile);\n",
+        scans("races"),
+    ),
+    Mutant(
+        "the last tile is as long as others",
+        SCAN,
+        "min(uint64_t(p.slot), p.length - at)",
+        "p.slot",
+        scans("lengths"),
+    ),
+    Mutant(
+        "rows of float32 are added in float",
+        SCAN,
+        "RunningState<float> { using type = double; };",
+        "RunningState<float> { using type = float; };",
+        scans("within_a_rounding"),
+    ),
+    Mutant(
+        "a plan counts too few tiles",
+        SCAN_PLAN,
+        "gr_ceil_div(params->length, params->slot);",
+        "params->length / params->slot;",
+        scans("lengths"),
+    ),
+    # Segments
+    Mutant(
+        "a segment forgets what earlier threads have of it",
+        SEGMENTS,
+        "Segmented<F>::combine(carry, first.part).sum",
+        "first.part.sum",
+        segments("lengths_and_borders"),
+    ),
+    Mutant(
+        "what is behind a segment's end goes on",
+        SEGMENTS,
+        "        if (b.flags & GR_PART_ENDS)\n            return b;\n",
+        "",
+        segments("skewed"),
+    ),
+    Mutant(
+        "an end that is at a row is after it",
+        SEGMENTS,
+        "            if (ends[middle] < items - middle)",
+        "            if (ends[middle] + 1 < items - middle)",
+        segments("lengths_and_borders or skewed"),
+    ),
+    Mutant(
+        "a tile that ends segments says so too late",
+        SEGMENTS,
+        "return s.flags & GR_PART_ENDS;",
+        "return s.flags != 0;",
+        segments("lengths_and_borders"),
+    ),
+    Mutant(
+        "places are counted in the order",
+        SEGMENTS,
+        "*out = row_of(F::value(sum));",
+        "*out = F::value(sum);",
+        segments("test_groups"),
+    ),
+    Mutant(
+        "the last of equals wins",
+        OPS,
+        "b.position < a.position &&",
+        "b.position > a.position &&",
+        segments("nan_ties"),
+    ),
+    Mutant(
+        "uint64 has a sign",
+        OPS,
+        "constexpr uint64_t highest_bit = 1ull << 63;",
+        "constexpr uint64_t highest_bit = 0;",
+        segments("every_dtype"),
+    ),
+    Mutant(
+        "a tile begins where the search stopped short",
+        "cuda_kernels/segments/auto/segment_starts.cu",
+        "low += count * step;",
+        "low += count * step - (step > 1);",
+        segments("skewed"),
+    ),
+    Mutant(
+        "a plan forgets the ends",
+        SEGMENT_PLAN,
+        "params->rows + params->segments",
+        "params->rows",
+        segments("skewed"),
+    ),
+)
