@@ -7,5 +7,5 @@
 
 // Of the general kernels those that take any layout, for operators that nobody waits for.
 #define GR_TAKES_AXIS(op, F, dtype, In)                                                                      \
-    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
+    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In, true>>)                  \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)

@@ -190,11 +190,22 @@ template <class In> struct AnyNorm {
     }
 };
 
-// The power of an element, whose order the launch tells.
+// The power of an element, whose order the launch tells; as FromElement of general_axis.cuh.
 template <class In> struct FromPower {
-    static constexpr unsigned at_once = whole_at_once<Powers>;
-    static __device__ Powers at(const gr_general_params &p, int64_t in, int64_t, uint64_t) {
-        return power_of(magnitude(widen(*reinterpret_cast<const In *>(p.in + in))),
-                        __longlong_as_double(int64_t(p.divisor)));
+    static constexpr unsigned in_flight = 4;
+    struct Loaded {
+        In x;
+        uint8_t taken;
+        double order;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
+        Loaded loaded;
+        loaded.x = *reinterpret_cast<const In *>(p.in + in);
+        loaded.taken = p.flags & GR_HAS_WHERE ? *reinterpret_cast<const uint8_t *>(p.second + second) : 1;
+        loaded.order = __longlong_as_double(int64_t(p.divisor));
+        return loaded;
+    }
+    static __device__ Powers add(const Powers &s, const Loaded &loaded, uint64_t) {
+        return loaded.taken ? AnyNorm<In>::combine(s, power_of(magnitude(widen(loaded.x)), loaded.order)) : s;
     }
 };

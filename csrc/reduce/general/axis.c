@@ -318,7 +318,7 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
     const bool few = p->count * layout->item_bytes <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
-    if ((!along_first || few) && !masked && is_for_whole(p, limits)) {
+    if ((!along_first || few) && !masked && !layout->only_axis && is_for_whole(p, limits)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
         return fits_grid(blocks) && launch_as(launch, "whole", blocks, 1);
     }
