@@ -95,6 +95,19 @@ def test_a_pair_is_folded_before_it_overflows(place):
     assert core(cancelled(array, total, reference.Fraction(1, 2**83)), place, blocks=1) == 0
 
 
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_window_holds_what_a_thread_has(name, place):
+    """As many of the largest as go to a register, around which the others lie nearer and farther."""
+    dtype = dtype_of(name)
+    item, least = dtype.itemsize, -10 if name == "float16" else -60
+    worst = 2 - 2.0 ** (1 - reference.FORMATS[name][0])
+    array = np.full((128 // (16 // item) - 1) * (16 // item) * 256, worst, dtype)
+    places = np.random.default_rng(3).permutation(array.size)[: 8 * -least]
+    array[places] = np.ldexp(worst, -(np.arange(places.size) % -least))
+    for blocks in (1, 2):
+        assert same(core(array, place, blocks=blocks), exact_sum(array))
+
+
 def test_fsum_and_exact_are_one(place, device):
     array = np.array([1e100, 1.0, -1e100, 2.0**-60])
     assert gpureduce.fsum(array, device=device) == gpureduce.sum(array, exact=True, device=device) == 1.0
@@ -247,19 +260,23 @@ PACKED, MASKED = 1, 2
 
 def parameters(array, flags, fold):
     """A gr_exact_params of a whole array, without addresses: those of inputs, results, states come first."""
-    dims = [array.size, 1, 1, 1, array.itemsize, 0, 0, 0, array.itemsize if flags == PACKED else 1, 0, 0, 0]
-    one = [1, 1, 1, 1, *[0] * 8]
-    return struct.pack("<4Q2Q12q12q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, 0)
+    shift = (array.size - 1).bit_length() - 1
+    magic = (1 << 64 + shift) // array.size + 1  # what a division by the size becomes
+    others = [1] * 4, [0] * 4
+    second = array.itemsize if flags == PACKED else 1
+    dims = [array.size, *others[0], array.itemsize, *others[1], second, *others[1], magic, shift, *[0] * 8]
+    one = [*[1] * 5, *[0] * 20]
+    return struct.pack("<4Q2Q25Q25Q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, 0)
 
 
 @pytest.mark.parametrize("kernel, threads, bytes_each", [
-    ("sum_f32", 256, 128), ("sum_f16", 256, 128), ("sum_f64", 64, 1024), ("dot_f32", 64, 1024),
-    ("dot_f64", 64, 1024),
+    ("sum_f32", 256, 128), ("sum_f16", 256, 128), ("sum_bf16", 256, 192), ("sum_f64", 64, 1024),
+    ("dot_f32", 64, 1024), ("dot_f64", 64, 1024), ("window_f32", 64, 0), ("window_f64", 64, 0),
 ])  # fmt: skip
 def test_no_races(kernel, threads, bytes_each):
     """Three blocks that fold often and join; by vectors and, of sums, one by one under a mask."""
     op, short = kernel.split("_")
-    dtype = np.dtype({"f32": "float32", "f16": "float16", "f64": "float64"}[short])
+    dtype = dtype_of({"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64"}[short])
     rng = np.random.default_rng(1)
     array = reference.any_bits(rng, 7000, dtype)
     ptx = ptx_text(f"exact_{op}.cu")

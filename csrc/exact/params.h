@@ -258,10 +258,10 @@ enum {
     GR_EXACT_WIDE_THREADS = 224, /* of a block of the wide kernels, whose bins take 1 KB a thread */
     GR_EXACT_WIDE_BINS = 64,
     GR_EXACT_WIDE_FOLD = 1024,
-    GR_EXACT_WINDOW_THREADS = 1024, /* the most of a block of the kernels for few elements */
-    GR_EXACT_WINDOW_ADDS = 128,     /* elements of a thread */
-    GR_EXACT_WINDOW_LOADS = 4,      /* of 16 bytes, that it has on their way */
-    GR_EXACT_PRODUCT_FIRST = 22, /* of the wide bins, that products of float32 go to */
+    GR_EXACT_WINDOW_THREADS = 512, /* the most of a block of the kernels for few elements */
+    GR_EXACT_WINDOW_ADDS = 128,    /* elements of a thread */
+    GR_EXACT_WINDOW_LOADS = 4,     /* of 16 bytes, that it has on their way */
+    GR_EXACT_PRODUCT_FIRST = 22,   /* of the wide bins, that products of float32 go to */
     GR_EXACT_PRODUCT_BINS = 19,
     GR_EXACT_PRODUCT_RESIDENT = 3, /* blocks of a multiprocessor */
 };

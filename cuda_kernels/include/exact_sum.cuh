@@ -76,12 +76,10 @@ __device__ void add_chunk(Bins &bins, const Chunk<In> &x, const Chunk<In> &y) {
 
 // Elements side by side: 16 bytes a load, and the few before and behind them by the first block. `other` is
 // where the second elements of pairs lie, alike to the boundaries of 16 bytes. A thread has as many loads on
-// their way as its bins leave registers for: a group of chunks that it adds makes room for the next.
+// their way as its bins leave registers for: each chunk that it adds makes room for the next.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
-    constexpr unsigned width = Chunk<In>::length;
-    constexpr unsigned turns = Bins::loads / (Pair ? 2 : 1), group = Bins::group / (Pair ? 2 : 1);
-    static_assert(turns % group == 0, "each load is made again");
+    constexpr unsigned width = Chunk<In>::length, turns = Bins::loads / (Pair ? 2 : 1);
     const unsigned threads = blockDim.x;
     const In *in = reinterpret_cast<const In *>(address), *second = reinterpret_cast<const In *>(other);
     const uint64_t skew = (16 - address % 16) % 16 / sizeof(In);
@@ -110,13 +108,8 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             add_chunk<Pair>(folder.bins, x[k], y[Pair ? k : 0]);
-            if (k % group != group - 1)
-                continue;
             if (more)
-#pragma unroll
-                for (unsigned i = k - (group - 1); i <= k; ++i)
-                    load(next, i);
-            __syncwarp(); // or else ptxas puts all loads behind all additions
+                load(next, k);
         }
         tile = next;
         whole = more;

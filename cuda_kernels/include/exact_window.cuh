@@ -121,12 +121,16 @@ template <class In> struct Loaded {
         chunks = (count - head) / width;
         behind = head + chunks * width;
     }
-    // Of a tile's chunks; where there are no more, the last one again.
-    __device__ void load(uint64_t tile) {
+    // All blocks of a result take turns.
+    __device__ static uint64_t place(uint64_t turn) {
+        return (turn * gridDim.y + blockIdx.y) * blockDim.x + threadIdx.x;
+    }
+    // From a turn on; where there are no more chunks, the last one again.
+    __device__ void load(uint64_t turn) {
         const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k)
-            x[k] = load_chunk(chunk + min(tile + threadIdx.x + k * blockDim.x, chunks - 1));
+            x[k] = load_chunk(chunk + min(place(turn + k), chunks - 1));
     }
     __device__ unsigned top() const {
         unsigned top = 0;
@@ -137,10 +141,10 @@ template <class In> struct Loaded {
                 top = max(top, Window<In>::exponent_of(x[k].at(e)));
         return top;
     }
-    __device__ void add(uint64_t tile, Window<In> &window) const {
+    __device__ void add(uint64_t turn, Window<In> &window) const {
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k)
-            if (tile + threadIdx.x + k * blockDim.x < chunks)
+            if (place(turn + k) < chunks)
 #pragma unroll
                 for (unsigned e = 0; e < width; ++e)
                     if (!window.add(x[k].at(e)))
@@ -172,12 +176,11 @@ __device__ bool add_in_window(const gr_exact_params &p, uint64_t result, uint64_
     constexpr gr_exact_size size = state_size<In>();
     int64_t *state = block_state();
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const uint64_t span = uint64_t(blockDim.x) * Loaded<In>::turns, step = gridDim.y * span;
-    uint64_t tile = blockIdx.y * span;
     Loaded<In> loaded(address, p.count);
-    const bool any = tile < loaded.chunks;
+    const uint64_t step = uint64_t(gridDim.y) * blockDim.x;
+    const bool any = blockIdx.y * uint64_t(blockDim.x) < loaded.chunks;
     if (any)
-        loaded.load(tile);
+        loaded.load(0);
     unsigned top = any ? loaded.top() : loaded.count > 0 ? Window<In>::exponent_of(loaded.in[0]) : 0;
     top = warp_max(top);
     if (lane == 0)
@@ -186,10 +189,10 @@ __device__ bool add_in_window(const gr_exact_params &p, uint64_t result, uint64_
     Window<In> window;
     window.around(warp_max(lane < warps ? tops[lane] : 0));
     if (any)
-        loaded.add(tile, window);
-    for (tile += step; tile < loaded.chunks; tile += step) {
-        loaded.load(tile);
-        loaded.add(tile, window);
+        loaded.add(0, window);
+    for (uint64_t turn = Loaded<In>::turns; turn * step < loaded.chunks; turn += Loaded<In>::turns) {
+        loaded.load(turn);
+        loaded.add(turn, window);
     }
     if (blockIdx.y == 0)
         loaded.add_ends(window);
@@ -238,11 +241,11 @@ template <class In> __device__ void sum_in_window(const gr_exact_params &p) {
     constexpr gr_exact_size size = state_size<In>();
     int64_t *state = block_state();
     if (p.results == 1 && threadIdx.x % 8 == 0) { // a line has 128 bytes
-        const uint64_t bytes = p.count * sizeof(In), step = blockDim.x;
+        const uint64_t bytes = p.count * sizeof(In);
         for (unsigned k = 0; k < GR_EXACT_WINDOW_LOADS; ++k) {
-            const uint64_t at = (blockIdx.y * GR_EXACT_WINDOW_LOADS + k) * step + threadIdx.x;
-            if (16 * at < bytes)
-                prefetch(reinterpret_cast<const void *>(p.in + 16 * at));
+            const uint64_t at = 16 * Loaded<In>::place(k);
+            if (at < bytes)
+                prefetch(reinterpret_cast<const void *>(p.in + at));
         }
     }
     let_next_in();

@@ -1,7 +1,7 @@
 """Checks exact sums and times them beside plain ones: ``python -m gpureduce.bench.exact_sums --out FILE``.
 
 Checked against sums of Python integers: random arrays of many kinds, in several orders, grids, and numbers
-of additions between folds, in as many processes as ``--jobs`` says. Timed by gpureduce.bench.exact_times;
+of additions between folds; ``--jobs`` processes make the references. Timed by gpureduce.bench.exact_times;
 without a clock, on the simulator, the seconds of whole calls stand for that. With ``--errors`` it prints what
 the rungs get wrong of sums under cancellation, and does nothing else.
 """
@@ -9,6 +9,8 @@ the rungs get wrong of sums under cancellation, and does nothing else.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import math
 import multiprocessing
 import shutil
@@ -29,6 +31,7 @@ from gpureduce.bench.exact import float_sum
 # Bits of a significand, and the exponent of the last bit of the smallest numbers.
 FORMATS = {"float32": (24, -149), "float64": (53, -1074), "float16": (11, -24)}
 KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "subnormal", "constant")
+BATCH = 1000  # sums that a process prepares at a time
 DEEPEST = 1127  # every float64 is whole in units of 2^-1127
 
 
@@ -37,7 +40,7 @@ def data(kind: str, n: int, dtype: np.dtype, rng: np.random.Generator) -> np.nda
     if kind == "normal":
         return rng.standard_normal(n).astype(dtype)
     if kind == "lognormal":
-        return np.exp(rng.normal(0, 2, n)).astype(dtype)
+        return np.minimum(np.exp(rng.normal(0, 2, n)), np.finfo(dtype).max).astype(dtype)
     if kind == "largest":
         return (rng.choice([-1.0, 1.0], n) * np.finfo(dtype).max).astype(dtype)
     if kind == "constant":
@@ -85,36 +88,54 @@ def rounded(total: int, dtype: np.dtype) -> np.generic:
         return dtype.type(-size if total < 0 else size)
 
 
-def check(count: int, device: str, seed: int) -> tuple[int, list[str]]:
-    """Compare so many random sums; return how many, and those that differ."""
-    kind, index = resolve(device)
+def cases(count: int, seed: int) -> list[tuple]:
+    """Return random arrays in several orders, and the sum of each; with how it is to be made."""
     rng = np.random.default_rng(seed)
-    wrong, done = [], 0
-    while done < count:
+    found = []
+    while len(found) < count:
         dtype = np.dtype(rng.choice(list(FORMATS)))
         name = str(rng.choice(KINDS))
         n = int(2.0 ** rng.uniform(0, 12 if rng.random() < 0.95 else 18))
         array = data(name, n, dtype, rng)
         want = rounded(whole(array), dtype)
         for _ in range(5):
-            fold, blocks = int(rng.choice([0, 0, 1, 33])), int(rng.choice([0, 0, 1, 7]))
-            handle = array[:: int(rng.choice([-1, 1]))]
-            got = _core.exact(handle, "sum", (0,), None, None, None, kind, index, 0, fold, blocks)[()]
-            if got.tobytes() != want.tobytes():
-                wrong.append(f"{dtype} {name} n={n} fold={fold} blocks={blocks}: {got!r}, not {want!r}")
+            fold, blocks, step = (
+                int(rng.choice([0, 0, 1, 33])),
+                int(rng.choice([0, 0, 1, 7])),
+                rng.choice([-1, 1]),
+            )
+            found.append((name, array, want, fold, blocks, int(step)))
             array = rng.permutation(array)
+    return found
+
+
+def check(count: int, device: str, seed: int, jobs: int = 1) -> tuple[int, list[str]]:
+    """Compare so many random sums; return how many, and those that differ. `jobs` processes prepare them."""
+    kind, index = resolve(device)
+    wrong, done = [], 0
+    with contextlib.ExitStack() as stack:
+        batches: Iterator[list[tuple]] = map(_batch, _seeds(count, seed))
+        if jobs > 1:
+            pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(jobs))
+            batches = pool.imap_unordered(_batch, _seeds(count, seed))
+        for name, array, want, fold, blocks, step in itertools.chain.from_iterable(batches):
+            got = _core.exact(array[::step], "sum", (0,), None, None, None, kind, index, 0, fold, blocks)[()]
+            if got.tobytes() != want.tobytes():
+                what = f"{array.dtype} {name} n={len(array)} fold={fold} blocks={blocks}"
+                wrong.append(f"{what}: {got!r}, not {want!r}")
             done += 1
     return done, wrong
 
 
-def check_all(count: int, device: str, seed: int, jobs: int) -> tuple[int, list[str]]:
-    """Compare so many random sums, in several processes."""
-    if jobs == 1:
-        return check(count, device, seed)
-    arguments = [(-(-count // jobs), device, 1000 * seed + job) for job in range(jobs)]
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        found = pool.starmap(check, arguments)
-    return sum(done for done, _ in found), [each for _, wrong in found for each in wrong]
+def _seeds(count: int, seed: int) -> Iterator[tuple[int, int]]:
+    """Yield how many sums a batch has, and its seed."""
+    for first in range(0, count, BATCH):
+        yield min(BATCH, count - first), 10**6 * seed + first
+
+
+def _batch(asked: tuple[int, int]) -> list[tuple]:
+    with np.errstate(all="ignore"):
+        return cases(*asked)
 
 
 def cancelling(n: int, condition: float, rng: np.random.Generator) -> np.ndarray:
@@ -184,7 +205,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--check", type=int, default=100_000, help="sums to compare (default 100000)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that compare (default 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that make references (default 1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=28, help="exponent of two, for elements (default 28)")
     parser.add_argument("--repeats", type=int, default=9)
@@ -196,7 +217,7 @@ def main(argv: list[str] | None = None) -> int:
         print(errors_table(1 << 16, options.device))
         return 0
     record = environment.header(environment.find_device(options.device))
-    done, wrong = check_all(options.check, options.device, options.seed, options.jobs)
+    done, wrong = check(options.check, options.device, options.seed, options.jobs)
     print(f"{done} sums compared, {len(wrong)} differ", *wrong[:20], sep="\n", flush=True)
     record["compared"], record["different"] = done, len(wrong)
     record["rows"] = []

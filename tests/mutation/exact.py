@@ -10,6 +10,8 @@ PRODUCTS = INCLUDE + "exact_products.cuh"
 SUM = INCLUDE + "exact_sum.cuh"
 EACH = INCLUDE + "exact_each.cuh"
 JOIN = INCLUDE + "exact_join.cuh"
+FINISH = INCLUDE + "exact_finish.cuh"
+WINDOW = INCLUDE + "exact_window.cuh"
 
 
 def state(words=""):
@@ -34,8 +36,8 @@ MUTANTS = (
     Mutant(
         "the sticky bit forgets the digits below",
         STATE,
-        " || (count > 3 && gr_exact_any(digit, count - 3))",
-        "",
+        " != 0 || more,",
+        " != 0,",
         state("rounding"),
     ),
     Mutant(
@@ -79,7 +81,7 @@ MUTANTS = (
     Mutant(
         "a bin of float64 is folded too late",
         STATE,
-        "GR_EXACT_WIDE_FOLD = 2048",
+        "GR_EXACT_WIDE_FOLD = 1024",
         "GR_EXACT_WIDE_FOLD = 16384",
         sums("pair_is_folded"),
     ),
@@ -94,7 +96,7 @@ MUTANTS = (
     Mutant(
         "a block alone keeps its state",
         PLAN,
-        "self->states && !each && few < 2 ? 2",
+        "self->states && !each && as.blocks < 2 ? 2",
         "false ? 2",
         parts("any_parts"),
     ),
@@ -117,15 +119,23 @@ MUTANTS = (
         parts("many_results"),
     ),
     # The kernels
-    Mutant("a bin is not emptied", BINS, "        place = -0.0;\n", "", sums()),
+    Mutant(
+        "a bin is not emptied",
+        BINS,
+        "power_of_two(150 - 16 * static_cast<int>(bin)));\n        place = -0.0;\n",
+        "power_of_two(150 - 16 * static_cast<int>(bin)));\n",
+        sums(),
+    ),
     Mutant(
         "a pair forgets what its sums left out",
         BINS,
-        " + __double2ll_rn(pair.y * first * second)",
+        " + __double2ll_rn(pair.y * one * other)",
         "",
         sums(),
     ),
-    Mutant("sums of the largest overflow", BINS, "power_of_two(-64) : 1.0", "1.0 : 1.0", sums()),
+    Mutant(
+        "sums of the largest overflow", BINS, "            x *= 0x1p-64;\n", "            x *= 1;\n", sums()
+    ),
     Mutant(
         "infinities spoil a pair",
         BINS,
@@ -140,7 +150,7 @@ MUTANTS = (
         "false ? GR_EXACT_NAN",
         sums("specials"),
     ),
-    Mutant("a piece is lost", BLOCK, "i < 3; ++i)", "i < 2; ++i)", sums()),
+    Mutant("a piece is lost", BLOCK, "i < 3; ++i)\n        if", "i < 2; ++i)\n        if", sums()),
     Mutant(
         "folds do not wait for all threads",
         SUM,
@@ -154,32 +164,62 @@ MUTANTS = (
     Mutant(
         "flags of other blocks are lost",
         JOIN,
-        "        join_flags(whole + flags, static_cast<uint32_t>(state[flags]));\n",
-        "",
+        "join_flags(whole + flags, static_cast<uint32_t>(state[flags]));",
+        ";",
         sums("specials"),
     ),
     Mutant(
-        "a mean under a mask divides by all", SUM, "p.flags & GR_EXACT_MASKED ? counted : ", "", sums("means")
+        "a mean under a mask divides by all",
+        FINISH,
+        "p.flags & GR_EXACT_MASKED ? counted : ",
+        "",
+        sums("means"),
+    ),
+    Mutant("a warp's carry is dropped", FINISH, "        digit[0] += carry;\n", "", sums()),
+    Mutant(
+        "a warp forgets digits",
+        FINISH,
+        "more = digits.any(static_cast<int>(count) - 3)",
+        "more = false",
+        sums(),
+    ),
+    Mutant(
+        "a window is wider than its sums",
+        WINDOW,
+        "46 - Precision",
+        "54 - Precision",
+        sums("window_holds"),
+    ),
+    Mutant("what is far from a window is lost", WINDOW, "add_apart<In>(as_double(x[k].at(e)));", ";", sums()),
+    Mutant(
+        "what is far from a window is not seen",
+        WINDOW,
+        "&& state[size.words - 1] == 0 &&",
+        "&&",
+        sums(),
+    ),
+    Mutant(
+        "a whole sum forgets its upper half", FINISH, "shift < 64 && lower << shift != 0", "false", sums()
     ),
     Mutant(
         "products lose their error",
         PRODUCTS,
-        "        if (!whole)\n",
-        "        if (false)\n",
+        "rest = __fma_rn(x, y, -product);",
+        "rest = -0.0;",
         sums("products"),
     ),
     Mutant(
         "products that underflow are rounded",
         PRODUCTS,
-        "1023 + 110",
-        "1023 - 1023",
+        "least = 64; //",
+        "least = 0; //",
         sums("products"),
     ),
     Mutant(
         "products that overflow are infinite",
         PRODUCTS,
-        "1023 + 2040",
-        "1023 + 4000",
+        ">= 2047 - least",
+        ">= 2048 - least",
         sums("products"),
     ),
     Mutant(
