@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "reduce/convert/params.h"
+#include "reduce/general/dims.h"
 
 enum { MOST_BLOCKS = 1 << 20 };
 
@@ -28,6 +29,7 @@ static bool merge(const gr_conversion *conversion, gr_convert_params *params) {
         dims->extent[count] = extent;
         dims->stride[count++] = stride;
     }
+    gr_dims_divide(dims);
     return true;
 }
 

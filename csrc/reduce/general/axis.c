@@ -1,5 +1,7 @@
 #include "reduce/general/axis.h"
 
+#include "reduce/general/dims.h"
+
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
     BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
@@ -291,7 +293,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     if (item < 4 && !has_words(p))
         return false;
     if (!layout->in_order && p->along.extent[1] > p->along.extent[0])
-        gr_swap_dims(&p->along, 0, 1); /* threads go along the first one without a division */
+        gr_dims_swap(&p->along, 0, 1); /* threads go along the first one without a division */
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {
         .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};

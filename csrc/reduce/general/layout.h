@@ -40,20 +40,6 @@ static inline uint64_t gr_magnitude(int64_t stride) {
     return stride < 0 ? (uint64_t)0 - (uint64_t)stride : (uint64_t)stride;
 }
 
-static inline void gr_swap_dims(gr_dims *dims, size_t a, size_t b) {
-    const uint64_t extent = dims->extent[a];
-    const int64_t stride = dims->stride[a], second = dims->second_stride[a];
-    const gr_divisor by = dims->by[a];
-    dims->extent[a] = dims->extent[b];
-    dims->stride[a] = dims->stride[b];
-    dims->second_stride[a] = dims->second_stride[b];
-    dims->by[a] = dims->by[b];
-    dims->extent[b] = extent;
-    dims->stride[b] = stride;
-    dims->second_stride[b] = second;
-    dims->by[b] = by;
-}
-
 typedef struct gr_general_launch {
     const char *kernel; /* the middle of the name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "reduce/general/axis.h"
+#include "reduce/general/dims.h"
 
 /* Bytes of elements, each counted for every result that it is read for: as many are read again faster than
    results are handed out by another launch. */
@@ -77,26 +78,6 @@ static uint64_t take_repeats(dims_list *list, bool in_order, dims_list *taken) {
     return times;
 }
 
-/* See gr_divisor. With 2^bits >= d, 2^(63 + bits) / d rounded up is off by less than 2^bits / d, which n
-   below 2^63 does not make a whole number. */
-static gr_divisor divisor_of(uint64_t d) {
-    gr_divisor by = {0, 0};
-    uint64_t bits = 1, rest = UINT64_C(1) << 63, quotient = 0;
-    while (bits < 63 && UINT64_C(1) << bits < d)
-        ++bits;
-    /* 2^63 * 2^bits by d, one bit of the quotient after the other. */
-    quotient = rest / d;
-    rest %= d;
-    for (uint64_t i = 0; i < bits; ++i) {
-        const bool carry = rest >= d - rest;
-        quotient = 2 * quotient + carry;
-        rest = carry ? rest - (d - rest) : 2 * rest;
-    }
-    by.magic = quotient + (rest > 0);
-    by.shift = bits - 1;
-    return by;
-}
-
 /* Merges neighbours that lie evenly. False where too many are left. */
 static bool store(const dims_list *list, gr_dims *dims) {
     size_t count = 0;
@@ -118,8 +99,7 @@ static bool store(const dims_list *list, gr_dims *dims) {
             dims->second_stride[count++] = d->second;
         }
     }
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        dims->by[d] = dims->extent[d] > 1 ? divisor_of(dims->extent[d]) : (gr_divisor){0, 0};
+    gr_dims_divide(dims);
     return true;
 }
 
@@ -144,7 +124,7 @@ static void widen_walk(gr_dims *along) {
     size_t longest = 1;
     for (size_t d = 2; d < GR_MAX_DIMS; ++d)
         longest = along->extent[d] > along->extent[longest] ? d : longest;
-    gr_swap_dims(along, 1, longest);
+    gr_dims_swap(along, 1, longest);
 }
 
 static uint64_t product(const dims_list *list) {

@@ -1,0 +1,37 @@
+#include "reduce/general/dims.h"
+
+#include <stdbool.h>
+
+/* See gr_divisor. With 2^bits >= d, 2^(63 + bits) / d rounded up is too much by less than 2^bits / d, which
+   no n below 2^63 turns into another quotient. */
+static gr_divisor divisor_of(uint64_t d) {
+    uint64_t bits = 1;
+    while (bits < 63 && UINT64_C(1) << bits < d)
+        ++bits;
+    uint64_t quotient = (UINT64_C(1) << 63) / d, rest = (UINT64_C(1) << 63) % d;
+    for (uint64_t i = 0; i < bits; ++i) { /* one bit of it after the other */
+        const bool carry = rest >= d - rest;
+        quotient = 2 * quotient + carry;
+        rest = carry ? rest - (d - rest) : 2 * rest;
+    }
+    return (gr_divisor){.magic = quotient + (rest > 0), .shift = bits - 1};
+}
+
+void gr_dims_divide(gr_dims *dims) {
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        dims->by[d] = dims->extent[d] > 1 ? divisor_of(dims->extent[d]) : (gr_divisor){0, 0};
+}
+
+void gr_dims_swap(gr_dims *dims, size_t a, size_t b) {
+    const uint64_t extent = dims->extent[a];
+    const int64_t stride = dims->stride[a], second = dims->second_stride[a];
+    const gr_divisor by = dims->by[a];
+    dims->extent[a] = dims->extent[b];
+    dims->stride[a] = dims->stride[b];
+    dims->second_stride[a] = dims->second_stride[b];
+    dims->by[a] = dims->by[b];
+    dims->extent[b] = extent;
+    dims->stride[b] = stride;
+    dims->second_stride[b] = second;
+    dims->by[b] = by;
+}
