@@ -99,11 +99,11 @@ static uint64_t blocks_of(const gr_conv *self, const gr_conv_few_params *params)
     return params->tiles < most ? params->tiles : most;
 }
 
-/* The loads of a tile wait for one another by rows and turns, those of the filters by turns. Results of NCHW
-   go to as many planes as there are filters, four bytes or two at once, which is slower than all else where
-   there is little to multiply. */
+/* The loads of a tile wait for one another by turns of its warps, those of the filters by turns. Results of
+   NCHW go to as many planes as there are filters, four bytes or two at once, which is slower than all else
+   where there is little to multiply. */
 double gr_conv_few_time(const gr_conv *self, double moved) {
-    enum { WARPS = 8, LOADED = 256, WORDS = 1024 };
+    enum { WARPS = 8, LOADED = 1024 /* bytes */, WORDS = 1024 };
     static const double LOAD = 0.8, FILTERS = 1.8;                               /* microseconds of a turn */
     static const double PRODUCTS = 70e6, SCATTERED = 0.165e6, MORE_NARROW = 1.7; /* in a microsecond */
     static const double HALVES = 2, SCATTERED_HALVES = 1.4;                      /* times as many */
@@ -114,9 +114,9 @@ double gr_conv_few_time(const gr_conv *self, double moved) {
     const double parts = (double)gr_ceil_div(self->filters, filters);
     const double pixels = (double)(params.tiles * params.sixteens * SIXTEEN * params.block_rows);
     const double deep = (double)(params.steps * 2 * PIECE / item);
-    const uint64_t loads = gr_ceil_div(params.tiles, blocks_of(self, &params)) *
-                           gr_ceil_div(self->channels * params.columns, LOADED) *
-                           gr_ceil_div(params.rows, WARPS);
+    const uint64_t loads =
+        gr_ceil_div(params.tiles, blocks_of(self, &params)) *
+        gr_ceil_div(params.rows * gr_ceil_div(self->channels * params.columns, LOADED / item), WARPS);
     const double time = moved + LOAD * (double)loads +
                         FILTERS * (double)gr_ceil_div(params.steps * 8 * filters, WORDS) +
                         parts * pixels * (double)filters * deep / (PRODUCTS * (halves ? HALVES : 1));

@@ -135,37 +135,37 @@ template <class T, int FILTERS> struct Few {
             asm volatile("st.shared.b16 [%0], %1;" ::"r"(at), "h"(reinterpret_cast<const uint16_t &>(value))
                          : "memory");
     }
-    // A warp for each row; neighbouring lanes take what lies side by side.
+    // Warps take turns; of a row neighbouring lanes take what lies side by side.
     __device__ void bring_rows(const T *x, int top, int left) const {
-        enum { AT_ONCE = 8 };
+        enum { AT_ONCE = 32 / sizeof(T), TURN = 32 * AT_ONCE };
         const bool channels_last = few.channels_last;
         const unsigned channels = unsigned(p.channels), columns = unsigned(few.columns);
         const unsigned inner = channels_last ? channels : columns, factor = 0xffffffff / inner + 1;
-        for (unsigned row = warp; row < few.rows; row += WARPS) {
+        const unsigned turns = (channels * columns + TURN - 1) / TURN;
+        for (unsigned turn = warp; turn < unsigned(few.rows) * turns; turn += WARPS) {
+            const unsigned row = turn / turns, first = turn % turns * TURN + lane;
             const bool row_there = unsigned(top + int(row)) < p.down.size;
             const T *line = x + (top + int(row)) * p.of_x.down;
-            for (unsigned first = lane; first < channels * columns; first += 32 * AT_ONCE) {
-                T some[AT_ONCE];
-                uint32_t to[AT_ONCE];
+            T some[AT_ONCE];
+            uint32_t to[AT_ONCE];
 #pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-                    const unsigned number = first + 32 * i,
-                                   outer = inner == 1 ? number : __umulhi(number, factor),
-                                   rest = number - outer * inner;
-                    const unsigned channel = channels_last ? rest : outer,
-                                   column = channels_last ? outer : rest;
-                    const bool there = row_there && channel < channels && column < columns &&
-                                       unsigned(left + int(column)) < p.along.size;
-                    some[i] = there ? line[(left + int(column)) * int(p.of_x.along) +
-                                           int(channel) * int(p.of_x.channel)]
-                                    : T(0.f);
-                    to[i] = rows + row * unsigned(few.row) + (column * pitch + channel) * sizeof(T);
-                }
-#pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i)
-                    if (first + 32 * i < channels * columns)
-                        put(to[i], some[i]);
+            for (int i = 0; i < AT_ONCE; ++i) {
+                const unsigned number = first + 32 * i,
+                               outer = inner == 1 ? number : __umulhi(number, factor),
+                               rest = number - outer * inner;
+                const unsigned channel = channels_last ? rest : outer, column = channels_last ? outer : rest;
+                const bool there = row_there && channel < channels && column < columns &&
+                                   unsigned(left + int(column)) < p.along.size;
+                some[i] =
+                    there
+                        ? line[(left + int(column)) * int(p.of_x.along) + int(channel) * int(p.of_x.channel)]
+                        : T(0.f);
+                to[i] = rows + row * unsigned(few.row) + (column * pitch + channel) * sizeof(T);
             }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+                if (first + 32 * i < channels * columns)
+                    put(to[i], some[i]);
         }
     }
 
