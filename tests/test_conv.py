@@ -236,8 +236,9 @@ def test_tiles_of_the_ring(tile, sizes, layout, device, thin):
     options = {"layout": layout}
     if not device.startswith("cuda"):
         found = gpureduce.profile((x, filters, options), "c2_ring", races=False)
-        turned, ring = (kernel.name for kernel in found.kernels)
-        assert (turned, ring) == ("matmul_pack_4", f"c2_ring_f32_{tile}_{layout.lower()}")
+        *turned, ring = (kernel.name for kernel in found.kernels)
+        assert turned == ([] if tile == "128x32" else ["matmul_pack_4"])
+        assert ring == f"c2_ring_f32_{tile}_{layout.lower()}"
         got = found.result
     else:
         got = gpureduce.conv2d(x, filters, **options, variant="c2_ring", device=device)

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "conv/tiles.h"
 
-enum { RATES = 4 };
+enum { RATES = 4, FEW = 32 /* filters of a block */ };
 
 /* Pixels and filters of a block, its threads, how many a multiprocessor has room for, and percent of its
    multiply-adds that they do, being one, two, four or eight (as in matmul/tiles.def). */
@@ -57,12 +57,14 @@ bool gr_conv_ring_takes(const gr_conv *self, const gr_conv_variant *variant) {
 
 double gr_conv_ring_time(const gr_conv *self) {
     static const double TURN = 2; /* microseconds */
-    return TURN + time_of(self, best(self));
+    const shape *of = best(self);
+    return (of->filters > FEW ? TURN : 0) + time_of(self, of);
 }
 
-/* Has the filters of each group lie side by side, those of a tap behind those of the one before. */
-static gr_status turn_filters(const gr_conv *self, uint64_t *pitch, uint32_t *buffer, gr_program *program,
-                              gr_error *error) {
+/* Has the filters of each group lie side by side, those of a tap behind those of the one before. Of few it
+   would take longer than it spares (a launch, some 3 us on an H200). */
+static gr_status turn_filters(const gr_conv *self, const shape *of, uint64_t *pitch, uint32_t *buffer,
+                              gr_program *program, gr_error *error) {
     enum { EACH = 4 };
     const uint64_t taps = self->down.kernel * self->along.kernel * self->channels;
     const uint64_t stack[GR_MATMUL_STACKS] = {self->groups, 1, 1, 1};
@@ -70,9 +72,10 @@ static gr_status turn_filters(const gr_conv *self, uint64_t *pitch, uint32_t *bu
     gr_matmul_side side = {
         .row = 1, .column = (int64_t)taps, .stack = {(int64_t)(self->filters * taps), 0, 0, 0}};
     *pitch = turned.pitch;
-    return taps == 0 ? GR_OK
-                     : gr_matmul_pack(&side, &turned, stack, gr_dtypes[self->dtype].item_bytes, buffer,
-                                      program, error);
+    return taps == 0 || of->filters <= FEW
+               ? GR_OK
+               : gr_matmul_pack(&side, &turned, stack, gr_dtypes[self->dtype].item_bytes, buffer, program,
+                                error);
 }
 
 gr_status gr_conv_by_ring(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
@@ -81,7 +84,7 @@ gr_status gr_conv_by_ring(const gr_conv *self, const gr_conv_variant *variant, c
     const shape *of = best(self);
     gr_conv_ends at = *ends;
     uint64_t pitch;
-    const gr_status status = turn_filters(self, &pitch, &at.w, program, error);
+    const gr_status status = turn_filters(self, of, &pitch, &at.w, program, error);
     if (status != GR_OK)
         return status;
     const gr_conv_tiles_params params = {.conv = gr_conv_describe(self),

@@ -3,15 +3,15 @@
 // What c2 still cost: a thread loads eight elements from shared memory for sixteen multiply-adds, and waits
 // for what it gathers. The change: a thread makes 16 by 8 results or 8 by 8, out of a ring to which the tiles
 // of later steps copy themselves, as in m9; the copies begin between the products of this step. Rows are
-// pixels, columns filters of a group, which a launch before has turned so that they lie side by side, and k
-// counts the taps as w lies. Where the elements of a step's taps
+// pixels, columns filters of a group, which, unless they are few, a launch before has turned so that they lie
+// side by side, and k counts the taps as w lies. Where the elements of a step's taps
 // lie is looked up by 16 threads a step before, and where those of a pixel lie once. Beside the ladder, as it
 // is made for channels by the dozen, of which the default is to use it. What limits it: each element comes
 // once for each tap. Where it shows: multiply-adds an instruction.
 #include "conv_tiles.cuh"
 #include "matmul_steps.cuh"
 
-enum { DEEP = 16, SECTOR = 8 };
+enum { DEEP = 16, SECTOR = 8, FEW = 32 /* as in csrc/conv/ring.c */ };
 
 // Of its pixels by filters a thread makes DOWN by ACROSS.
 template <int PIXELS_, int FILTERS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
@@ -49,11 +49,11 @@ template <bool NHWC> __device__ Share share_of_tap(const gr_conv_params &p, unsi
 }
 
 // One thread's part of the copies: neighbouring lanes take neighbours in memory, which are channels in NHWC,
-// pixels in NCHW, and filters by fours, as w was turned before.
+// pixels in NCHW, and filters by fours, as w was turned before; where these are few, the taps of a filter.
 template <class S, bool NHWC> struct Gather {
     enum { ACROSS = S::THREADS / SECTOR, HALVES = DEEP / SECTOR };
-    enum { TURNS_A = S::PIXELS / ACROSS };
-    enum { FOURS = S::FILTERS / 4, TURNS_B = DEEP * FOURS / S::THREADS, ROWS = S::THREADS / FOURS };
+    enum { TURNED = S::FILTERS > FEW, FOURS = S::FILTERS / 4, ROWS = S::THREADS / FOURS };
+    enum { TURNS_A = S::PIXELS / ACROSS, TURNS_B = TURNED ? DEEP / ROWS : S::FILTERS / ACROSS };
     static_assert(TURNS_A == DEEP / 2 && TURNS_B <= DEEP / 2, "they come between products, in turns");
     const gr_conv_params &p;
     const float *x, *w; // w: of this thread's first filters and tap
@@ -61,14 +61,16 @@ template <class S, bool NHWC> struct Gather {
     Share taps[HALVES];
 
     __device__ Gather(const gr_conv_tiles_params &all, const Part &part)
-        : p(all.conv), x(reinterpret_cast<const float *>(p.x)), k_b(threadIdx.x / FOURS),
-          across_b(threadIdx.x % FOURS * 4), filters(unsigned(p.filters) - part.first),
+        : p(all.conv), x(reinterpret_cast<const float *>(p.x)), filters(unsigned(p.filters) - part.first),
           products(unsigned(p.down.kernel * p.along.kernel * p.channels)), pitch(unsigned(all.columns)) {
         k_a = NHWC ? threadIdx.x % SECTOR : threadIdx.x / ACROSS;
         across_a = NHWC ? threadIdx.x / SECTOR : threadIdx.x % ACROSS;
+        k_b = TURNED ? threadIdx.x / FOURS : threadIdx.x % SECTOR;
+        across_b = TURNED ? threadIdx.x % FOURS * 4 : threadIdx.x / SECTOR;
         bytes_b = across_b < filters ? min(16u, 4 * (filters - across_b)) : 0;
-        w = reinterpret_cast<const float *>(p.w) + (int64_t(part.group) * products + k_b) * pitch +
-            part.first + across_b;
+        w = TURNED ? reinterpret_cast<const float *>(p.w) + (int64_t(part.group) * products + k_b) * pitch +
+                         part.first + across_b
+                   : part.filters(p) + int64_t(across_b) * p.of_w.outer + k_b;
     }
     // What the turns of a step need; `known` are its taps.
     __device__ void look_up(const Share (&known)[DEEP]) {
@@ -88,10 +90,21 @@ template <class S, bool NHWC> struct Gather {
         }
     }
     __device__ void copy_filters(float (&tile)[DEEP][S::FILTERS + 4], unsigned step, int turn) const {
-        const bool there = step + turn * ROWS + k_b < products;
-        const float *from =
-            there ? w + int64_t(step + turn * ROWS) * pitch : reinterpret_cast<const float *>(p.w);
-        copy_async<16>(&tile[k_b + turn * ROWS][across_b], from, there ? bytes_b : 0);
+        const float *nothing = reinterpret_cast<const float *>(p.w);
+        if (TURNED) {
+            const bool there = step + turn * ROWS + k_b < products;
+            copy_async<16>(&tile[k_b + turn * ROWS][across_b],
+                           there ? w + int64_t(step + turn * ROWS) * pitch : nothing, there ? bytes_b : 0);
+            return;
+        }
+        const unsigned row = across_b + turn * ACROSS;
+        const float *from = w + int64_t(turn * ACROSS) * p.of_w.outer + step;
+#pragma unroll
+        for (int h = 0; h < HALVES; ++h) {
+            const bool there = row < filters && step + k_b + h * SECTOR < products;
+            copy_async<4>(&tile[(k_b + h * SECTOR) % DEEP][row], there ? from + h * SECTOR : nothing,
+                          there ? 4 : 0);
+        }
     }
 };
 
