@@ -20,7 +20,7 @@ static bool merge(const gr_conversion *conversion, gr_convert_params *params) {
         params->count *= extent;
         if (extent == 1)
             continue;
-        if (count > 0 && stride == dims->stride[count - 1] * (int64_t)dims->extent[count - 1]) {
+        if (count > 0 && (uint64_t)stride == (uint64_t)dims->stride[count - 1] * dims->extent[count - 1]) {
             dims->extent[count - 1] *= extent;
             continue;
         }
