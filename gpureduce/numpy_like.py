@@ -4,8 +4,8 @@ Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this p
 ``import gpureduce.numpy_like as xp``. The functions are those of `gpureduce`, and take its keyword arguments
 as well; their signatures contain those of NumPy and of the standard.
 
-It has the statistical and the searching functions of the standard, products of matrices, and what gives
-arrays of the host and a `DeviceArray` another shape or dtype; ``__array_namespace_info__()`` says which
+It has the statistical and the searching functions of the standard, products of vectors and matrices, and what
+gives arrays of the host and a `DeviceArray` another shape or dtype; ``__array_namespace_info__()`` says which
 devices and dtypes there are. The module itself can be pickled.
 
 NumPy never does the arithmetic of a reduction here: `fallbacks` counts the calls that returned a result
@@ -34,8 +34,6 @@ import numpy as np
 
 from gpureduce import _functions as functions
 from gpureduce._arrays.operand import device_view
-
-__array_api_version__ = "2024.12"
 from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
 from gpureduce._inspection import Info
@@ -50,6 +48,8 @@ from gpureduce._shapes import (
     reshape,
     squeeze,
 )
+
+__array_api_version__ = "2024.12"
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -70,13 +70,17 @@ __all__ = [
     "argmax",
     "argmin",
     "astype",
+    "average",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
     "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
     "dot",
     "expand_dims",
     "fallbacks",
+    "inner",
     "logical_and",
     "logical_or",
     "matmul",
@@ -87,13 +91,27 @@ __all__ = [
     "min",
     "minimum",
     "multiply",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "nonzero",
     "permute_dims",
     "prod",
+    "ptp",
     "reshape",
     "searchsorted",
     "squeeze",
+    "std",
     "sum",
+    "trace",
+    "var",
+    "vecdot",
     "where",
 ]
 
@@ -157,6 +175,24 @@ argmax = _counted(functions.argmax)
 count_nonzero = _counted(functions.count_nonzero)
 dot = _counted(functions.dot)
 matmul = _counted(functions.matmul)
+inner = _counted(functions.inner)
+vecdot = _counted(functions.vecdot)
+trace = _counted(functions.trace)
+var = _counted(functions.var)
+std = _counted(functions.std)
+ptp = _counted(functions.ptp)
+average = _counted(functions.average)
+cumulative_sum = _counted(functions.cumulative_sum)
+cumulative_prod = _counted(functions.cumulative_prod)
+nansum = _counted(functions.nansum)
+nanprod = _counted(functions.nanprod)
+nanmin = _counted(functions.nanmin)
+nanmax = _counted(functions.nanmax)
+nanmean = _counted(functions.nanmean)
+nanvar = _counted(functions.nanvar)
+nanstd = _counted(functions.nanstd)
+nanargmin = _counted(functions.nanargmin)
+nanargmax = _counted(functions.nanargmax)
 
 
 class _Reducer:

@@ -46,6 +46,7 @@ from numpy.typing import DTypeLike
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
@@ -176,7 +177,11 @@ def methods():
     parts = [METHODS_HEAD]
     for name, function in functions():
         parameters = parameters_of(function)
-        if next(iter(parameters)) != "a" or function.args.kwarg or name in OWN:
+        if next(iter(parameters)) != "a":
+            continue
+        if name in OWN:
+            given = {"self": ""} | {each: text for each, text in parameters.items() if each != "a"}
+            parts.append(textwrap.indent(definition(name, given, OWN[name], 102), "    "))
             continue
         for changed, result in rules(name, parameters):
             if "NDArray" in changed.get("a", "") and name not in FIXED:

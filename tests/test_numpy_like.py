@@ -14,11 +14,16 @@ import pytest
 
 import gpureduce
 import gpureduce.numpy_like as xp
+from gpureduce._rules.arguments import NO_VALUE
 
 FUNCTIONS = ("sum", "prod", "min", "max", "amin", "amax", "mean", "any", "all", *oracle.ARG, "count_nonzero")
 REDUCERS = (
     "add", "multiply", "minimum", "maximum", "logical_and", "logical_or",
     "bitwise_and", "bitwise_or", "bitwise_xor",
+)  # fmt: skip
+NUMPYS = (
+    "average", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
+    "nanvar", "ptp", "trace",
 )  # fmt: skip
 NUMBERS = np.array([[3, 0, 2, 1], [1, 4, 2, 2], [3, 3, 0, 1]])
 
@@ -84,11 +89,38 @@ def test_logical_reducers_stay_bool(name, device):
             getattr(xp, name).reduce(NUMBERS, dtype=dtype, device=device)
 
 
+@pytest.mark.parametrize("name", [*NUMPYS, "var", "std"])
+def test_other_functions_of_numpy(name, device):
+    ours, theirs = getattr(xp, name), getattr(np, name)
+    floats = np.where(NUMBERS == 4, np.nan, NUMBERS / 8) if name.startswith("nan") else NUMBERS / 8
+    for array in (NUMBERS, floats, floats.T):
+        for axis in ({},) if name == "trace" else ({}, {"axis": 0}, {"axis": -1}):
+            got, wanted = ours(array, device=device, **axis), theirs(array, **axis)
+            assert np.shape(got) == np.shape(wanted) and got.dtype == wanted.dtype
+            np.testing.assert_allclose(got, wanted, rtol=1e-14)
+    wanted = list(inspect.signature(theirs).parameters)
+    if name not in ("average", "trace"):
+        assert list(inspect.signature(ours).parameters)[: len(wanted) - 3] == wanted[: len(wanted) - 3]
+
+
+def test_the_standards_statistics(device):
+    for name in ("var", "std"):
+        got = getattr(xp, name)(NUMBERS, axis=0, correction=1.0, device=device)
+        np.testing.assert_allclose(got, getattr(np, name)(NUMBERS, axis=0, ddof=1), rtol=1e-14)
+    for name, numpys in (("cumulative_sum", np.cumsum), ("cumulative_prod", np.cumprod)):
+        got = getattr(xp, name)(NUMBERS, axis=1, device=device)
+        assert_same(got, numpys(NUMBERS, axis=1))
+        begun = getattr(xp, name)(NUMBERS, axis=1, include_initial=True, device=device)
+        assert np.array_equal(begun[:, 1:], got) and np.all(begun[:, 0] == (name == "cumulative_prod"))
+    assert_same(xp.vecdot(NUMBERS, NUMBERS, device=device), (NUMBERS * NUMBERS).sum(axis=-1))
+    assert_same(xp.inner(NUMBERS[0], NUMBERS[1], device=device), np.inner(NUMBERS[0], NUMBERS[1]))
+
+
 def test_dot(device):
     assert_same(xp.dot(NUMBERS[0], NUMBERS[1], device=device), np.dot(NUMBERS[0], NUMBERS[1]))
 
 
-# Of the standard's version 2024.12.
+# Of the standard's version 2024.12; a correction that is not given is 0, or what ``ddof=`` says.
 STANDARD = {
     "sum": lambda x, /, *, axis=None, dtype=None, keepdims=False: 0,
     "prod": lambda x, /, *, axis=None, dtype=None, keepdims=False: 0,
@@ -100,6 +132,11 @@ STANDARD = {
     "argmin": lambda x, /, *, axis=None, keepdims=False: 0,
     "argmax": lambda x, /, *, axis=None, keepdims=False: 0,
     "count_nonzero": lambda x, /, *, axis=None, keepdims=False: 0,
+    "var": lambda x, /, *, axis=None, correction=NO_VALUE, keepdims=False: 0,
+    "std": lambda x, /, *, axis=None, correction=NO_VALUE, keepdims=False: 0,
+    "cumulative_sum": lambda x, /, *, axis=None, dtype=None, include_initial=False: 0,
+    "cumulative_prod": lambda x, /, *, axis=None, dtype=None, include_initial=False: 0,
+    "vecdot": lambda x1, x2, /, *, axis=-1: 0,
     "nonzero": lambda x, /: 0,
     "searchsorted": lambda x1, x2, /, *, side="left", sorter=None: 0,
     "where": lambda condition, x1, x2, /: 0,
@@ -144,7 +181,7 @@ def test_signatures_begin_like_numpys(name):
 
 
 def test_everything_is_listed():
-    assert set(xp.__all__) == {*FUNCTIONS, *REDUCERS, *STANDARD, "dot", "fallbacks"}
+    assert set(xp.__all__) == {*FUNCTIONS, *REDUCERS, *STANDARD, *NUMPYS, "dot", "inner", "fallbacks"}
     for name in xp.__all__:
         assert getattr(xp, name) is not None
 

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
@@ -287,6 +288,460 @@ class Reductions:
         progress: Progress = None,
     ) -> Any: ...
 
+    def average(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, weights: AnyArray | None = None,
+        returned: bool = False, *, keepdims: bool = False, device: Devices = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def inner(
+        self, b: AnyArray, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def inner(
+        self, b: AnyArray, out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def logical_xor(
+        self, axis: None = None, out: None = None, keepdims: Literal[False] = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    ) -> np.bool_: ...
+
+    @overload
+    def logical_xor(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def logical_xor(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def logical_xor(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def ptp(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def ptp(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def ptp(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def trace(
+        self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
+        dtype: DTypeLike | None = None, out: None = None, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def trace(
+        self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
+        dtype: DTypeLike | None = None, out: Out | None = None, *, device: Devices = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    def moments(
+        self, order: int = 4, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, ddof: float = 0,
+        keepdims: bool = False, *, where: AnyArray = True, bias: bool = True, fisher: bool = True,
+        nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Moments: ...
+
+    @overload
+    def nanstd(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanstd(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanstd(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanvar(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanvar(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanvar(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def std(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def std(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def std(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def var(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def var(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def var(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def fmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def fmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanargmax(
+        self, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+        progress: Progress = None,
+    ) -> np.int64: ...
+
+    @overload
+    def nanargmax(
+        self, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmax(
+        self, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmax(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanargmin(
+        self, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+        progress: Progress = None,
+    ) -> np.int64: ...
+
+    @overload
+    def nanargmin(
+        self, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmin(
+        self, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmin(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanmean(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmean(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmean(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanprod(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanprod(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanprod(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True,
+        *, device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nansum(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nansum(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nansum(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True,
+        *, device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def logsumexp(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], keepdims: bool = False, out: None = None, *,
+        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def logsumexp(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
+        out: None = None, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def logsumexp(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
+        out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def norm(
+        self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        keepdims: bool = False, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def norm(
+        self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        keepdims: bool = False, out: Out | None = None, *, device: Devices = None,
+        stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    def softmax_denominator(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
+        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> tuple[Any, Any]: ...
+
     @overload
     def all(
         self, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
@@ -440,4 +895,107 @@ class Reductions:
         variant: str = "auto", device: Devices = None, block_size: int | None = None,
         grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def cumulative_prod(
+        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def cumulative_prod(
+        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def cumulative_prod(
+        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
+        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def cumulative_sum(
+        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def cumulative_sum(
+        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
+        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def cumulative_sum(
+        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
+        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def group_reduce(
+        self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
+        axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def group_reduce(
+        self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
+        axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def group_reduce(
+        self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
+        axis: SupportsIndex = 0, out: Out | None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def reduceat(
+        self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
+        out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def reduceat(
+        self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
+        out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def reduceat(
+        self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
+        out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def segment_reduce(
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def segment_reduce(
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def segment_reduce(
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
