@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Elements are copied as what has no NaNs: 16 bytes as two words.
 _WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint64"}
-_MOST_AXES = 4  # that a kernel takes
+_MOST_AXES = 5  # that a kernel takes
 _GAPS = 2  # a span of up to so many times its elements comes as it is
 
 

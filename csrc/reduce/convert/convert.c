@@ -9,25 +9,25 @@ enum { MOST_BLOCKS = 1 << 20 };
 
 /* Neighbours that lie evenly are one dimension. False where more are left than the kernel takes. */
 static bool merge(const gr_conversion *conversion, gr_convert_params *params) {
-    gr_dims *dims = &params->dims;
     size_t count = 0;
     params->count = 1;
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        dims->extent[d] = 1;
+    for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
+        params->extent[d] = 1;
     for (size_t d = conversion->ndim; d-- > 0;) {
         const uint64_t extent = conversion->extent[d];
         const int64_t stride = conversion->stride[d];
         params->count *= extent;
         if (extent == 1)
             continue;
-        if (count > 0 && (uint64_t)stride == (uint64_t)dims->stride[count - 1] * dims->extent[count - 1]) {
-            dims->extent[count - 1] *= extent;
+        if (count > 0 &&
+            (uint64_t)stride == (uint64_t)params->stride[count - 1] * params->extent[count - 1]) {
+            params->extent[count - 1] *= extent;
             continue;
         }
-        if (count == GR_MAX_DIMS)
+        if (count == GR_CONVERT_DIMS)
             return false;
-        dims->extent[count] = extent;
-        dims->stride[count++] = stride;
+        params->extent[count] = extent;
+        params->stride[count++] = stride;
     }
     gr_dims_divide(dims);
     return true;
@@ -36,7 +36,8 @@ static bool merge(const gr_conversion *conversion, gr_convert_params *params) {
 gr_status gr_conversion_plan(const gr_conversion *conversion, gr_program *program, gr_error *error) {
     gr_convert_params params = {.from = (uint32_t)conversion->from, .to = (uint32_t)conversion->to};
     if (!merge(conversion, &params))
-        return gr_fail(error, GR_ERR_VALUE, "a: strides that do not merge into %d dimensions", GR_MAX_DIMS);
+        return gr_fail(error, GR_ERR_VALUE, "a: strides that do not merge into %d dimensions",
+                       GR_CONVERT_DIMS);
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const size_t bytes = (size_t)params.count * gr_dtypes[conversion->to].item_bytes;

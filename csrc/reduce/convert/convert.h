@@ -14,7 +14,7 @@ typedef struct gr_conversion {
 } gr_conversion;
 
 /* The program, whose one input are the elements. GR_ERR_VALUE when the dimensions do not merge into
-   GR_MAX_DIMS. */
+   GR_CONVERT_DIMS. */
 gr_status gr_conversion_plan(const gr_conversion *conversion, gr_program *program, gr_error *error);
 
 /* Nothing is done where there are no elements. */

@@ -2,7 +2,6 @@
 // bits or two doubles, and what is written is made of that: one kernel for all pairs of dtypes, which differ
 // in a branch that all threads take alike.
 #include "element_types.cuh"
-#include "general_offsets.cuh"
 #include "reduce/convert/params.h"
 
 enum Dtype {
@@ -92,8 +91,22 @@ __device__ void write(const gr_convert_params &p, uint64_t at, const Wide &wide)
     }
 }
 
+// Where element number `index` lies.
+__device__ uint64_t address_of(const gr_convert_params &p, uint64_t index) {
+    uint64_t address = p.in;
+#pragma unroll
+    for (unsigned d = 0; d < GR_CONVERT_DIMS; ++d) {
+        if (d + 1 == GR_CONVERT_DIMS || p.extent[d + 1] == 1)
+            return address + index * uint64_t(p.stride[d]);
+        const uint64_t rest = index / p.extent[d];
+        address += (index - rest * p.extent[d]) * uint64_t(p.stride[d]);
+        index = rest;
+    }
+    return address;
+}
+
 extern "C" __global__ void __launch_bounds__(GR_CONVERT_THREADS) convert(const gr_convert_params p) {
     const uint64_t step = uint64_t(gridDim.x) * GR_CONVERT_THREADS;
     for (uint64_t i = uint64_t(blockIdx.x) * GR_CONVERT_THREADS + threadIdx.x; i < p.count; i += step)
-        write(p, i, read(p, p.in + uint64_t(offsets(p.dims, i).in)));
+        write(p, i, read(p, address_of(p, i)));
 }
