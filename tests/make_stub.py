@@ -183,9 +183,13 @@ def methods():
             given = {"self": ""} | {each: text for each, text in parameters.items() if each != "a"}
             parts.append(textwrap.indent(definition(name, given, OWN[name], 102), "    "))
             continue
+        kept = False
         for changed, result in rules(name, parameters):
             if "NDArray" in changed.get("a", "") and name not in FIXED:
                 continue  # which an array on a device is not
+            if kept and changed == ON_DEVICE:
+                continue  # as the one before
+            kept = changed == KEPT | {"a": "DeviceArray"}
             known = {each: changed.get(each, text) for each, text in parameters.items() if each != "a"}
             overload = "" if name in OPEN else "@overload\n"
             text = overload + definition(name, {"self": ""} | known, result, 102)

@@ -906,13 +906,6 @@ class Reductions:
 
     @overload
     def cumulative_prod(
-        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
-        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True],
-    ) -> DeviceArray: ...
-
-    @overload
-    def cumulative_prod(
         self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
         include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
@@ -923,13 +916,6 @@ class Reductions:
         self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
         include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def cumulative_sum(
-        self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
-        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True],
     ) -> DeviceArray: ...
 
     @overload
@@ -949,13 +935,6 @@ class Reductions:
     @overload
     def group_reduce(
         self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-        axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
-        stream: Stream | None = None, as_device: Literal[True],
-    ) -> DeviceArray: ...
-
-    @overload
-    def group_reduce(
-        self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
         axis: SupportsIndex = 0, out: Out | None = None, device: str | Device | None = None,
         stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
@@ -970,13 +949,6 @@ class Reductions:
     @overload
     def reduceat(
         self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
-        out: None = None, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True],
-    ) -> DeviceArray: ...
-
-    @overload
-    def reduceat(
-        self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
         out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...
@@ -986,12 +958,6 @@ class Reductions:
         self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
         device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def segment_reduce(
-        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
     ) -> DeviceArray: ...
 
     @overload
