@@ -76,6 +76,7 @@ def changes(array):
         st.one_of(st.none(), axes).map(lambda axis: (f"squeeze({axis})", lambda a: a.squeeze(axis))),
         st.just(("T", lambda a: a.T)),
         st.just(("ravel", lambda a: a.ravel())),
+        st.just(("ravel F", lambda a: a.ravel("F"))),
     )
 
 
@@ -249,6 +250,18 @@ def test_few_elements_of_many_are_gathered_where_they_lie(device, monkeypatch):
 
     monkeypatch.setattr(_core, "device_read", device_read)
     assert array[:, 3].tolist() == list(range(3, 40000, 200)) and read == [200 * 8]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ravelled_elements_lie_side_by_side(order, device):
+    host = numbers((6, 4), "int16")
+    array = to_device(host, device)
+    for change in (lambda a: a, lambda a: a.T, lambda a: a[::-1, 0], lambda a: a[::2], lambda a: a[2]):
+        ours, theirs = change(array).ravel(order), change(host).ravel(order)
+        assert_like(ours, theirs)
+        assert (ours.base is array) == np.shares_memory(theirs, host)
+    with pytest.raises(ValueError, match="order"):
+        array.ravel("K")
 
 
 def test_shapes_that_are_none(device):

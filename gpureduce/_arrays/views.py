@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays import layout
-from gpureduce._arrays.copies import converted, gathered
+from gpureduce._arrays.copies import converted, gathered, is_packed
 from gpureduce._arrays.elements import Elements
 from gpureduce._rules.dtypes import native
 
@@ -158,7 +158,7 @@ class Views(Elements):
         return gathered(self, wanted)
 
     def ravel(self, order: str = "C") -> Self:
-        """Return the elements in one dimension: a view where one can show them, else a copy on the device.
+        """Return the elements in one dimension, side by side: a view where they lie so, else a copy.
 
         Parameters
         ----------
@@ -169,7 +169,10 @@ class Views(Elements):
         -------
         DeviceArray
         """
-        return self.reshape(-1, order=order)
+        if order not in ("C", "F"):
+            raise ValueError(f"order: expected 'C' or 'F', got {order!r}")
+        array = self.T if order == "F" else self
+        return array.reshape(-1, copy=None if is_packed(array) else True)
 
     def copy(self) -> Self:
         """Return a copy in C order on the device, with memory of its own.
