@@ -77,12 +77,23 @@ def test_along_an_axis_it_is_no_worse_than_two_passes(dtype, axis, device):
     assert worst[0] <= min(worst[1], 8)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_of_many_draws_it_is_better_than_two_passes(dtype, device):
+    ours, theirs = [], []
+    for seed in range(20):
+        elements = mean_is_large(dtype, 1000, seed)
+        exact = exactly(elements)
+        ours.append(error(gpureduce.var(elements, device=device), exact, dtype))
+        theirs.append(error(np.var(elements), exact, dtype))
+    assert np.mean(ours) < np.mean(theirs) and max(ours) <= 3
+
+
 def test_one_far_element_among_many_does_no_harm(device):
-    """It is the first one, about which a thread begins to add."""
+    """It is the first one, about which a thread that takes columns adds."""
     elements = 1e8 + np.random.default_rng(3).uniform(-1, 1, 5000)
     for far in (0.0, 1e12):
         elements[0] = far
-        assert error(gpureduce.var(elements, device=device), exactly(elements), "float64") <= 20
+        assert error(gpureduce.var(elements, device=device), exactly(elements), "float64") <= 8
         columns = np.stack([elements, elements[::-1]], 1)
         for got in gpureduce.var(columns, axis=0, device=device):
             assert error(got, exactly(elements), "float64") <= 100
@@ -112,7 +123,7 @@ def test_one_lost_element_shows(axis, device):
                 continue
         wanted = Fraction(n - 1, n * n)
         for got in np.atleast_1d(gpureduce.var(elements, axis, device=device)):
-            assert error(got, wanted, "float64") <= 4, at
+            assert error(got, wanted, "float64") <= 16, at
 
 
 # Against NumPy: every dtype, axis and layout
@@ -306,13 +317,15 @@ def test_moments_about_a_large_mean(device):
 def test_orders_and_conventions(device):
     elements = [1.0, 2.0, 6.0, 9.0, 1.5]
     found = gpureduce.moments(elements, order=2, ddof=1, device=device)
-    assert found == (5, 3.9, np.var(elements, ddof=1), None, None)
-    assert gpureduce.moments(elements, 1, device=device)[1:] == (3.9, None, None, None)
+    assert found[:3] == (5, pytest.approx(3.9), pytest.approx(np.var(elements, ddof=1)))
+    assert found[3:] == (None, None)
+    assert gpureduce.moments(elements, 1, device=device)[1:] == (pytest.approx(3.9), None, None, None)
     plain = gpureduce.moments(elements, device=device)
     assert plain[3:] == (pytest.approx(SKEW), pytest.approx(KURTOSIS))
     better = gpureduce.moments(elements, bias=False, device=device)
     assert better[3:] == (pytest.approx(SKEW_OF_SAMPLE), pytest.approx(KURTOSIS_OF_SAMPLE))
-    assert gpureduce.moments(elements, fisher=False, device=device).kurtosis == plain.kurtosis + 3
+    pearson = gpureduce.moments(elements, fisher=False, device=device).kurtosis
+    assert pearson == pytest.approx(plain.kurtosis + 3)
     for wrong in ({"order": 5}, {"order": 0}, {"nan_policy": "raise"}, {"variant": "v7"}):
         with pytest.raises(ValueError):
             gpureduce.moments(elements, device=device, **wrong)

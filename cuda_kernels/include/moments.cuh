@@ -64,7 +64,7 @@ template <class In> struct Moments {
     }
 };
 
-// The chunks of one turn make a State about an element of theirs.
+// The chunks of one turn make a State about the mean of the first elements of each.
 template <class In> struct FlatMoments : Moments<In>, KeepsState<PowerSums> {
     using State = PowerSums;
     static __device__ State open() {
@@ -76,7 +76,7 @@ template <class In> struct FlatMoments : Moments<In>, KeepsState<PowerSums> {
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
             values[i] = double(widen(x[i / length].at(i % length)));
-        State turn = {0, values[0], 0, 0, 0, 0};
+        State turn = {0, tree_sum<N>([&](unsigned k) { return values[k * length]; }) / N, 0, 0, 0, 0};
         bool has_nan = false;
         if (is_floating<In> && !isfinite(turn.shift)) {
             turn.shift = 0;

@@ -58,8 +58,8 @@ template <class T> __device__ Shifted<T> merge(const Shifted<T> &a, const Shifte
     const T shift = a.shift + T(share_of(fabs(b.count), fabs(count))) * (b.shift - a.shift);
     const T from_a = a.shift - shift, from_b = b.shift - shift;
     const T moved_a = in_a * from_a, moved_b = in_b * from_b;
-    return {count, shift, (a.sum + moved_a) + (b.sum + moved_b),
-            (a.squares + from_a * (2 * a.sum + moved_a)) + (b.squares + from_b * (2 * b.sum + moved_b))};
+    const T more = fma(from_a, 2 * a.sum + moved_a, from_b * (2 * b.sum + moved_b));
+    return {count, shift, (a.sum + moved_a) + (b.sum + moved_b), (a.squares + b.squares) + more};
 }
 
 // About the mean. Only of finite elements is the sum finite; if the squares are not then, they are beyond T.
@@ -122,8 +122,9 @@ template <class In> struct VarOfNumbers {
     }
 };
 
-// The chunks of one turn make a State, about the first element; in float for elements of up to that size,
-// unless they hold something that is not finite or whose square is not.
+// The chunks of one turn make a State, about the mean of the first elements of each, so that one far element
+// does no harm; in float for elements of up to that size, unless they hold something that is not finite or
+// whose square is not.
 template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
     using F = VarOfNumbers<In>;
     using State = typename F::State;
@@ -153,7 +154,8 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
     template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         using Value = typename VarValue<In>::type;
         constexpr unsigned length = Chunk<In>::length;
-        const Value shift = Value(widen(x[0].at(0)));
+        const Value shift =
+            tree_sum<N>([&](unsigned k) { return Value(widen(x[k].at(0))); }) * (Value(1) / N);
         Value sum[N], squares[N];
 #pragma unroll
         for (unsigned k = 0; k < N; ++k) {
@@ -277,17 +279,18 @@ template <class In> struct VarOfComplex {
         const double share = share_of(in_b, fabs(count));
         const Pair<double> shift = {a.shift.re + share * (b.shift.re - a.shift.re),
                                     a.shift.im + share * (b.shift.im - a.shift.im)};
-        a = moved(a, in_a, shift);
-        b = moved(b, in_b, shift);
-        return {count, shift, plus(a.sum, b.sum), a.squares + b.squares};
+        const State from_a = moved(a, in_a, shift), from_b = moved(b, in_b, shift);
+        return {count, shift, plus(from_a.sum, from_b.sum),
+                (a.squares + b.squares) + (from_a.squares + from_b.squares)};
     }
-    static __device__ State moved(State s, double count, Pair<double> shift) {
+    // To another shift; of the squares only what is added to them.
+    static __device__ State moved(const State &s, double count, Pair<double> shift) {
         const double re = s.shift.re - shift.re, im = s.shift.im - shift.im;
         const double all_re = count * re, all_im = count * im;
-        return {s.count,
+        return {count,
                 shift,
                 {s.sum.re + all_re, s.sum.im + all_im},
-                s.squares + (re * (2 * s.sum.re + all_re) + im * (2 * s.sum.im + all_im))};
+                fma(re, 2 * s.sum.re + all_re, im * (2 * s.sum.im + all_im))};
     }
     static __device__ Out finish(State s, uint64_t parameter) {
         const double count = fabs(s.count);
@@ -310,7 +313,8 @@ template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<Shift
     template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         using Value = Wide<In>;
         constexpr unsigned length = Chunk<In>::length, count = N * length;
-        const Value first = widen(x[0].at(0));
+        Value first = tree_sum<N>([&](unsigned k) { return widen(x[k].at(0)); });
+        first = {first.re / N, first.im / N};
         Value apart[count];
 #pragma unroll
         for (unsigned i = 0; i < count; ++i) {
