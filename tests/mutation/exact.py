@@ -211,8 +211,8 @@ MUTANTS = (
     Mutant(
         "products that underflow are rounded",
         PRODUCTS,
-        "least = 64; //",
-        "least = 0; //",
+        "64; // biased;",
+        "0; // biased;",
         sums("products"),
     ),
     Mutant(

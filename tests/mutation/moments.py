@@ -1,0 +1,117 @@
+"""The traps of variances and higher moments."""
+
+from mutants import INCLUDE, Mutant
+
+VARIANCE, POWERS = INCLUDE + "variance.cuh", INCLUDE + "moments.cuh"
+PYTHON = "gpureduce/_reduce/"
+
+
+def moments(words):
+    return ("tests/test_moments.py", "-k", words)
+
+
+LARGE_MEAN = moments("large_mean or axis or lost")
+
+MUTANTS = (
+    Mutant(
+        "merged variances forget how far apart the means are",
+        VARIANCE,
+        "(a.squares + b.squares) + more};",
+        "a.squares + b.squares};",
+        LARGE_MEAN,
+    ),
+    Mutant(
+        "merged about another point, the sums stay where they were",
+        VARIANCE,
+        "(a.sum + moved_a) + (b.sum + moved_b), (a.squares",
+        "a.sum + b.sum, (a.squares",
+        LARGE_MEAN,
+    ),
+    Mutant(
+        "a turn is about 0, which a large mean is far from",
+        VARIANCE,
+        "* (Value(1) / N);",
+        "* Value(0);",
+        moments("large_mean"),
+    ),
+    Mutant(
+        "a column is about 0, which a large mean is far from",
+        VARIANCE,
+        "s.shift = value - value == 0 ? value : T(0);",
+        "s.shift = T(0);",
+        moments("axis"),
+    ),
+    Mutant(
+        "a turn counts NaNs, too", VARIANCE, "count += is_nan ? 0.0 : 1.0;", "count += 1.0;", moments("odd")
+    ),
+    Mutant(
+        "a NaN of a column is forgotten",
+        VARIANCE,
+        "return is_nan ? with_sign(count, true) :",
+        "return is_nan ? count :",
+        moments("odd"),
+    ),
+    Mutant(
+        "squares beyond a double make NaN",
+        VARIANCE,
+        "if (!isfinite(squares) && isfinite(sum))",
+        "if (isnan(sum))",
+        moments("odd"),
+    ),
+    Mutant(
+        "the borrow of 128 bits is forgotten",
+        VARIANCE,
+        "__umul64hi(sum, sum) - (low < less);",
+        "__umul64hi(sum, sum);",
+        moments("small_integers"),
+    ),
+    Mutant(
+        "only one half of complex numbers varies",
+        VARIANCE,
+        "fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im)",
+        "apart[i].re * apart[i].re",
+        moments("as_numpy"),
+    ),
+    Mutant(
+        "third powers move as second ones",
+        POWERS,
+        "fma(e, fma(count, e, 3 * s.first), 3 * s.second)",
+        "fma(e, fma(count, e, 2 * s.first), 3 * s.second)",
+        moments("moments"),
+    ),
+    Mutant(
+        "fourth powers forget the third when they move",
+        POWERS,
+        "6 * s.second), 4 * s.third)",
+        "6 * s.second), s.third)",
+        moments("moments"),
+    ),
+    Mutant(
+        "the mean is rounded before deviations are taken",
+        PYTHON + "power_sums.py",
+        "moved(sums, -ahead)",
+        "moved(sums, sums[..., 1] - (sums[..., 1] + ahead))",
+        moments("moments_about"),
+    ),
+    Mutant(
+        "of pieces the NaNs of the first are forgotten",
+        PYTHON + "power_sums.py",
+        "min(np.copysign(1, [total[0], more[0]]))",
+        "np.copysign(1, more[0])",
+        moments("pieces"),
+    ),
+    Mutant(
+        "too few elements are not warned of under a mask",
+        PYTHON + "variance.py",
+        'counts = run("count_nonzero", mask, axes)',
+        "pass",
+        moments("mask"),
+    ),
+    Mutant(
+        "ddof under the root is lost",
+        PYTHON + "variance.py",
+        "bits & ~3 | root * _ROOT",
+        "(0 if root else bits & ~3) | root * _ROOT",
+        moments("as_numpy or arguments"),
+    ),
+)
