@@ -11,9 +11,10 @@ from gpureduce import _core
 from gpureduce._device.devices import resolve
 
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
-OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor")
+OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd")
 DTYPES = ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex64")
 WITH_MASKS = {"sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"}
+WITH_MASKS |= {"var", "nanstd"}
 
 
 def outcome(function, a, arguments):
@@ -53,6 +54,9 @@ def drawn(draw, op, device):
         arguments["as_device"] = draw.choice((True, False, None, 1))
     if draw.random() < 0.2:
         arguments["stream"] = draw.choice((None, 1, 0, -1, "x", 1.5))
+    if op in ("var", "nanstd") and draw.random() < 0.4:
+        name = draw.choice(("ddof", "ddof", "correction", "mean"))
+        arguments[name] = draw.choice((0, 1, 1, 0.5, 2.0, np.float64(1), 4, -1, True, "x", 10**30))
     if op in WITH_MASKS and draw.random() < 0.4:
         mask = np.asarray(array.real > draw.randrange(-3, 4))
         mask = draw.choice((mask, mask, mask[:1] if ndim else mask, np.array(True), np.array([1, 0])))

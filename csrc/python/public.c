@@ -8,12 +8,16 @@
 #include "python/methods.h"
 #include "python/signature.h"
 
+static bool is_left(const py_public *self, const PyObject *value) {
+    return value == NULL || value == self->state->no_value;
+}
+
 /* Whether all options that need Python were left as they are. */
 static bool is_plain(const py_public *self, const py_arguments given) {
-    PyObject *const initial = given[PY_NAME_initial], *const variant = given[PY_NAME_variant];
+    PyObject *const variant = given[PY_NAME_variant];
     return py_is_none(given[PY_NAME_dtype]) && py_is_none(given[PY_NAME_block_size]) &&
            py_is_none(given[PY_NAME_grid_size]) && py_is_none(given[PY_NAME_progress]) &&
-           (initial == NULL || initial == self->state->no_value) &&
+           is_left(self, given[PY_NAME_initial]) && is_left(self, given[PY_NAME_mean]) &&
            (variant == NULL ||
             (PyUnicode_CheckExact(variant) && PyUnicode_CompareWithASCIIString(variant, "auto") == 0));
 }
@@ -108,6 +112,37 @@ static int take_mask(PyObject *where, py_call *call) {
            py_operand_broadcast(mask, call->job.inputs[PY_SOURCE].ndim, call->job.inputs[PY_SOURCE].extent);
 }
 
+/* What the kernels of variances get: see cuda_kernels/include/variance.cuh. Too few elements are left to
+   Python, who warns of them. */
+static bool take_ddof(const py_public *self, const py_arguments given, py_call *call) {
+    PyObject *const ddof = given[PY_NAME_ddof], *const correction = given[PY_NAME_correction];
+    PyObject *const taken = is_left(self, correction) ? ddof : correction;
+    if (!is_left(self, correction) && ddof != NULL)
+        return false;
+    double less = 0;
+    if (taken != NULL && PyFloat_CheckExact(taken)) {
+        less = PyFloat_AS_DOUBLE(taken);
+    } else if (taken != NULL) {
+        int overflow;
+        const long whole = PyLong_CheckExact(taken) ? PyLong_AsLongAndOverflow(taken, &overflow) : -1;
+        if (whole < 0 || whole > INT32_MAX)
+            return false;
+        less = (double)whole;
+    }
+    double count = 1;
+    for (size_t d = 0; d < call->job.inputs[PY_SOURCE].ndim; ++d)
+        if (call->reduction.layout.reduced[d])
+            count *= (double)call->job.inputs[PY_SOURCE].extent[d];
+    if (!(less < count))
+        return false;
+    const gr_op op = call->reduction.op;
+    const uint64_t root = op == GR_OP_std || op == GR_OP_nanstd,
+                   skip = op == GR_OP_nanvar || op == GR_OP_nanstd;
+    memcpy(&call->reduction.parameter, &less, sizeof less);
+    call->reduction.parameter = (call->reduction.parameter & ~UINT64_C(3)) | root | skip << 1;
+    return true;
+}
+
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
 static int take(const py_public *self, const py_arguments given, py_call *call) {
     PyObject *const keepdims = given[PY_NAME_keepdims];
@@ -119,7 +154,8 @@ static int take(const py_public *self, const py_arguments given, py_call *call) 
                                 &call->job.inputs[PY_SOURCE]);
     if (taken <= 0)
         return taken;
-    if (!take_axes(given[PY_NAME_axis], call) || !has_result(call))
+    if (!take_axes(given[PY_NAME_axis], call) || !has_result(call) ||
+        (gr_op_is_variance(self->op) && !take_ddof(self, given, call)))
         return 0;
     py_call_shape(call);
     taken = py_job_take_device(&call->job, given[PY_NAME_device]);
@@ -129,7 +165,9 @@ static int take(const py_public *self, const py_arguments given, py_call *call) 
     const bool on_device = call->job.inputs[PY_SOURCE].placed && !py_is_none(given[PY_NAME_axis]);
     if (taken > 0)
         taken = py_job_take_out(&call->job, given[PY_NAME_out], given[PY_NAME_as_device], on_device);
-    if (call->reduction.op == GR_OP_mean && call->reduction.layout.has_second && !call->job.on_device)
+    const bool warns = gr_op_is_variance(self->op), masked = call->reduction.layout.has_second;
+    if (!call->job.on_device &&
+        ((warns && call->job.out != NULL) || ((warns || self->op == GR_OP_mean) && masked)))
         return 0; /* there may be slices to warn of */
     if (taken > 0)
         taken = py_job_take_stream(&call->job, given[PY_NAME_stream]);
@@ -166,8 +204,12 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     call.reduction.op = self->op;
     const int taken = take(self, given, &call);
     PyObject *result = taken > 0 ? py_call_run(&call) : taken == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
-    if (result != NULL && taken > 0 && call.job.doubtful)
-        result = tell(&call, given, result);
+    if (result != NULL && taken > 0 && call.job.doubtful) {
+        if (gr_op_is_variance(self->op)) /* Python does it again, and tells */
+            Py_SETREF(result, Py_NewRef(Py_NotImplemented));
+        else
+            result = tell(&call, given, result);
+    }
     py_call_release(&call);
     return result;
 }

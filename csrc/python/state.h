@@ -34,9 +34,12 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(axis)                                                                                                \
     ROW(dtype)                                                                                               \
     ROW(out)                                                                                                 \
+    ROW(ddof)                                                                                                \
     ROW(keepdims)                                                                                            \
     ROW(initial)                                                                                             \
     ROW(where)                                                                                               \
+    ROW(mean)                                                                                                \
+    ROW(correction)                                                                                          \
     ROW(variant)                                                                                             \
     ROW(device)                                                                                              \
     ROW(block_size)                                                                                          \

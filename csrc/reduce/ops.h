@@ -76,6 +76,10 @@ bool gr_op_find(const char *name, gr_op *out);
 bool gr_op_takes(gr_op op, gr_dtype dtype);
 /* Whether they are for elements side by side, too, and flat ones; those of float_ops.def from 9.0 on. */
 bool gr_op_packed(gr_op op, gr_dtype dtype);
+/* Whether it is `var` or one of its kind. */
+static inline bool gr_op_is_variance(gr_op op) {
+    return op == GR_OP_var || op == GR_OP_std || op == GR_OP_nanvar || op == GR_OP_nanstd;
+}
 /* Whether positions count, so that elements have to be numbered in C order. */
 static inline bool gr_op_in_order(gr_op op) {
     return gr_ops[op].result == GR_RESULT_PLACE;

@@ -14,6 +14,7 @@ from gpureduce._device.devices import text
 from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.power_sums import ratios, sums_of
 from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.quick import quick
 from gpureduce._reduce.several import several
 from gpureduce._reduce.target import Target
 from gpureduce._reduce.variance import refuse_named, spread, warn_of_few
@@ -53,7 +54,7 @@ class Moments(NamedTuple):
     kurtosis: Any = None
 
 
-@several
+@quick
 def var(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -150,7 +151,7 @@ def var(
     return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@several
+@quick
 def std(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -238,7 +239,7 @@ def std(
     return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@several
+@quick
 def nanvar(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -327,7 +328,7 @@ def nanvar(
     return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@several
+@quick
 def nanstd(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
