@@ -211,8 +211,9 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
-    self->job.rounded = !self->states && (op == GR_OP_sum || op == GR_OP_prod || op == GR_OP_mean ||
-                                          op == GR_OP_dot || gr_op_is_variance(op));
+    self->job.places = gr_ops[op].is_shared && gr_op_in_order(op);
+    self->job.rounded = !self->states && (gr_ops[op].is_shared || gr_op_is_variance(op) || op == GR_OP_sum ||
+                                          op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);
     self->job.alone = self->progress != NULL; /* a callback may do anything, on other devices too */
     return py_job_run(&self->job, work, self);
 }

@@ -15,7 +15,8 @@ void py_job_begin(py_job *self, py_state *state) {
     self->work.error.status = GR_OK;
     self->stream = 0;
     self->stream_owner = self->out = NULL;
-    self->lasts = self->on_device = self->as_array = self->rounded = self->doubtful = self->alone = false;
+    self->lasts = self->on_device = self->as_array = self->places = self->rounded = self->doubtful =
+        self->alone = false;
 }
 
 void py_job_release(py_job *self) {
@@ -260,6 +261,16 @@ static size_t count_results(const py_job *self) {
     return count;
 }
 
+/* Whether results are finite; of positions, whether there are such. */
+static bool is_settled(const py_job *self, const gr_binding *binding, size_t results) {
+    if (!self->places)
+        return gr_all_finite(self->dtype, binding->host_out, results);
+    for (size_t i = 0; i < results; ++i)
+        if (((const int64_t *)binding->host_out)[i] < 0)
+            return false;
+    return true;
+}
+
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
     gr_scalar scalar = {.bytes = {0}};
     const size_t results = count_results(self);
@@ -278,7 +289,7 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
     }
     py_count_run();
     self->doubtful =
-        binding.host_out != NULL && self->rounded && !gr_all_finite(self->dtype, binding.host_out, results);
+        binding.host_out != NULL && (self->rounded || self->places) && !is_settled(self, &binding, results);
     if (binding.host_out == &scalar)
         return py_result(self->state, self->dtype, scalar);
     if (self->out == NULL)

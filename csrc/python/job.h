@@ -20,6 +20,7 @@ typedef struct py_job {
     PyObject *out;          /* what the caller gave for the result, or NULL */
     bool on_device;         /* the result stays there */
     bool as_array;          /* also a result of no dimensions */
+    bool places;            /* results are positions, and negative where there is none */
     bool rounded;           /* the result may be infinite or NaN where no input is */
     bool doubtful;          /* it is, and on the host: NumPy's state is to know of it */
     bool alone;             /* the device is not attached meanwhile: a callback may use others, too */

@@ -101,7 +101,7 @@ static int take_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
         return 1;
     const gr_op op = call->reduction.op;
-    if (!call->job.inputs[PY_SOURCE].placed || op == GR_OP_min || op == GR_OP_max)
+    if (!call->job.inputs[PY_SOURCE].placed || op == GR_OP_min || op == GR_OP_max || op == GR_OP_extremes)
         return 0;
     py_operand *mask = &call->job.inputs[PY_SECOND];
     const int taken = py_operand_take(call->job.state, where, PY_LOOK, GR_SCOPE_GENERAL, "where", mask);
@@ -202,10 +202,12 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     py_call call;
     py_call_begin(&call, self->state);
     call.reduction.op = self->op;
+    call.reduction.parameter = self->parameter;
     const int taken = take(self, given, &call);
     PyObject *result = taken > 0 ? py_call_run(&call) : taken == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && taken > 0 && call.job.doubtful) {
-        if (gr_op_is_variance(self->op)) /* Python does it again, and tells */
+        if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op))
+            /* Python does it again, and says what is to be said */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
         else
             result = tell(&call, given, result);
@@ -220,8 +222,10 @@ PyObject *py_reducer(PyObject *module, PyObject *args) {
         "The public function of the same parameters, or NotImplemented where that takes Python."};
     PyObject *name, *positional, *named;
     gr_op op;
-    if (!PyArg_ParseTuple(args, "OO!O!", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named) ||
+    unsigned long long parameter = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!|K", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
+                          &parameter) ||
         py_find_op(name, &op) < 0)
         return NULL;
-    return py_public_new(module, op, is_pair(op), positional, named, &definition);
+    return py_public_new(module, op, parameter, is_pair(op), positional, named, &definition);
 }

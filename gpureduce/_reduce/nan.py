@@ -14,6 +14,7 @@ from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.quick import shared
 from gpureduce._reduce.shared import Call
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
@@ -92,6 +93,7 @@ def _place(plain, a, options, axis, out, keepdims) -> Any:
     return call.target.store(result)
 
 
+@shared("nansum")
 def nansum(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -132,6 +134,7 @@ def nansum(
     return _accumulated("sum", a, options, axis, dtype, out, keepdims, initial, where)
 
 
+@shared("nanprod")
 def nanprod(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -171,6 +174,7 @@ def nanprod(
     return _accumulated("prod", a, options, axis, dtype, out, keepdims, initial, where)
 
 
+@shared("nansum", 1)
 def nanmean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -223,6 +227,7 @@ def nanmean(
     return call.target.store(result)
 
 
+@shared("extremes", _LEAST)
 def nanmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -262,6 +267,7 @@ def nanmin(
     return _extreme("min", _LEAST, True, a, options, axis, out, keepdims, initial, where)
 
 
+@shared("extremes", _LARGEST)
 def nanmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -301,6 +307,7 @@ def nanmax(
     return _extreme("max", _LARGEST, True, a, options, axis, out, keepdims, initial, where)
 
 
+@shared("extremes", _LEAST)
 def fmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -339,6 +346,7 @@ def fmin(
     return _extreme("min", _LEAST, False, a, options, axis, out, keepdims, initial, where)
 
 
+@shared("extremes", _LARGEST)
 def fmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -377,6 +385,7 @@ def fmax(
     return _extreme("max", _LARGEST, False, a, options, axis, out, keepdims, initial, where)
 
 
+@shared("nanargmin")
 def nanargmin(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -415,6 +424,7 @@ def nanargmin(
     return _place("argmin", a, options, axis, out, keepdims)
 
 
+@shared("nanargmax")
 def nanargmax(
     a: AnyArray,
     axis: SupportsIndex | None = None,

@@ -13,6 +13,7 @@ from gpureduce._reduce import floating
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.quick import shared
 from gpureduce._reduce.shared import Call, floats_of, is_complex, real_dtype, restrided, strides_of, view_of
 from gpureduce._rules import arguments as rules
 
@@ -105,6 +106,7 @@ def norm(
     return call.target.store(call.run(op, dtype, parameter))
 
 
+@shared("logsumexp")
 def logsumexp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -19,6 +19,11 @@ def quick(function: _F) -> _F:
     return through(partial(_core.reducer, function.__name__))(several.several(function))
 
 
+def shared(op: str, parameter: int = 0) -> Callable[[_F], _F]:
+    """Let a reduction go to an operator of csrc/reduce/float_ops.def at once."""
+    return through(lambda positional, others: _core.reducer(op, positional, others, parameter))
+
+
 def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]]) -> Callable[[_F], _F]:
     """Let a function go at once to what the core has for its parameters, the positional and the others.
 

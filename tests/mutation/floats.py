@@ -80,7 +80,7 @@ MUTANTS = (
         EUCLIDEAN,
     ),
     Mutant(
-        "small ones are lost beside others", NORMS, "if (!(s.small > 0))", "if (s.medium > 0)", norms("small")
+        "small ones are lost beside others", NORMS, "if (!(s.small > 0))", "if (s.medium > 0)", EUCLIDEAN
     ),
     Mutant(
         "powers forget an exponent",
