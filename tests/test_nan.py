@@ -109,6 +109,20 @@ def test_positions(op, device):
         assert oracle.mismatch_of_equal(got, wanted) is None, (array, chosen)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_the_first_of_equals_is_found(dtype, device):
+    array = np.ones((700, 24), dtype)
+    array[:5], array[333] = np.nan, np.nan
+    for op in ("nanargmin", "nanargmax"):
+        function = getattr(gpureduce, op)
+        assert (function(array, 0, device=device) == 5).all()
+        assert (function(np.ascontiguousarray(array.T), 1, device=device) == 5).all()
+        assert function(array[:, ::2], device=device) == 5 * 12 and function(array, device=device) == 5 * 24
+    long = np.ones(700_000 if dtype == "float64" else 0)  # several turns a thread
+    long[:7] = np.nan
+    assert not len(long) or gpureduce.nanargmax(long, device=device) == 7
+
+
 def _ranks(array):
     """Numbers in the order of the elements, equal for equal ones; complex ones by their real parts first."""
     if array.dtype.kind != "c":

@@ -136,7 +136,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);
     layout->packed = packed && !layout->pair;
     layout->only_rows = gr_op_numbers(self->reduction.op) > 1;
-    layout->only_axis = layout->only_rows || !(packed || layout->pair);
+    layout->only_axis = layout->only_rows || gr_ops[self->reduction.op].is_shared;
     layout->single_pass = packed && has_flat(self) && !layout->only_rows;
     layout->rearranged = !self->exact && !layout->only_rows;
     layout->idempotent = gr_op_idempotent(self->reduction.op);

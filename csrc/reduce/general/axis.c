@@ -356,12 +356,13 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
         return plan_rows(layout, limits, launch) || plan_any(layout, limits, launch);
-    if (side_by_side && (plan_map(layout, launch) || plan_tiles(layout, limits, launch) ||
-                         plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch))) {
+    const bool all = side_by_side && !layout->only_axis;
+    if ((all && (plan_map(layout, launch) || plan_tiles(layout, limits, launch))) ||
+        (side_by_side && (plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch)))) {
         launch->hands_on = apart;
         return true;
     }
-    return (side_by_side && plan_spread(layout, limits, launch)) || plan_any(layout, limits, launch);
+    return (all && plan_spread(layout, limits, launch)) || plan_any(layout, limits, launch);
 }
 
 bool gr_last_plan(gr_general_launch *launch) {

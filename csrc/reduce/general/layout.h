@@ -28,7 +28,8 @@ typedef struct gr_layout {
     bool in_order;    /* positions count (argmin): elements must be numbered in C order */
     bool packed;      /* there are kernels for elements that lie side by side: see axis.c */
     bool only_rows;   /* of those, the kernel `rows` alone */
-    bool only_axis;   /* of those for any layout, the kernel `axis` alone */
+    bool only_axis;   /* of those for any layout, the kernel `axis` alone; and neither `map`, `tiles` nor
+                         `spread` */
     bool single_pass; /* one result from contiguous elements is for the flat kernels */
     bool pair;        /* `second` is another vector rather than a mask */
     bool rearranged; /* results may be made in any order, and what an axis of stride 0 repeats is read once */

@@ -6,12 +6,12 @@
 #include "general_instantiate.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
-    GR_TAKES_ALL(nansum, NanSum, dtype, In)                                                                  \
-    GR_TAKES_ALL(nanprod, NanProd, dtype, In)                                                                \
-    GR_TAKES_ALL(extremes, Extremes, dtype, In)
+    GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
+    GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \
+    GR_TAKES_ROWS(extremes, Extremes, dtype, In)
 GR_REALS(GR_ROW)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
-    GR_TAKES_ALL(nansum, NanSum, dtype, In)                                                                  \
+    GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
     GR_TAKES_AXIS(nanprod, NanProd, dtype, In)                                                               \
     GR_TAKES_AXIS(extremes, Extremes, dtype, In)
 GR_COMPLEXES(GR_COMPLEX_ROW)

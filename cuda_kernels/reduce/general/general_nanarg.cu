@@ -6,8 +6,8 @@
 #include "general_instantiate.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
-    GR_TAKES_ALL(nanargmin, NanArgMin, dtype, In)                                                            \
-    GR_TAKES_ALL(nanargmax, NanArgMax, dtype, In)
+    GR_TAKES_ROWS(nanargmin, NanArgMin, dtype, In)                                                           \
+    GR_TAKES_ROWS(nanargmax, NanArgMax, dtype, In)
 GR_REALS(GR_ROW)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
     GR_TAKES_AXIS(nanargmin, NanArgMin, dtype, In)                                                           \

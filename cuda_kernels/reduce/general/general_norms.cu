@@ -12,8 +12,8 @@
     GR_ENTRY(general_last_anynorm_, dtype, reduce_last<AnyNorm<In>>)
 #define GR_ROW(dtype, In)                                                                                    \
     GR_ANY(dtype, In)                                                                                        \
-    GR_TAKES_ALL(norms, Norms, dtype, In)                                                                    \
-    GR_TAKES_ALL(logsumexp, LogSumExp, dtype, In)                                                            \
+    GR_TAKES_ROWS(norms, Norms, dtype, In)                                                                   \
+    GR_TAKES_ROWS(logsumexp, LogSumExp, dtype, In)                                                           \
     GR_TAKES_AXIS(softmax, Softmax, dtype, In)
 GR_REALS(GR_ROW)
 GR_COMPLEXES(GR_ANY)

@@ -5,8 +5,8 @@
 #define GR_GENERAL_OP(dtype, In, kind)
 #include "general_instantiate.cuh"
 
-#define GR_AVERAGE(dtype, In) GR_TAKES_PAIR(average, Average, dtype, In)
+#define GR_AVERAGE(dtype, In) GR_TAKES_TWO(average, Average, dtype, In)
 GR_REALS(GR_AVERAGE)
 GR_COMPLEXES(GR_AVERAGE)
-#define GR_VECDOT(dtype, In) GR_TAKES_PAIR(vecdot, VecDot, dtype, In)
+#define GR_VECDOT(dtype, In) GR_TAKES_TWO(vecdot, VecDot, dtype, In)
 GR_COMPLEXES(GR_VECDOT)
