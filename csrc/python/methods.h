@@ -38,6 +38,7 @@ PyObject *py_profile_scan(PyObject *module, PyObject *args);
 /* Reductions of segments along an axis, likewise. */
 PyObject *py_segments(PyObject *module, PyObject *args);
 PyObject *py_profile_segments(PyObject *module, PyObject *args);
+PyObject *py_segment_coverage(PyObject *module, PyObject *ignored);
 
 /* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);

@@ -160,6 +160,8 @@ static PyMethodDef methods[] = {
     {"segments", py_segments, METH_VARARGS,
      "segments(a, op, axis, offsets and an order, its length, nothing, out, device_kind, device_index, "
      "stream) -> array, or out"},
+    {"segment_coverage", py_segment_coverage, METH_NOARGS,
+     "segment_coverage() -> the pairs of operator and dtype that segments takes"},
     {"profile_segments", py_profile_segments, METH_VARARGS,
      "profile_segments(a, op, axis, offsets and an order, its length, nothing), as profile_scan"},
     {"multiplier", py_multiplier, METH_VARARGS,

@@ -133,3 +133,12 @@ PyObject *py_profile_segments(PyObject *module, PyObject *args) {
     py_job_release(&self.job);
     return all;
 }
+
+PyObject *py_segment_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *list = PyList_New(0);
+    for (int op = 0; list != NULL && op < GR_OP_COUNT; ++op)
+        for (int dtype = 0; dtype < GR_DTYPE_COUNT; ++dtype)
+            if (gr_segments_take((gr_op)op, (gr_dtype)dtype))
+                py_append(&list, Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name));
+    return list;
+}

@@ -17,7 +17,7 @@ from gpureduce._rules import dtypes
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-OPS = tuple(dict.fromkeys(op for op, _ in _core.general_coverage() if op != "dot"))
+OPS = tuple(dict.fromkeys(op for op, _ in _core.segment_coverage()))
 _INT64 = np.dtype(np.int64)
 
 
