@@ -36,6 +36,7 @@ from gpureduce import _functions as functions
 from gpureduce._arrays.operand import device_view
 from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
+from gpureduce._device.devices import Device
 from gpureduce._inspection import Info
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
-    from gpureduce._reduce.types import AnyArray, Out, OwnOptions, Scalar
+    from gpureduce._reduce.types import AnyArray, Out, OwnOptions, Scalar, Stream
 
 __all__ = [
     "__array_namespace_info__",
@@ -173,6 +174,8 @@ all = _counted(functions.all)
 argmin = _counted(functions.argmin)
 argmax = _counted(functions.argmax)
 count_nonzero = _counted(functions.count_nonzero)
+cumulative_sum = _counted(functions.cumulative_sum)
+cumulative_prod = _counted(functions.cumulative_prod)
 dot = _counted(functions.dot)
 matmul = _counted(functions.matmul)
 inner = _counted(functions.inner)
@@ -276,6 +279,51 @@ class _Reducer:
             where=where,
         )
         return np.asarray(result) if as_array and isinstance(result, np.generic) else result
+
+    @_counted
+    def reduceat(
+        self,
+        array: AnyArray,
+        indices: AnyArray,
+        axis: SupportsIndex = 0,
+        dtype: DTypeLike | None = None,
+        out: Out | tuple[Out] | None = None,
+        *,
+        device: str | Device | None = None,
+        stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any:
+        """Reduce slices along an axis, as `numpy.ufunc.reduceat` does.
+
+        Parameters
+        ----------
+        array : array_like or device array
+            What to reduce.
+        indices : array_like of int
+            Where slices begin; an index after which the next one is not greater stands for its row alone.
+        axis : int
+            The axis along which slices lie.
+        dtype : dtype_like, optional
+            What elements are cast to and accumulated in.
+        out : numpy.ndarray or device array, or tuple of one, optional
+            Where the result goes.
+        device, stream, as_device
+            As `gpureduce.reduceat` takes them.
+
+        Returns
+        -------
+        numpy.ndarray or DeviceArray
+        """
+        if isinstance(out, tuple):
+            if len(out) != 1:
+                raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
+            out = out[0]
+        if self._op in ("any", "all") and dtype is not None and np.dtype(dtype) != np.dtype(bool):
+            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
+        options = {"device": device, "stream": stream, "as_device": as_device}
+        return functions.reduceat(
+            array, indices, self._op, axis=axis, dtype=dtype, out=out, **cast(Any, options)
+        )
 
 
 add = _Reducer("add", "sum", "np.int64(11)")

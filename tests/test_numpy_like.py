@@ -129,6 +129,8 @@ STANDARD = {
     "mean": lambda x, /, *, axis=None, keepdims=False: 0,
     "any": lambda x, /, *, axis=None, keepdims=False: 0,
     "all": lambda x, /, *, axis=None, keepdims=False: 0,
+    "cumulative_sum": lambda x, /, *, axis=None, dtype=None, include_initial=False: 0,
+    "cumulative_prod": lambda x, /, *, axis=None, dtype=None, include_initial=False: 0,
     "argmin": lambda x, /, *, axis=None, keepdims=False: 0,
     "argmax": lambda x, /, *, axis=None, keepdims=False: 0,
     "count_nonzero": lambda x, /, *, axis=None, keepdims=False: 0,
@@ -171,6 +173,23 @@ def test_signatures_contain_those_of_the_array_api(name):
             assert ours[theirs.name].default == theirs.default
     more = [each for each in ours if each not in wanted][len(positional) :]
     assert all(ours[each].default is not kinds.empty for each in more)
+
+
+@pytest.mark.parametrize("name", REDUCERS)
+def test_slices(name, device):
+    ours, theirs = getattr(xp, name).reduceat, getattr(np, name).reduceat
+    for array, axis in ((NUMBERS, 0), (NUMBERS > 0, 1), (NUMBERS.astype(np.int8).T, -1)):
+        assert_same(ours(array, [0, 2, 1], axis, device=device), theirs(array, [0, 2, 1], axis))
+    out = np.zeros((2, 4), bool if name.startswith("logical") else np.int64)
+    assert ours(NUMBERS, [0, 1], out=(out,), device=device) is out
+    assert_same(out, theirs(NUMBERS, [0, 1]))
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_running_results(name, device):
+    for array, axis in ((NUMBERS, 0), (NUMBERS.astype(np.float32), 1), (NUMBERS[0], None)):
+        wanted = {"cumulative_sum": np.cumsum, "cumulative_prod": np.cumprod}[name](array, axis=axis)
+        assert_same(getattr(xp, name)(array, axis=axis, device=device), wanted)
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "count_nonzero"])
