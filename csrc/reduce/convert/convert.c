@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "reduce/convert/params.h"
-#include "reduce/general/dims.h"
 
 enum { MOST_BLOCKS = 1 << 20 };
 
@@ -29,7 +28,6 @@ static bool merge(const gr_conversion *conversion, gr_convert_params *params) {
         params->extent[count] = extent;
         params->stride[count++] = stride;
     }
-    gr_dims_divide(dims);
     return true;
 }
 
