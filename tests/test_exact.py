@@ -13,6 +13,7 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._device.kernels import ptx_text
 from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._reduce import exact
 from gpureduce.bench import exact_sums
 
 
@@ -106,6 +107,35 @@ def test_a_window_holds_what_a_thread_has(name, place):
     array[places] = np.ldexp(worst, -(np.arange(places.size) % -least))
     for blocks in (1, 2):
         assert same(core(array, place, blocks=blocks), exact_sum(array))
+
+
+@pytest.mark.parametrize("name", [*DTYPES, "complex64", "complex128"])
+def test_arrays_of_the_host_go_in_pieces(name, device, monkeypatch):
+    """Their states are merged, so that the bits are those of the whole."""
+    dtype, rng = dtype_of(name), np.random.default_rng(11)
+    numbers = [
+        (rng.standard_normal((40, 25)) * 2.0 ** rng.integers(-9, 9, (40, 25))).astype(dtype) for _ in range(2)
+    ]
+    zeros = np.full(1000, -0.0, dtype)
+
+    def results():
+        yield gpureduce.sum(numbers[0], exact=True, device=device)
+        yield gpureduce.sum(numbers[0], exact=True, initial=numbers[1][0, 0], keepdims=True, device=device)
+        yield gpureduce.mean(numbers[0], exact=True, device=device)
+        yield gpureduce.dot(*(each.reshape(-1) for each in numbers), exact=True, device=device)
+        yield gpureduce.sum(zeros, exact=True, device=device)
+        yield gpureduce.sum(zeros, exact=True, initial=-0.0, device=device)
+        yield gpureduce.sum(np.append(zeros, np.inf).astype(dtype), exact=True, device=device)
+
+    whole = list(results())
+    pieces = []
+    merge = exact.states.merge
+    monkeypatch.setattr(exact, "CHUNK_BYTES", 300 * dtype.itemsize)
+    monkeypatch.setattr(exact.states, "merge", lambda *states: pieces.append(merge(*states)))
+    for want, got in zip(whole, results(), strict=True):
+        assert np.asarray(got).dtype == dtype and np.asarray(got).tobytes() == np.asarray(want).tobytes()
+        assert len(pieces) == 4  # and the first, of nothing or of `initial`
+        pieces.clear()
 
 
 def test_fsum_and_exact_are_one(place, device):

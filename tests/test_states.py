@@ -16,7 +16,7 @@ from exact_reference import DTYPES, dtype_of, exact_sum, same
 from hypothesis import HealthCheck, given, settings
 
 import gpureduce
-from gpureduce._states import exact
+from gpureduce._reduce import states as exact
 from gpureduce._states.operators import OPERATORS
 
 BITS_OF = ("bitwise_and", "bitwise_or", "bitwise_xor")  # of integers

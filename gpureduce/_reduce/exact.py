@@ -10,12 +10,16 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
-from gpureduce._reduce import engine, floating
+from gpureduce._reduce import engine, floating, states
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.callers import outside_level
+
+# Arrays of the host go to the device in pieces of so many bytes, whose states are merged: it need not have
+# room for the whole, and beside the copy of a piece its launch and its state are nothing.
+CHUNK_BYTES = 1 << 28
 
 
 def run(
@@ -34,6 +38,8 @@ def run(
     """
     place = target.core_out(target.dtype)
     target.follow_others()
+    if place is None and not fold and not blocks and _takes_chunks(op, operand, axes, second):
+        return _by_chunks(op, operand, second, initial, target)
     other = None if second is None else second.handle
     result = _core.exact(
         operand.handle,
@@ -111,6 +117,42 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
         )
     result = run("dot", left, (0,), right, None, target)
     return _stored(target, "dot", result, left, (0,), right)
+
+
+# Pieces
+
+
+def _takes_chunks(op: str, operand: Operand, axes: tuple[int, ...], second: Operand | None) -> bool:
+    vectors = [operand] if second is None else [operand, second]
+    whole = len(axes) == len(operand.shape) and (second is None or op == "dot")
+    on_host = all(each.view is None and each.handle.flags.c_contiguous for each in vectors)
+    return whole and on_host and operand.handle.nbytes > CHUNK_BYTES
+
+
+def _by_chunks(
+    op: str, operand: Operand, second: Operand | None, initial: np.ndarray | None, target: Target
+) -> np.ndarray:
+    """Merge the states of pieces of a whole array of the host."""
+    dtype, where = operand.dtype, (operand.kind, operand.index, target.stream)
+    vectors = [each.handle.reshape(-1) for each in (operand, second) if each is not None]
+    first = np.zeros(1, dtype) if initial is None else np.reshape(initial, 1)
+    pieces = [[first] * len(vectors)]
+    step = max(1, CHUNK_BYTES // dtype.itemsize)
+    pieces += [[each[at : at + step] for each in vectors] for at in range(0, len(vectors[0]), step)]
+    kernel = "dot" if op == "dot" else "sum"
+    total: Any = None
+    for piece, *others in pieces:
+        words = _core.exact_states(piece, kernel, (0,), others[0] if others else None, *where)
+        if total is None:
+            total = words
+        else:
+            states.merge(total, words)
+    size = states.size_of_products(dtype) if op == "dot" else states.size_of_sum(dtype)
+    divisors = np.array([len(vectors[0])], np.uint64) if op == "mean" else None
+    result = states.rounded(total, size, dtype, divisors)
+    # States begin at 0, but `initial` and all elements may have been -0.
+    result.view(states.real(dtype))[states.flags(total)[0] == 0] = -0.0
+    return result.reshape(())
 
 
 # The ladder

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpureduce._reduce import states as exact
 from gpureduce._rules.callers import outside_level
-from gpureduce._states import exact
 
 Fields = dict[str, np.ndarray]
 

@@ -14,11 +14,11 @@ from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import text
 from gpureduce._reduce import engine, floating
 from gpureduce._reduce import exact as _exact
+from gpureduce._reduce import states as exact
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
-from gpureduce._states import exact
 from gpureduce._states.operators import INDEX, TRUTH, find
 from gpureduce._states.state import State, nothing
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpureduce._reduce import states as exact
 from gpureduce._rules import dtypes
-from gpureduce._states import exact
 from gpureduce._states.operators import IDENTITIES, MOST, OPERATORS, TRUTH, Fields
 
 _MAGIC, _VERSION = b"gred", 1

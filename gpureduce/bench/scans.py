@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gpureduce
+from gpureduce import _functions as gpureduce
 from gpureduce.bench import environment
 
 SOURCE = Path(__file__).parent / "peers" / "cub_scans.cu"

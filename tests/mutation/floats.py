@@ -79,9 +79,7 @@ MUTANTS = (
         "s.large",
         EUCLIDEAN,
     ),
-    Mutant(
-        "small ones are lost beside others", NORMS, "if (!(s.small > 0))", "if (s.medium > 0)", EUCLIDEAN
-    ),
+    Mutant("small ones are lost beside others", NORMS, "if (!(s.small > 0))", "if (s.medium > 0)", EUCLIDEAN),
     Mutant(
         "powers forget an exponent",
         NORMS,
