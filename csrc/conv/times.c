@@ -15,7 +15,7 @@ static const double START = 3, BYTES = 4.5e6, WRITTEN_BYTES = 3.6e6, WRITTEN = 0
 static const double RESULTS[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
 static const double PRODUCT = 6.5e6, RECTANGLES = 11e6, ROWS = 29e6;
 static const double CORES = 30e6, CORES_THREE = 15e6, CORES_HALVES = 60e6;
-static const double TURNED_BYTES = 2.6e6;
+static const double TURNED_BYTES = 2.6e6, SCATTERED = 0.25e6, SCATTERED_HALVES = 0.33e6;
 
 static double up(uint64_t count, uint64_t to) {
     return (double)(gr_ceil_div(count, to) * to);
@@ -50,6 +50,20 @@ static bool is_for_taps(const gr_conv *self) {
     return (halves || (self->precision == GR_PRECISION_TF32 && !whole)) && gr_conv_taps_fit(self);
 }
 
+/* Of the matrix that was written down. A long sum of plain float32 hides what is moved, and is a little
+   faster than others; of short ones tensor cores wait for tiles that are begun and stored, as if sums were
+   longer. */
+static double time_of_product(const gr_conv *self, double arithmetic, double bytes_time) {
+    enum { LONG = 256, LEAST = 256, LEAST_HALVES = 1024 };
+    static const double LONGER = 23. / 21; /* times as fast */
+    const bool halves = self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16;
+    const double taps = taps_of(self), least = halves ? LEAST_HALVES : LEAST;
+    if (self->precision == GR_PRECISION_IEEE && self->dtype == GR_DTYPE_f32)
+        return taps >= LONG ? fmax(arithmetic / LONGER, bytes_time) : arithmetic + bytes_time;
+    return (self->dtype == GR_DTYPE_f64 || taps >= least ? arithmetic : arithmetic * least / taps) +
+           bytes_time;
+}
+
 /* The matrix is written, 16 bytes or an element at once, and read, unless x is it. */
 static double time_of_columns(const gr_conv *self) {
     const size_t bytes = gr_dtypes[self->dtype].item_bytes;
@@ -58,10 +72,11 @@ static double time_of_columns(const gr_conv *self) {
     const double all_bytes = (matrix + (double)gr_conv_results(self)) * (double)bytes;
     const bool half_empty = product_rate(self) > CORES && self->filters < 64; /* their tiles are wider */
     const double filters = half_empty ? 128 : up(self->filters, 64);
-    const double product = matrix * filters / product_rate(self) + all_bytes / BYTES;
+    const double arithmetic = matrix * filters / product_rate(self), bytes_time = all_bytes / BYTES;
     if (gr_conv_is_product(self))
-        return START + product * (is_for_taps(self) ? 2 : 1);
-    return 2 * START + product + (wide ? matrix * (double)bytes / WRITTEN_BYTES : matrix / WRITTEN);
+        return START + (arithmetic + bytes_time) * (is_for_taps(self) ? 2 : 1);
+    return 2 * START + time_of_product(self, arithmetic, bytes_time) +
+           (wide ? matrix * (double)bytes / WRITTEN_BYTES : matrix / WRITTEN);
 }
 
 /* What is moved at least. */
@@ -82,8 +97,12 @@ static double time_of_cores(const gr_conv *self, const gr_conv_variant *variant)
     const double blocks = (double)self->groups * pixels / 512 * up(self->filters, 64) / 64;
     const double idle =
         blocks < gr_reference_limits.multiprocessors ? gr_reference_limits.multiprocessors / blocks : 1;
-    const double known = gr_conv_cores_know(self) ? 0.4 : 1;
-    return (double)self->groups * pixels * filters * taps / rate * idle * known;
+    const double time = (double)self->groups * pixels * filters * taps / rate * idle;
+    if (gr_conv_cores_know(self))
+        return 0.4 * time;
+    /* In NCHW results go to as many planes as there are filters, an element at once. */
+    const double scattered = (double)gr_conv_results(self) / (length == 8 ? SCATTERED_HALVES : SCATTERED);
+    return self->layout == GR_CONV_NCHW && scattered > time ? scattered : time;
 }
 
 /* NCHW is turned first, but for planes. */
