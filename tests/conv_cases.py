@@ -149,6 +149,39 @@ def convolve(x, w, stride=1, padding=0, dilation=1, groups=1, layout="NHWC"):
     return np.ascontiguousarray(np.moveaxis(result, -1, 1)) if layout == "NCHW" else result
 
 
+WINOGRAD = {  # absolute values of what turns tiles, filters and sums
+    "tiles": np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]]),
+    "filters": np.array([[2, 0, 0], [1, 1, 1], [1, 1, 1], [0, 0, 2]]) / 2,
+    "sums": np.array([[1, 1, 1, 0], [0, 1, 1, 1]]),
+}
+
+
+def is_winograds(w, stride=1, padding=0, dilation=1, groups=1, layout="NHWC"):
+    """Whether Winograd's way is one for these filters: of 3 x 3 neighbours."""
+    kernel = w.shape[1:3] if layout == "NHWC" else w.shape[2:]
+    return kernel == (3, 3) and pair(stride) == pair(dilation) == (1, 1) and groups == 1
+
+
+def winograd_sizes(x, w, stride=1, padding=0, dilation=1, groups=1, layout="NHWC"):
+    """The sums of absolute products that Winograd's results are put together from."""
+    if layout == "NCHW":
+        x, w = np.moveaxis(x, 1, -1), np.moveaxis(w, 1, -1)
+    around = paddings(padding, pair(dilation), w.shape[1:3])
+    room = np.pad(x, ((0, 0), *around, (0, 0)))
+    down, along = (length - 2 for length in room.shape[1:3])
+    room = np.pad(room, ((0, 0), (0, down % 2), (0, along % 2), (0, 0)))
+    tiles = np.lib.stride_tricks.sliding_window_view(room, (4, 4), axis=(1, 2))[:, ::2, ::2]
+    turned = [
+        matrix @ abs(each) @ matrix.T
+        for matrix, each in ((WINOGRAD["tiles"], tiles), (WINOGRAD["filters"], w.transpose(0, 3, 1, 2)))
+    ]
+    sums = np.einsum("nyxcij,fcij->nyxfij", *turned)
+    pairs = WINOGRAD["sums"] @ sums @ WINOGRAD["sums"].T
+    n, high, wide, f = pairs.shape[:4]
+    sizes = pairs.transpose(0, 1, 4, 2, 5, 3).reshape(n, 2 * high, 2 * wide, f)[:, :down, :along]
+    return np.moveaxis(sizes, -1, 1) if layout == "NCHW" else sizes
+
+
 def mismatch(x, w, got, kind, precision="ieee", **options):
     """What is wrong with a convolution of two arrays, or None."""
     exact = kind == "exact"
@@ -161,6 +194,11 @@ def mismatch(x, w, got, kind, precision="ieee", **options):
     else:
         name, k = x.dtype.name, int(np.prod(w.shape[1:]))
         sizes = convolve(*map(abs, wide), **options)
+        if precision == "winograd":
+            precision = "ieee"
+            if is_winograds(w, **options):
+                sizes = winograd_sizes(*wide, **options)
+                k += 12  # roundings of the transforms
         relative = product_cases.allowed(np.empty((0, k), x.dtype), None, precision)
         bound = (relative + product_cases.gamma(k, "longdouble")) * sizes
         bound += product_cases.LAST.get(name, 0) * (abs(wanted) + bound) + product_cases.SMALLEST.get(name, 0)

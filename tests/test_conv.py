@@ -8,6 +8,7 @@ import gpureduce
 
 VARIANTS = [each for each in gpureduce.variants("conv") if each.role != "study" and each.block_sizes]
 PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision or "ieee" for variant in VARIANTS}}
+PRECISIONS["c2_winograd"] = "winograd"  # whose error is another one
 NAMES = {"auto": "float32", **{variant.name: variant.dtypes[0] for variant in VARIANTS}}  # a dtype of each
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
@@ -204,6 +205,8 @@ def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
     """A NaN reaches the results that see it, and zeros around the picture are no products with infinity."""
     if variant.precision not in (None, "ieee"):
         pytest.skip("what becomes of it on tensor cores its head says")
+    if variant.name == "c2_winograd":
+        pytest.skip("it spreads over its tile")
     x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 6, 7, 3, 4, 3, 3), layout, "rounded")
     down, along, channel = (1, 2, 3) if layout == "NHWC" else (2, 3, 1)
     place = [0] * 4

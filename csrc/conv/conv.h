@@ -25,6 +25,7 @@ typedef enum gr_conv_way {
     GR_CONV_TAPS,
     GR_CONV_FEW,
     GR_CONV_RING,
+    GR_CONV_WINOGRAD,
     GR_CONV_LIBRARY,
     GR_CONV_WAYS
 } gr_conv_way;

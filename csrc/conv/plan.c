@@ -12,6 +12,7 @@
 #include "conv/taps.h"
 #include "conv/tiles.h"
 #include "conv/times.h"
+#include "conv/winograd.h"
 
 /* How a rung is laid out. */
 typedef struct way {
@@ -32,6 +33,7 @@ static const way ways[GR_CONV_WAYS] = {
     [GR_CONV_TAPS] = {gr_conv_tiles_take, gr_conv_by_taps},
     [GR_CONV_FEW] = {gr_conv_tiles_take, gr_conv_by_few},
     [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
+    [GR_CONV_WINOGRAD] = {gr_conv_ring_takes, gr_conv_by_winograd},
     [GR_CONV_LIBRARY] = {gr_conv_cudnn_takes, gr_conv_by_cudnn},
 };
 

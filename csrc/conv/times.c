@@ -141,6 +141,8 @@ double gr_conv_time(const gr_conv *self, const gr_conv_variant *variant) {
                    : HUGE_VAL;
     case GR_CONV_CORES:
         return gr_conv_is_product(self) ? HUGE_VAL : moved + time_of_cores(self, variant);
+    case GR_CONV_WINOGRAD: /* its error is not bounded by the products of a result */
+        return HUGE_VAL;
     default:
         return moved + (double)gr_conv_results(self) * taps_of(self) / RESULTS[self->layout];
     }

@@ -1,0 +1,164 @@
+// c2_winograd: Winograd's F(2 x 2, 3 x 3).
+//
+// What c2 still cost, and c2_ring costs: nine multiply-adds for each result, channel and filter. The change:
+// of 2 x 2 results, which see 4 x 4 elements of x, sixteen products of other numbers are enough, four for
+// each: B'dB of the elements, GgG' of the filter's nine taps, and A'mA of what their products added up to (S.
+// Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and S. Gray, arXiv 1509.09308). For each
+// of the sixteen places that is a product of matrices, of tiles by channels and channels by filters, which
+// the best kernel for products makes. Beside the ladder, and never the default: what a result is put together
+// from comes from all of 4 x 4 elements, so that an infinity or a NaN spreads over its tile, and the error is
+// bounded by the largest products of a tile, not by those of the result. What limits it: memory; four times
+// the elements of x are written and read, and four times the results. Where it shows: multiply-adds, and
+// bytes of global sectors.
+#include "conv.cuh"
+
+enum { THREADS = 256, HIGH = 2, SEEN = 4, PLACES = SEEN * SEEN };
+
+inline __device__ float4 operator+(float4 a, float4 b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+}
+inline __device__ float4 operator-(float4 a, float4 b) {
+    return {a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w};
+}
+
+// Of four neighbours along a row or a column: `apart` from one to the next.
+template <class V> __device__ void transform(V *d, int apart) {
+    const V first = d[0] - d[2 * apart], second = d[apart] + d[2 * apart], third = d[2 * apart] - d[apart],
+            fourth = d[apart] - d[3 * apart];
+    d[0] = first;
+    d[apart] = second;
+    d[2 * apart] = third;
+    d[3 * apart] = fourth;
+}
+
+template <class V> __device__ void transform_back(V *m, int apart) {
+    const V first = m[0] + m[apart] + m[2 * apart], second = m[apart] - m[2 * apart] - m[3 * apart];
+    m[0] = first;
+    m[apart] = second;
+}
+
+// A thread's tile of a picture, by its number, and which channel or filter.
+struct Tile {
+    unsigned picture, down, along;
+    __device__ Tile(const gr_conv_tiles_params &p, unsigned tile)
+        : picture(tile / unsigned(p.across) / unsigned(p.down)),
+          down(tile / unsigned(p.across) % unsigned(p.down) * HIGH), along(tile % unsigned(p.across) * HIGH) {
+    }
+};
+
+inline __device__ unsigned thread_number() {
+    return blockIdx.x * THREADS + threadIdx.x;
+}
+
+// What a tile sees of LENGTH channels; `all` is how many there are of both.
+template <class V>
+__device__ void transform_pictures(const gr_conv_params &p, const Tile &tile, unsigned channel, int64_t all) {
+    const int top = int(tile.down) - int(p.down.padding), left = int(tile.along) - int(p.along.padding);
+    const float *from =
+        reinterpret_cast<const float *>(p.x) + conv_offset(p.of_x, tile.picture, 0, 0, channel);
+    V d[PLACES];
+#pragma unroll
+    for (int i = 0; i < PLACES; ++i) {
+        const int row = top + i / SEEN, column = left + i % SEEN;
+        const bool there = unsigned(row) < unsigned(p.down.size) && unsigned(column) < unsigned(p.along.size);
+        d[i] = there ? *reinterpret_cast<const V *>(from + row * p.of_x.down + column * p.of_x.along) : V();
+    }
+#pragma unroll
+    for (int i = 0; i < SEEN; ++i)
+        transform(d + i, SEEN);
+#pragma unroll
+    for (int i = 0; i < SEEN; ++i)
+        transform(d + SEEN * i, 1);
+    V *to = reinterpret_cast<V *>(p.out) + thread_number();
+#pragma unroll
+    for (int i = 0; i < PLACES; ++i)
+        to[i * all] = d[i];
+}
+
+template <class V>
+__device__ void put_results(const gr_conv_params &p, const Tile &tile, unsigned filter, int64_t all) {
+    const V *from = reinterpret_cast<const V *>(p.x) + thread_number();
+    V m[PLACES];
+#pragma unroll
+    for (int i = 0; i < PLACES; ++i)
+        m[i] = from[i * all];
+#pragma unroll
+    for (int i = 0; i < SEEN; ++i)
+        transform_back(m + i, SEEN);
+#pragma unroll
+    for (int i = 0; i < HIGH; ++i)
+        transform_back(m + SEEN * i, 1);
+    float *to =
+        reinterpret_cast<float *>(p.out) + conv_offset(p.of_out, tile.picture, tile.down, tile.along, filter);
+#pragma unroll
+    for (int i = 0; i < HIGH * HIGH; ++i)
+        if (tile.down + i / HIGH < p.down.out && tile.along + i % HIGH < p.along.out)
+            *reinterpret_cast<V *>(to + i / HIGH * p.of_out.down + i % HIGH * p.of_out.along) =
+                m[i / HIGH * SEEN + i % HIGH];
+}
+
+// Of a filter and a channel: `all` is how many there are of both.
+inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter, unsigned channel,
+                                        int64_t all) {
+    enum { TAPS = 3 };
+    const float *w = reinterpret_cast<const float *>(p.w) + conv_offset(p.of_w, filter, 0, 0, channel);
+    float *to = reinterpret_cast<float *>(p.out) + thread_number();
+    float half[SEEN][TAPS];
+#pragma unroll
+    for (int j = 0; j < TAPS; ++j) {
+        const float a = w[j * p.of_w.along], b = w[p.of_w.down + j * p.of_w.along],
+                    c = w[2 * p.of_w.down + j * p.of_w.along];
+        half[0][j] = a;
+        half[1][j] = 0.5f * (a + c + b);
+        half[2][j] = 0.5f * (a + c - b);
+        half[3][j] = c;
+    }
+#pragma unroll
+    for (int i = 0; i < SEEN; ++i) {
+        const float a = half[i][0], b = half[i][1], c = half[i][2];
+        to[(SEEN * i) * all] = a;
+        to[(SEEN * i + 1) * all] = 0.5f * (a + c + b);
+        to[(SEEN * i + 2) * all] = 0.5f * (a + c - b);
+        to[(SEEN * i + 3) * all] = c;
+    }
+}
+
+#define GR_ENTRY(name)                                                                                       \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
+        c2_winograd_f32_##name(const __grid_constant__ gr_conv_tiles_params p)
+
+// In NHWC neighbours have neighbouring channels or filters, in NCHW neighbouring tiles; of w, the filters, or
+// the channels, as the product takes them side by side.
+GR_ENTRY(pictures_nhwc) {
+    const unsigned quads = unsigned(p.conv.channels) / 4, number = thread_number();
+    if (number < unsigned(p.parts) * quads)
+        transform_pictures<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
+                                   int64_t(p.parts) * quads);
+}
+GR_ENTRY(pictures_nchw) {
+    const unsigned tiles = unsigned(p.parts), channels = unsigned(p.conv.channels), number = thread_number();
+    if (number < tiles * channels)
+        transform_pictures<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * channels);
+}
+GR_ENTRY(results_nhwc) {
+    const unsigned quads = unsigned(p.conv.filters) / 4, number = thread_number();
+    if (number < unsigned(p.parts) * quads)
+        put_results<float4>(p.conv, Tile(p, number / quads), number % quads * 4, int64_t(p.parts) * quads);
+}
+GR_ENTRY(results_nchw) {
+    const unsigned tiles = unsigned(p.parts), filters = unsigned(p.conv.filters), number = thread_number();
+    if (number < tiles * filters)
+        put_results<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * filters);
+}
+GR_ENTRY(filters_nhwc) {
+    const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters),
+                   number = thread_number();
+    if (number < channels * filters)
+        transform_filter(p.conv, number % filters, number / filters, int64_t(channels) * filters);
+}
+GR_ENTRY(filters_nchw) {
+    const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters),
+                   number = thread_number();
+    if (number < channels * filters)
+        transform_filter(p.conv, number / channels, number % channels, int64_t(channels) * filters);
+}
