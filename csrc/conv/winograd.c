@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "conv/ring.h"
 
-enum { HIGH = 2, PLACES = 16, EACH = 4 };
+enum { HIGH = 2, PLACES = 16, EACH = 4, SQUARE = 16 /* filters, and channels, of a block */ };
 
 static bool is_three(const gr_conv_axis *axis) {
     enum { TAPS = 3 };
@@ -73,8 +73,10 @@ gr_status gr_conv_by_winograd(const gr_conv *self, const gr_conv_variant *varian
     const gr_conv_ends of_x = {ends->x, ends->w, seen}, of_w = {ends->x, ends->w, taps},
                        back = {sums, ends->w, ends->out};
     const uint64_t each = nhwc ? EACH : 1;
-    gr_status status = transform(self, variant, nhwc ? "_filters_nhwc" : "_filters_nchw", channels * filters,
-                                 &of_w, program, error);
+    const uint64_t squares = gr_ceil_div(channels, SQUARE) * gr_ceil_div(filters, SQUARE);
+    gr_status status =
+        transform(self, variant, nhwc ? "_filters_nhwc" : "_filters_nchw",
+                  nhwc ? squares * SQUARE * SQUARE : channels * filters, &of_w, program, error);
     if (status == GR_OK)
         status = transform(self, variant, nhwc ? "_pictures_nhwc" : "_pictures_nchw", tiles * channels / each,
                            &of_x, program, error);

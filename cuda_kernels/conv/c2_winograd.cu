@@ -97,12 +97,11 @@ __device__ void put_results(const gr_conv_params &p, const Tile &tile, unsigned 
                 m[i / HIGH * SEEN + i % HIGH];
 }
 
-// Of a filter and a channel: `all` is how many there are of both.
+// Of a filter and a channel.
 inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter, unsigned channel,
-                                        int64_t all) {
+                                        float (&to)[PLACES]) {
     enum { TAPS = 3 };
     const float *w = reinterpret_cast<const float *>(p.w) + conv_offset(p.of_w, filter, 0, 0, channel);
-    float *to = reinterpret_cast<float *>(p.out) + thread_number();
     float half[SEEN][TAPS];
 #pragma unroll
     for (int j = 0; j < TAPS; ++j) {
@@ -116,10 +115,10 @@ inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter
 #pragma unroll
     for (int i = 0; i < SEEN; ++i) {
         const float a = half[i][0], b = half[i][1], c = half[i][2];
-        to[(SEEN * i) * all] = a;
-        to[(SEEN * i + 1) * all] = 0.5f * (a + c + b);
-        to[(SEEN * i + 2) * all] = 0.5f * (a + c - b);
-        to[(SEEN * i + 3) * all] = c;
+        to[SEEN * i] = a;
+        to[SEEN * i + 1] = 0.5f * (a + c + b);
+        to[SEEN * i + 2] = 0.5f * (a + c - b);
+        to[SEEN * i + 3] = c;
     }
 }
 
@@ -150,15 +149,37 @@ GR_ENTRY(results_nchw) {
     if (number < tiles * filters)
         put_results<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * filters);
 }
-GR_ENTRY(filters_nhwc) {
-    const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters),
-                   number = thread_number();
-    if (number < channels * filters)
-        transform_filter(p.conv, number % filters, number / filters, int64_t(channels) * filters);
+GR_ENTRY(filters_nhwc) { // a block has a square, which is turned in shared memory
+    enum { SQUARE = 16 /* as in csrc/conv/winograd.c */ };
+    static_assert(SQUARE * SQUARE == THREADS, "a thread for each");
+    __shared__ float turned[PLACES][SQUARE][SQUARE + 1];
+    const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters);
+    const unsigned parts = (filters + SQUARE - 1) / SQUARE, low = threadIdx.x % SQUARE,
+                   high = threadIdx.x / SQUARE;
+    const unsigned first = blockIdx.x % parts * SQUARE, deep = blockIdx.x / parts * SQUARE;
+    if (first + high < filters && deep + low < channels) {
+        float some[PLACES];
+        transform_filter(p.conv, first + high, deep + low, some);
+#pragma unroll
+        for (int i = 0; i < PLACES; ++i)
+            turned[i][high][low] = some[i];
+    }
+    __syncthreads();
+    float *to = reinterpret_cast<float *>(p.conv.out) + int64_t(deep + high) * filters + first + low;
+    if (first + low < filters && deep + high < channels)
+#pragma unroll
+        for (int i = 0; i < PLACES; ++i)
+            to[i * (int64_t(channels) * filters)] = turned[i][low][high];
 }
 GR_ENTRY(filters_nchw) {
     const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters),
                    number = thread_number();
-    if (number < channels * filters)
-        transform_filter(p.conv, number / channels, number % channels, int64_t(channels) * filters);
+    if (number >= channels * filters)
+        return;
+    float some[PLACES];
+    transform_filter(p.conv, number / channels, number % channels, some);
+    float *to = reinterpret_cast<float *>(p.conv.out) + number;
+#pragma unroll
+    for (int i = 0; i < PLACES; ++i)
+        to[i * (int64_t(channels) * filters)] = some[i];
 }
