@@ -6,6 +6,7 @@ KERNELS = "cuda_kernels/conv/"
 C0 = KERNELS + "c0_naive.cu"
 C1 = KERNELS + "c1_columns.cu"
 RING = KERNELS + "c2_ring.cu"
+WINOGRAD = KERNELS + "c2_winograd.cu"
 FEW = KERNELS + "c5_few.cu"
 NARROW = KERNELS + "auto/conv_narrow.cu"
 DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
@@ -149,6 +150,27 @@ MUTANTS = (
         "NHWC ? filter + 4 <= filters : rest + 4 <= each",
         "NHWC ? filter + 4 <= filters : pixel + 4 <= pixels",
         every("c2_ring"),
+    ),
+    Mutant(
+        "the last of Winograd's differences has the other sign",
+        WINOGRAD,
+        "fourth = d[apart] - d[3 * apart]",
+        "fourth = d[3 * apart] - d[apart]",
+        every("c2_winograd"),
+    ),
+    Mutant(
+        "Winograd's tiles have results beyond the picture",
+        WINOGRAD,
+        "tile.along + i % HIGH < p.along.out",
+        "tile.along + i % HIGH <= p.along.out",
+        every("c2_winograd"),
+    ),
+    Mutant(
+        "nobody waits before transformed filters are turned",
+        WINOGRAD,
+        "    __syncthreads();\n",
+        "",
+        ("tests/test_conv_api.py", "-k", "no_races and c2_winograd"),
     ),
     Mutant(
         "four channels of a depthwise filter begin anywhere",
