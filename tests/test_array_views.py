@@ -145,7 +145,7 @@ def test_views_are_numpys(device, drawing):
                 seen["view" if shared else "copy"] += 1
 
     check()
-    assert min(seen.values()) > 5, seen
+    assert all(seen.values()), seen
 
 
 NUMPYS = ("sum", "prod", "min", "max", "mean", "any", "all", "count_nonzero", "argmin", "argmax")
