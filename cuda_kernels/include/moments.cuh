@@ -23,12 +23,16 @@ inline __device__ PowerSums moved(const PowerSums &s, double shift) {
     return {s.count, shift, first, second, third, fourth};
 }
 
+// About the nearer point of both to the mean.
 inline __device__ PowerSums merge(PowerSums a, PowerSums b) {
-    const double count = count_of(a.count, b.count);
-    const double shift = a.shift + share_of(fabs(b.count), fabs(count)) * (b.shift - a.shift);
+    const double apart = b.shift - a.shift;
+    const double sum_a = a.first + fma(fabs(b.count), apart, b.first);
+    const double sum_b = b.first + fma(fabs(a.count), -apart, a.first);
+    const double shift = fabs(sum_b) < fabs(sum_a) ? b.shift : a.shift;
     a = moved(a, shift);
     b = moved(b, shift);
-    return {count, shift, a.first + b.first, a.second + b.second, a.third + b.third, a.fourth + b.fourth};
+    return {count_of(a.count, b.count), shift, a.first + b.first, a.second + b.second, a.third + b.third,
+            a.fourth + b.fourth};
 }
 
 template <class In> struct Moments {

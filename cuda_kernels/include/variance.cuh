@@ -1,12 +1,12 @@
 // Variances in one pass, for the general kernels and the flat ones; see docs/moments.md.
 //
-// A State has the number of elements, a value near their mean, and the sum and the squares of what lies
+// A State has the number of elements, a point near their mean, and the sum and the squares of what lies
 // between it and the elements. Two are merged as by Chan, Golub and LeVeque, "Algorithms for computing the
-// sample variance" (1983), but about a point near the mean of both rather than the mean itself: that needs no
-// division in double, and what the point misses is in the sum. Integers of up to two bytes are summed up as
-// they are, and exactly.
+// sample variance" (1983), but about that one of both points which is nearer to the mean: no point is ever
+// rounded, what it misses is in the sum, and there is no division. Integers of up to two bytes are summed up
+// as they are, and exactly.
 //
-// NaNs are left out, and a State with one has a negative count: which result that makes is for `finish`.
+// NaNs are left out, and noted: which result that makes is for `finish`.
 #pragma once
 
 #include <type_traits>
@@ -28,54 +28,48 @@ template <class Out> __device__ Out variance(double squares, double count, bool 
         none ? __longlong_as_double(0x7ff8000000000000ll) : squares / (left > 0 ? left : 0.0);
     return Narrow<Out>::from(parameter & GR_VAR_ROOT ? sqrt(result) : result);
 }
-inline __device__ bool is_negative(double x) {
-    return __double_as_longlong(x) < 0;
-}
-inline __device__ double with_sign(double magnitude, bool negative) {
-    return __longlong_as_double(__double_as_longlong(magnitude) | (negative ? int64_t(1) << 63 : 0));
-}
-// The count of two, and of one element more.
-inline __device__ double count_of(double a, double b) {
-    return with_sign(fabs(a) + fabs(b), is_negative(a) || is_negative(b));
-}
-inline __device__ double count_one(double count, bool is_nan) {
-    return is_nan ? with_sign(count, true) : with_sign(fabs(count) + 1, is_negative(count));
-}
 
-template <class T> struct Shifted {
+// K: of points; T: of sums.
+template <class K, class T> struct Shifted {
     double count;
-    T shift, sum, squares;
+    K shift;
+    uint32_t has_nan;
+    T sum, squares;
 };
 
-// The point between two shifts where the mean is, roughly: as far ahead as the second has elements of all.
-inline __device__ double share_of(double part, double all) {
-    return part > 0 ? double(float(part) / float(all)) : 0.0;
-}
-
-template <class T> __device__ Shifted<T> merge(const Shifted<T> &a, const Shifted<T> &b) {
-    const double count = count_of(a.count, b.count);
-    const T in_a = T(fabs(a.count)), in_b = T(fabs(b.count));
-    const T shift = a.shift + T(share_of(fabs(b.count), fabs(count))) * (b.shift - a.shift);
-    const T from_a = a.shift - shift, from_b = b.shift - shift;
-    const T moved_a = in_a * from_a, moved_b = in_b * from_b;
-    const T more = fma(from_a, 2 * a.sum + moved_a, from_b * (2 * b.sum + moved_b));
-    return {count, shift, (a.sum + moved_a) + (b.sum + moved_b), (a.squares + b.squares) + more};
+template <class K, class T> __device__ Shifted<K, T> merge(const Shifted<K, T> &a, const Shifted<K, T> &b) {
+    const T in_a = T(a.count), in_b = T(b.count), apart = T(b.shift) - T(a.shift);
+    const T from_a = fma(in_b, apart, b.sum), from_b = fma(in_a, -apart, a.sum);
+    const T sum_a = a.sum + from_a, sum_b = b.sum + from_b; // about either point
+    const bool nearer = fabs(sum_b) < fabs(sum_a);
+    const T more = nearer ? -apart * (a.sum + from_b) : apart * (b.sum + from_a);
+    return {a.count + b.count, nearer ? b.shift : a.shift, a.has_nan | b.has_nan, nearer ? sum_b : sum_a,
+            (a.squares + b.squares) + more};
 }
 
 // About the mean. Only of finite elements is the sum finite; if the squares are not then, they are beyond T.
-template <class T> __device__ double centred(const Shifted<T> &s) {
+template <class K, class T> __device__ double centred(const Shifted<K, T> &s) {
     const double sum = s.sum, squares = s.squares;
-    const double rest = squares - sum * (sum / fabs(s.count));
+    const double rest = squares - sum * (sum / s.count);
     if (!isfinite(squares) && isfinite(sum))
         return GR_VAR_BEYOND;
     return rest < 0 ? 0.0 : rest;
 }
 
-// What an element is computed in, and what its State.
-template <class In> struct VarValue { using type = double; };
-template <> struct VarValue<float> { using type = float; };
-template <> struct VarValue<gr_f16> { using type = float; };
-template <> struct VarValue<gr_bf16> { using type = float; };
+// What an element is computed in, which is what points are; and what its State is summed up in.
+template <class In> struct VarValue {
+    using type = double;
+    using sum = double;
+};
+template <> struct VarValue<float> {
+    using type = float;
+    using sum = double;
+};
+template <> struct VarValue<gr_f16> {
+    using type = float;
+    using sum = float;
+};
+template <> struct VarValue<gr_bf16> : VarValue<gr_f16> {};
 template <class In> constexpr bool is_floating = false;
 template <> constexpr bool is_floating<float> = true;
 template <> constexpr bool is_floating<double> = true;
@@ -87,35 +81,40 @@ template <> struct RealOut<gr_f16> { using type = gr_f16; };
 template <> struct RealOut<gr_bf16> { using type = gr_bf16; };
 template <> struct RealOut<gr_c64> { using type = float; };
 
-// ---- numbers: a State of doubles, of floats for halves ----
+// ---- numbers ----
 
 template <class In> struct VarOfNumbers {
-    using T = typename std::conditional<is_floating<In> && sizeof(In) == 2, float, double>::type;
-    using State = Shifted<T>;
+    using Value = typename VarValue<In>::type;
+    using T = typename VarValue<In>::sum;
+    using State = Shifted<Value, T>;
     using Out = typename RealOut<In>::type;
     static __device__ State identity() {
-        return {0, 0, 0, 0};
+        return {0, 0, 0, 0, 0};
     }
     static __device__ State load(In x, uint64_t) {
         return append(identity(), x, 0);
     }
     // Without the arithmetic of merging: the first element is the point.
     static __device__ State append(State s, In x, uint64_t) {
-        const T value = T(widen(x));
-        const bool is_nan = is_floating<In> && value != value;
-        if (s.count == 0)
-            s.shift = value - value == 0 ? value : T(0);
-        const T apart = is_nan ? T(0) : value - s.shift;
-        s.count = count_one(s.count, is_nan);
-        s.sum += apart;
-        s.squares = fma(apart, apart, s.squares);
+        const Value value = Value(widen(x));
+        if (__double2hiint(s.count) == 0) // it is 0
+            s.shift = !is_floating<In> || isfinite(value) ? value : Value(0);
+        Value apart = value - s.shift;
+        if (is_floating<In> && value != value) {
+            apart = 0;
+            s.has_nan = 1;
+        } else {
+            s.count += 1;
+        }
+        s.sum += T(apart);
+        s.squares = fma(T(apart), T(apart), s.squares);
         return s;
     }
     static __device__ State combine(State a, State b) {
         return merge(a, b);
     }
     static __device__ Out finish(State s, uint64_t parameter) {
-        return variance<Out>(centred(s), fabs(s.count), is_negative(s.count), parameter);
+        return variance<Out>(centred(s), s.count, s.has_nan, parameter);
     }
     static __device__ State start(Out) {
         return identity(); // there is no initial value
@@ -128,31 +127,33 @@ template <class In> struct VarOfNumbers {
 template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
     using F = VarOfNumbers<In>;
     using State = typename F::State;
-    using Acc = Shifted<double>;
+    using Value = typename F::Value;
+    using T = typename F::T;
+    using Acc = Shifted<Value, double>;
     static __device__ Acc open() {
-        return {0, 0, 0, 0};
+        return {0, 0, 0, 0, 0};
     }
     template <unsigned N> static __device__ Acc any_turn(const Chunk<In> *x) {
         constexpr unsigned length = Chunk<In>::length;
-        double shift = 0, count = 0, sum = 0, squares = 0;
+        Value shift = 0;
+        double count = 0, sum = 0, squares = 0;
 #pragma unroll
         for (unsigned i = 0; i < N * length; ++i) {
-            const double value = double(widen(x[i / length].at(i % length)));
-            shift = value - value == 0 ? value : shift;
+            const Value value = Value(widen(x[i / length].at(i % length)));
+            shift = isfinite(value) ? value : shift;
         }
 #pragma unroll
         for (unsigned i = 0; i < N * length; ++i) {
             const double value = double(widen(x[i / length].at(i % length)));
             const bool is_nan = value != value;
-            const double apart = is_nan ? 0.0 : value - shift;
+            const double apart = is_nan ? 0.0 : value - double(shift);
             count += is_nan ? 0.0 : 1.0;
             sum += apart;
             squares = fma(apart, apart, squares);
         }
-        return {with_sign(count, count < N * length), shift, sum, squares};
+        return {count, shift, count < N * length, sum, squares};
     }
     template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        using Value = typename VarValue<In>::type;
         constexpr unsigned length = Chunk<In>::length;
         const Value shift =
             tree_sum<N>([&](unsigned k) { return Value(widen(x[k].at(0))); }) * (Value(1) / N);
@@ -170,14 +171,11 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         const Value sums = tree_sum<N>([&](unsigned k) { return sum[k]; });
         const Value all = tree_sum<N>([&](unsigned k) { return squares[k]; });
         const Acc turn =
-            is_floating<In> && !isfinite(all) ? any_turn<N>(x) : Acc{N * length, shift, sums, all};
+            is_floating<In> && !isfinite(all) ? any_turn<N>(x) : Acc{N * length, shift, 0, sums, all};
         acc = merge(acc, turn);
     }
     static __device__ State close(const Acc &acc) {
-        using T = typename F::T;
-        const T shift = T(acc.shift);
-        const double from = acc.shift - double(shift), moved = fabs(acc.count) * from;
-        return {acc.count, shift, T(acc.sum + moved), T(acc.squares + from * (2 * acc.sum + moved))};
+        return {acc.count, acc.shift, acc.has_nan, T(acc.sum), T(acc.squares)};
     }
 };
 
@@ -244,14 +242,35 @@ template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, KeepsState<Int
 
 // ---- complex numbers: the squares of distances ----
 
+inline __device__ bool is_negative(double x) {
+    return __double_as_longlong(x) < 0;
+}
+inline __device__ double with_sign(double magnitude, bool negative) {
+    return __longlong_as_double(__double_as_longlong(magnitude) | (negative ? int64_t(1) << 63 : 0));
+}
+// The count of two, and of one element more.
+inline __device__ double count_of(double a, double b) {
+    return with_sign(fabs(a) + fabs(b), is_negative(a) || is_negative(b));
+}
+inline __device__ double count_one(double count, bool is_nan) {
+    return is_nan ? with_sign(count, true) : with_sign(fabs(count) + 1, is_negative(count));
+}
+
 struct ShiftedPairs {
-    double count;
+    double count; // negative where there was a NaN
     Pair<double> shift, sum;
     double squares;
 };
 
 inline __device__ bool is_finite(Pair<double> x) {
     return isfinite(x.re) && isfinite(x.im);
+}
+// Sums about a point that is so far before the present one.
+inline __device__ Pair<double> moved(Pair<double> sum, double count, Pair<double> apart) {
+    return {fma(count, apart.re, sum.re), fma(count, apart.im, sum.im)};
+}
+inline __device__ double product(Pair<double> a, Pair<double> b) {
+    return fma(a.re, b.re, a.im * b.im);
 }
 
 template <class In> struct VarOfComplex {
@@ -275,22 +294,15 @@ template <class In> struct VarOfComplex {
         return s;
     }
     static __device__ State combine(State a, State b) {
-        const double count = count_of(a.count, b.count), in_a = fabs(a.count), in_b = fabs(b.count);
-        const double share = share_of(in_b, fabs(count));
-        const Pair<double> shift = {a.shift.re + share * (b.shift.re - a.shift.re),
-                                    a.shift.im + share * (b.shift.im - a.shift.im)};
-        const State from_a = moved(a, in_a, shift), from_b = moved(b, in_b, shift);
-        return {count, shift, plus(from_a.sum, from_b.sum),
-                (a.squares + b.squares) + (from_a.squares + from_b.squares)};
-    }
-    // To another shift; of the squares only what is added to them.
-    static __device__ State moved(const State &s, double count, Pair<double> shift) {
-        const double re = s.shift.re - shift.re, im = s.shift.im - shift.im;
-        const double all_re = count * re, all_im = count * im;
-        return {count,
-                shift,
-                {s.sum.re + all_re, s.sum.im + all_im},
-                fma(re, 2 * s.sum.re + all_re, im * (2 * s.sum.im + all_im))};
+        const double in_a = fabs(a.count), in_b = fabs(b.count);
+        const Pair<double> apart = {b.shift.re - a.shift.re, b.shift.im - a.shift.im};
+        const Pair<double> back = {-apart.re, -apart.im};
+        const Pair<double> from_a = moved(b.sum, in_b, apart), from_b = moved(a.sum, in_a, back);
+        const Pair<double> sum_a = plus(a.sum, from_a), sum_b = plus(b.sum, from_b);
+        const bool nearer = product(sum_b, sum_b) < product(sum_a, sum_a);
+        const double more = nearer ? product(back, plus(a.sum, from_b)) : product(apart, plus(b.sum, from_a));
+        return {count_of(a.count, b.count), nearer ? b.shift : a.shift, nearer ? sum_b : sum_a,
+                (a.squares + b.squares) + more};
     }
     static __device__ Out finish(State s, uint64_t parameter) {
         const double count = fabs(s.count);
