@@ -39,6 +39,18 @@ def test_every_variant_was_measured(dtype):
     assert measured == {"auto", *(variant.name for variant in gpureduce.variants("reduction"))}
 
 
+def test_variances_take_as_long_as_sums():
+    """Those of all elements from 2^26 on; and nowhere longer than PyTorch's or CuPy's."""
+    rows = tables.load("moments_h200.json")["rows"]
+    large = [row for row in rows if len(row["shape"]) == 1 and row["shape"][0] >= 1 << 26]
+    assert {row["dtype"] for row in large} >= {"float32", "float64"}
+    for row in large:
+        assert row["ratio"]["sum"] <= 1.10, row
+        assert row["us"]["nanvar"]["median"] <= 1.02 * row["us"]["var"]["median"], row
+    for row in rows:
+        assert all(row["ratio"].get(name, 0) <= 1.05 for name in ("torch.var", "cupy.var")), row
+
+
 def test_axes_were_measured_in_every_shape():
     """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/axis.md says."""
     rows = [row for row in tables.load("axis_h200.json")["rows"] if row["dtype"] == "float32"]

@@ -19,12 +19,13 @@ MUTANTS = (
         "(a.squares + b.squares) + more};",
         "a.squares + b.squares};",
         LARGE_MEAN,
+        2,
     ),
     Mutant(
         "merged about another point, the sums stay where they were",
         VARIANCE,
-        "(a.sum + moved_a) + (b.sum + moved_b), (a.squares",
-        "a.sum + b.sum, (a.squares",
+        "const T sum_a = a.sum + from_a, sum_b = b.sum + from_b;",
+        "const T sum_a = a.sum + b.sum, sum_b = sum_a;",
         LARGE_MEAN,
     ),
     Mutant(
@@ -37,8 +38,8 @@ MUTANTS = (
     Mutant(
         "a column is about 0, which a large mean is far from",
         VARIANCE,
-        "s.shift = value - value == 0 ? value : T(0);",
-        "s.shift = T(0);",
+        "s.shift = !is_floating<In> || isfinite(value) ? value : Value(0);",
+        "s.shift = Value(0);",
         moments("axis"),
     ),
     Mutant(
@@ -47,8 +48,8 @@ MUTANTS = (
     Mutant(
         "a NaN of a column is forgotten",
         VARIANCE,
-        "return is_nan ? with_sign(count, true) :",
-        "return is_nan ? count :",
+        "            s.has_nan = 1;\n",
+        "",
         moments("odd"),
     ),
     Mutant(
