@@ -55,6 +55,15 @@ def test_a_euclidean_norm_is_near_the_exact_one(name, n, size, device):
         assert abs(np.longdouble(got) - long) <= 8 * u * long  # far below the bound
 
 
+@pytest.mark.parametrize("exponent", [485, 486, 487, -510, -511, -512])
+def test_euclidean_norms_where_squares_begin_to_be_scaled(exponent, device):
+    """Large and small numbers beside medium ones of much the same size."""
+    array = np.ldexp([0.5, 0.75, 1, 1.25, 1.5, 3], exponent)
+    wanted = exact_root(sum(x * x for x in parts(array)))
+    got = Fraction(float(gpureduce.norm(array, device=device)))
+    assert abs(got - wanted) <= 4 * Fraction(2) ** -53 * wanted
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_norms_of_any_layout(order, device):
     for seed in range(24):

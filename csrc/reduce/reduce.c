@@ -29,8 +29,10 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .parameter = parameter_of(self),
     };
     const bool whole = part->count == part->total, hopper = can->capability >= GR_HOPPER;
-    const gr_flat_shape *shape =
-        self->shape != NULL ? self->shape : gr_flat_best(part->count * work.item_bytes, work.pair, can);
+    const bool heavy = self->op == GR_OP_logsumexp; /* the ring has too few threads to compute so much */
+    const gr_flat_shape *shape = self->shape != NULL
+                                     ? self->shape
+                                     : gr_flat_best(part->count * work.item_bytes, work.pair || heavy, can);
     gr_program_begin(program);
     gr_step *step = gr_flat_append(&work, shape, program);
     step->overlap = hopper && whole; /* a part follows a copy, not a kernel */

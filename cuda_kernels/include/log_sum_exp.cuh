@@ -77,8 +77,7 @@ template <class In> struct LogSumExp {
         return {more.most, more.others + (less.others + 1) * double(exp_of(less.most - more.most))};
     }
     static __device__ __noinline__ double logarithm(State s) {
-        const double most = s.most;
-        return isfinite(most) ? most + log1p(s.others) : most;
+        return double(s.most) + log1p(s.others);
     }
     static __device__ Out finish(State s, uint64_t) {
         return Narrow<Out>::from(T(logarithm(s)));

@@ -8,5 +8,5 @@
 
 #define GR_ROW(dtype, In)                                                                                    \
     GR_FLAT_ALL(norms, FlatNorms, dtype, In)                                                                 \
-    GR_FLAT_ALL(logsumexp, FlatLogSumExp, dtype, In)
+    GR_ENTRY(flat_logsumexp_##dtype, GR_FLAT_MOST_THREADS, flat<FlatLogSumExp<In>, In, false>)
 GR_REALS(GR_ROW)

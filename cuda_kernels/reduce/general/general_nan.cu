@@ -5,6 +5,10 @@
 #define GR_GENERAL_OP(dtype, In, kind)
 #include "general_instantiate.cuh"
 
+// Their States fit the registers of as many blocks as those of a plain sum.
+template <> constexpr unsigned columns_blocks<NanSum<float>, float> = 4;
+template <> constexpr unsigned columns_blocks<Extremes<float>, float> = 4;
+
 #define GR_ROW(dtype, In)                                                                                    \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
     GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \

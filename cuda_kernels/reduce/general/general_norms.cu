@@ -7,6 +7,9 @@
 #define GR_GENERAL_OP(dtype, In, kind)
 #include "general_instantiate.cuh"
 
+// Its State fits the registers of as many blocks as that of a plain sum.
+template <> constexpr unsigned columns_blocks<Norms<float>, float> = 4;
+
 #define GR_ANY(dtype, In)                                                                                    \
     GR_ENTRY(general_axis_anynorm_, dtype, reduce_axis<AnyNorm<In>, FromPower<In>>)                          \
     GR_ENTRY(general_last_anynorm_, dtype, reduce_last<AnyNorm<In>>)
