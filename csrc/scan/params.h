@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 enum {
-    GR_SCAN_THREADS = 256,     /* of a block */
-    GR_SCAN_EACH = 16,         /* rows that a thread takes at most */
-    GR_SCAN_BLOCKS = 4,        /* of a multiprocessor at once */
-    GR_NODE_MOST_COLUMNS = 32, /* of a tile in a chain of several */
-    GR_NODE_HEAD = 64,         /* bytes before the first node: the ticket */
+    GR_SCAN_THREADS = 256, /* of a block */
+    GR_SCAN_EACH = 16,     /* rows that a thread takes at most */
+    GR_SCAN_BLOCKS = 4,    /* of a multiprocessor at once */
+    GR_SCAN_COLUMNS = 32, /* of a tile in a chain of several at most; half of it where States have 16 bytes */
+    GR_NODE_HEAD = 64,    /* bytes before the first node: the ticket */
 };
 
 enum {

@@ -5,15 +5,13 @@
 #include "base/limits.h"
 #include "scan/params.h"
 
-enum { WARP = 32 };
-
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
 /* What is peculiar to the kernel of a dtype of results. */
 typedef struct kind {
     const char *name;
-    uint32_t node_bytes, each;
+    uint32_t node_bytes, each, columns;
 } kind;
 
 static kind kind_of(gr_dtype result) {
@@ -21,6 +19,7 @@ static kind kind_of(gr_dtype result) {
     const bool pair = result == GR_DTYPE_c64 || result == GR_DTYPE_c128;
     return (kind){.name = gr_dtypes[kernel].name,
                   .node_bytes = pair ? 32 : 16,
+                  .columns = pair ? GR_SCAN_COLUMNS / 2 : GR_SCAN_COLUMNS,
                   .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2};
 }
 
@@ -53,15 +52,16 @@ static uint32_t shift_for(uint64_t least, uint32_t most) {
     return shift;
 }
 
-/* How threads share a tile: neighbours take columns, for loads side by side; as many as a warp has where the
+/* How threads share a tile: neighbours take columns, for loads side by side; as many as `of` says where the
    tiles of a line are a chain, and up to a block where lines are so short that few threads share one. */
-static void share(gr_scan_params *params, uint32_t most) {
+static void share(gr_scan_params *params, const kind *of) {
+    const uint32_t most = of->each;
     const uint64_t shares = gr_ceil_div(params->length, most);
-    if (params->inner <= WARP) {
-        params->columns_shift = shift_for(params->inner, WARP);
+    if (params->inner <= of->columns) {
+        params->columns_shift = shift_for(params->inner, of->columns);
         params->groups_shift = shift_for(shares, GR_SCAN_THREADS >> params->columns_shift);
     } else {
-        params->groups_shift = shift_for(shares, GR_SCAN_THREADS / WARP);
+        params->groups_shift = shift_for(shares, GR_SCAN_THREADS / of->columns);
         params->columns_shift = shift_for(params->inner, GR_SCAN_THREADS >> params->groups_shift);
     }
     params->stripes = gr_ceil_div(params->inner, 1u << params->columns_shift);
@@ -86,7 +86,7 @@ static void share(gr_scan_params *params, uint32_t most) {
     params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
 }
 
-static gr_scan_params params_of(const gr_scan *self, uint32_t most) {
+static gr_scan_params params_of(const gr_scan *self, const kind *of) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
     gr_scan_params params = {
         .lines = self->lines,
@@ -97,7 +97,7 @@ static gr_scan_params params_of(const gr_scan *self, uint32_t most) {
         .inner_stride = self->inner_stride / item,
         .kind = loaded_as(self->dtype),
     };
-    share(&params, most);
+    share(&params, of);
     const int64_t inner = (int64_t)self->inner, line = inner * (int64_t)self->length;
     const bool whole = params.stripes == 1, packed = (inner == 1 || params.inner_stride == 1) &&
                                                      (self->length == 1 || params.along_stride == inner);
@@ -114,7 +114,7 @@ void gr_scan_plan(const gr_scan *self, gr_program *program) {
     static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const kind of = kind_of(result);
-    const gr_scan_params params = params_of(self, of.each);
+    const gr_scan_params params = params_of(self, &of);
     const uint64_t tiles = params.chains * params.chain_tiles, rows = self->length + (self->initial ? 1 : 0);
     const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SCAN_BLOCKS;
     gr_program_begin(program);

@@ -6,6 +6,13 @@
 #include "base/limits.h"
 #include "segments/params.h"
 
+enum { ENOUGH = 4 }; /* tiles for each block that is there at once; where there are fewer, they are smaller */
+
+/* Blocks that are there at once. */
+static uint64_t blocks(void) {
+    return (uint64_t)gr_reference_limits.multiprocessors * GR_SEGMENT_BLOCKS;
+}
+
 /* What values elements are held in, which kernels are for. */
 typedef enum held { HELD_REAL, HELD_WHOLE, HELD_PAIR, HELD_KINDS } held;
 static const char *const held_names[HELD_KINDS] = {"real", "whole", "pair"};
@@ -65,7 +72,12 @@ static void share(gr_segment_params *params, held by) {
     params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
     params->stripes = gr_ceil_div(params->inner, params->width);
     params->chains = params->lines * params->stripes;
-    params->chain_tiles = gr_ceil_div(params->rows + params->segments, params->each << params->groups_shift);
+    params->chain_pieces = gr_ceil_div(params->rows + params->segments, params->each << params->groups_shift);
+    params->pieces = 1;
+    while (params->pieces < GR_SEGMENT_PIECES &&
+           params->chain_pieces * params->chains > params->pieces * blocks() * ENOUGH)
+        params->pieces *= 2;
+    params->chain_tiles = gr_ceil_div(params->chain_pieces, params->pieces);
 }
 
 static gr_segment_params params_of(const gr_segments *self, held by) {
@@ -115,22 +127,21 @@ void gr_segments_plan(const gr_segments *self, gr_program *program) {
     const way *as = &ways[self->op];
     const gr_segment_params params = params_of(self, by);
     const uint64_t tiles = params.chains * params.chain_tiles;
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SEGMENT_BLOCKS;
     const size_t results = (size_t)(self->lines * self->segments * self->inner);
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const uint32_t ends[] = {in, offsets,
                              gr_program_buffer(program, GR_BUFFER_OUTPUT, results * params.nothing_bytes)};
     rooms at;
-    const bool chained = params.chain_tiles > 1;
-    if (chained) {
+    const bool cut = params.chain_pieces > 1;
+    if (cut) {
         at.nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                      GR_SEGMENT_HEAD + ((size_t)tiles << params.columns_shift) *
                                                            node_bytes(by, as->places));
-        at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_tiles + 1) * 8);
+        at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_pieces + 1) * 8);
         gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = at.nodes;
         gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-        search->grid[0] = (uint32_t)gr_ceil_div(params.chain_tiles + 1, GR_SEGMENT_THREADS / 32);
+        search->grid[0] = (uint32_t)gr_ceil_div(params.chain_pieces + 1, GR_SEGMENT_THREADS / 32);
         search->block[0] = GR_SEGMENT_THREADS;
         search->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(search->kernel.file, "segment_starts");
@@ -138,12 +149,12 @@ void gr_segments_plan(const gr_segments *self, gr_program *program) {
         place_all(program, ends, &at);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)(tiles < most ? tiles : most);
+    step->grid[0] = (uint32_t)(tiles < blocks() ? tiles : blocks());
     step->block[0] = GR_SEGMENT_THREADS;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
     GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", held_names[by]);
-    place_all(program, ends, chained ? &at : NULL);
+    place_all(program, ends, cut ? &at : NULL);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

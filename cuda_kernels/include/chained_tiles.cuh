@@ -65,35 +65,53 @@ template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles 
         return mine;
     }
 
-    // Publishes what tile `t` of a chain holds, `whole` in the threads of the last group, and leaves in
-    // `ahead` what is before it in each of `width` columns. `nodes` are those of the chain; `found` is shared
-    // memory for 32 States a column, which nobody uses. Begins and ends with a barrier.
-    __device__ void look_back(uint64_t nodes, uint64_t t, unsigned width, State whole, State *found) {
-        const bool last = group == groups - 1 && column < width;
-        if (last && F::closed(whole))
-            node_put(nodes + (t * columns + column) * node, whole);
-        for (unsigned i = threadIdx.x; i < 32 * columns; i += threads) {
+    // Waits for the nodes of the bits of `t` from `begin` on to before `end`.
+    __device__ void wait_for(uint64_t nodes, uint64_t t, unsigned width, unsigned begin, unsigned end,
+                             State *found) const {
+        for (unsigned i = begin * columns + threadIdx.x; i < end * columns; i += threads) {
             const unsigned bit = i / columns;
             if (t >> bit & 1 && column < width)
                 node_get(nodes + (node_of_bit(t, bit) * columns + column) * node, &found[i]);
         }
-        if (last)
-            ahead[column] = whole;
         __syncthreads();
-        if (threadIdx.x < width) {
-            const State own = ahead[column];
-            State sum = own;
-            bool published = F::closed(own);
-            for (unsigned bit = 0; !published || t >> bit != 0; ++bit) {
-                const bool set = t >> bit & 1;
-                if (!set && !published)
-                    node_put(nodes + (t * columns + column) * node, bit == 0 ? own : F::combine(sum, own));
-                published = published || !set;
-                if (set) {
-                    const State one = found[bit * columns + column];
-                    sum = (t & ((1ull << bit) - 1)) == 0 ? one : F::combine(one, sum);
-                }
+    }
+
+    // Publishes what tile `t` of a chain holds, `whole` in the threads of the last group, and leaves in
+    // `ahead` what is before it in each of `width` columns. `nodes` are those of the chain; `found` is shared
+    // memory for 32 States a column, which nobody uses. Begins and ends with a barrier.
+    //
+    // It is published before anything is waited for that is no part of it: else each tile would wait for the
+    // one before it.
+    __device__ void look_back(uint64_t nodes, uint64_t t, unsigned width, State whole, State *found) {
+        const unsigned ones = __ffsll(~t) - 1; // bits whose nodes are part of what it publishes
+        const bool first = threadIdx.x < width;
+        const uint64_t own = nodes + (t * columns + column) * node;
+        if (group == groups - 1 && column < width) {
+            if (ones == 0 || F::closed(whole))
+                node_put(own, whole);
+            ahead[column] = whole;
+        }
+        State sum;
+        if (ones > 0) {
+            wait_for(nodes, t, width, 0, ones, found);
+            if (first) {
+                sum = found[column];
+                for (unsigned bit = 1; bit < ones; ++bit)
+                    sum = F::combine(found[bit * columns + column], sum);
+                if (!F::closed(ahead[column]))
+                    node_put(own, F::combine(sum, ahead[column]));
             }
+        }
+        const unsigned bits = 64 - __clzll(t);
+        wait_for(nodes, t, width, ones, bits, found);
+        if (first && t > 0) {
+            bool has = ones > 0;
+            for (unsigned bit = ones; bit < bits; ++bit)
+                if (t >> bit & 1) {
+                    sum =
+                        has ? F::combine(found[bit * columns + column], sum) : found[bit * columns + column];
+                    has = true;
+                }
             ahead[column] = sum;
         }
         __syncthreads();

@@ -54,7 +54,9 @@ struct ScanTile {
     uint32_t rows, width; // how many it has
 };
 
-template <class F> using ScanChain = ChainedTiles<F, GR_SCAN_THREADS, GR_NODE_MOST_COLUMNS>;
+template <class State>
+constexpr unsigned scan_columns = sizeof(State) < 16 ? GR_SCAN_COLUMNS : GR_SCAN_COLUMNS / 2;
+template <class F> using ScanChain = ChainedTiles<F, GR_SCAN_THREADS, scan_columns<typename F::State>>;
 
 template <class F> struct Scan : ScanChain<F> {
     using State = typename F::State;
@@ -67,24 +69,30 @@ template <class F> struct Scan : ScanChain<F> {
                               most = sizeof(Out) < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2;
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Out);
-    static_assert(held_bytes >= 32 * GR_NODE_MOST_COLUMNS * sizeof(State),
-                  "nodes take the place of elements");
+    static constexpr unsigned found_count = 32 * scan_columns<State>;
+    static constexpr unsigned vector = 16 / sizeof(Out), vectors = most / vector;
 
     const gr_scan_params &p;
-    Out *held; // elements, then results
+    Out *held;    // elements, then results
+    State *found; // nodes
     unsigned first;
+    Vector<Out, vector> ahead_of_time[vectors]; // elements of the next tile
+    bool ready = false;                         // that they are there
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
         : ScanChain<F>(states, params.columns_shift, params.groups_shift), p(params),
-          held(reinterpret_cast<Out *>(elements)),
+          held(reinterpret_cast<Out *>(elements)), found(ahead + scan_columns<State>),
           first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
     }
 
-    __device__ ScanTile take(uint64_t round) const {
+    // The number of a tile that nobody has taken: by a ticket where tiles wait for those before.
+    __device__ uint64_t ticket(uint64_t round) const {
+        return p.nodes != 0 ? atomicAdd(reinterpret_cast<unsigned long long *>(p.nodes), 1ull)
+                            : blockIdx.x + round * gridDim.x;
+    }
+
+    __device__ ScanTile tile_of(uint64_t number) const {
         ScanTile tile;
-        const uint64_t number = p.nodes != 0
-                                    ? atomicAdd(reinterpret_cast<unsigned long long *>(p.nodes), 1ull)
-                                    : blockIdx.x + round * gridDim.x;
         tile.none = number >= p.chains * p.chain_tiles;
         tile.t = number / p.chains;
         const uint64_t chain = number - tile.t * p.chains, lines = chain / p.stripes;
@@ -118,30 +126,49 @@ template <class F> struct Scan : ScanChain<F> {
         else
             return Out(widen(x));
     }
+    __device__ bool is_whole(const ScanTile &tile, const void *in) const {
+        return p.flags & GR_SCAN_LINEAR_IN && tile.rows * p.width == room &&
+               reinterpret_cast<uint64_t>(in) % 16 == 0;
+    }
+    template <class In, unsigned N> __device__ void hold(const Vector<In, N> (&loaded)[most / N]) {
+#pragma unroll
+        for (unsigned j = 0; j < most / N; ++j)
+#pragma unroll
+            for (unsigned k = 0; k < N; ++k)
+                held[padded((threadIdx.x + j * threads) * N + k)] = grow<In>(loaded[j].at[k]);
+    }
     template <class In> __device__ void load_as(const ScanTile &tile) {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
-        constexpr unsigned vector = sizeof(In) < 16 ? 16 / sizeof(In) : 1, vectors = most / vector;
-        if (!(p.flags & GR_SCAN_LINEAR_IN))
-            each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
-                held[i] = grow<In>(in[line * p.line_stride + row * p.along_stride + across * p.inner_stride]);
-            });
-        else if (tile.rows * p.width == room && reinterpret_cast<uint64_t>(in) % 16 == 0) {
-            Vector<In, vector> loaded[vectors];
+        constexpr unsigned N = sizeof(In) < 16 ? 16 / sizeof(In) : 1;
+        if (is_whole(tile, in)) {
+            Vector<In, N> loaded[most / N];
 #pragma unroll
-            for (unsigned j = 0; j < vectors; ++j)
-                loaded[j] = reinterpret_cast<const Vector<In, vector> *>(in)[threadIdx.x + j * threads];
-#pragma unroll
-            for (unsigned j = 0; j < vectors; ++j)
-#pragma unroll
-                for (unsigned k = 0; k < vector; ++k)
-                    held[padded((threadIdx.x + j * threads) * vector + k)] = grow<In>(loaded[j].at[k]);
-        } else {
+            for (unsigned j = 0; j < most / N; ++j)
+                loaded[j] = reinterpret_cast<const Vector<In, N> *>(in)[threadIdx.x + j * threads];
+            hold<In, N>(loaded);
+        } else if (p.flags & GR_SCAN_LINEAR_IN) {
 #pragma unroll 4
             for (unsigned i = threadIdx.x; i < tile.rows * p.width; i += threads)
                 held[padded(i)] = grow<In>(in[i]);
+        } else {
+            each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
+                held[i] = grow<In>(in[line * p.line_stride + row * p.along_stride + across * p.inner_stride]);
+            });
         }
     }
+    // Asks for the elements of a tile that comes next, so that they are on their way meanwhile.
+    __device__ void fetch(const ScanTile &tile) {
+        const Out *in = reinterpret_cast<const Out *>(p.in) + tile.in;
+        ready = !tile.none && p.kind == GR_SCAN_AS_RESULT && is_whole(tile, in);
+        if (ready)
+#pragma unroll
+            for (unsigned j = 0; j < vectors; ++j)
+                ahead_of_time[j] =
+                    reinterpret_cast<const Vector<Out, vector> *>(in)[threadIdx.x + j * threads];
+    }
     __device__ void load(const ScanTile &tile) {
+        if (ready)
+            return hold<Out, vector>(ahead_of_time);
         if constexpr (std::is_same<Out, int64_t>::value) {
             switch (p.kind) {
             case GR_SCAN_B8:
@@ -168,7 +195,6 @@ template <class F> struct Scan : ScanChain<F> {
     __device__ void store(const ScanTile &tile) const {
         Out *out = reinterpret_cast<Out *>(p.out) + tile.out;
         const unsigned count = tile.rows * p.width;
-        constexpr unsigned vector = sizeof(Out) < 16 ? 16 / sizeof(Out) : 1;
         if (!(p.flags & GR_SCAN_LINEAR_OUT)) {
             const uint64_t line_step = (p.length + (p.flags & GR_SCAN_INITIAL ? 1 : 0)) * p.inner;
             each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
@@ -176,7 +202,7 @@ template <class F> struct Scan : ScanChain<F> {
             });
         } else if (count == room && reinterpret_cast<uint64_t>(out) % 16 == 0) {
 #pragma unroll
-            for (unsigned j = 0; j < most / vector; ++j) {
+            for (unsigned j = 0; j < vectors; ++j) {
                 Vector<Out, vector> stored;
 #pragma unroll
                 for (unsigned k = 0; k < vector; ++k)
@@ -197,62 +223,66 @@ template <class F> struct Scan : ScanChain<F> {
             out[i / tile.width * (p.length + 1) * p.inner + i % tile.width] = F::finish(F::identity());
     }
 
-    __device__ void run(const ScanTile &tile) {
+    // Works on a tile, and finds the one that is next.
+    __device__ void run(const ScanTile &tile, ScanTile &next, uint64_t round) {
+        const bool finds = threadIdx.x == threads - 1;
+        const uint64_t number = finds ? ticket(round + 1) : 0; // which takes a while
         load(tile);
         __syncthreads();
         const unsigned base = first * p.width + column, width = p.width;
         const unsigned of_slot = min(p.each, p.slot - min(p.slot, group * p.each));
         const unsigned mine = column < tile.width ? min(of_slot, tile.rows - min(tile.rows, first)) : 0;
-        Out x[most];
         State s = F::identity();
 #pragma unroll
         for (unsigned k = 0; k < most; ++k)
             if (k < mine) {
-                x[k] = held[padded(base + k * width)];
-                s = k == 0 ? F::load(x[k]) : F::combine(s, F::load(x[k]));
+                const State x = F::load(held[padded(base + k * width)]);
+                s = k == 0 ? x : F::combine(s, x);
             }
+        if (finds)
+            next = tile_of(number);
         State sum = this->before(s);
+        fetch(next);
         bool has = group > 0;
         if (p.nodes != 0) {
-            // Elements are in registers by now.
-            this->look_back(tile.nodes, tile.t, tile.width, s, reinterpret_cast<State *>(held));
+            this->look_back(tile.nodes, tile.t, tile.width, s, found);
             if (tile.t > 0 && column < tile.width)
                 sum = has ? F::combine(ahead[column], sum) : ahead[column];
             has = has || tile.t > 0;
         }
-        unsigned next = p.again;
+        unsigned again = p.again;
 #pragma unroll
         for (unsigned k = 0; k < most; ++k)
             if (k < mine) {
-                if (k == next) {
+                if (k == again) {
                     has = false;
-                    next += p.again;
+                    again += p.again;
                 }
-                sum = has ? F::combine(sum, F::load(x[k])) : F::load(x[k]);
+                Out *place = &held[padded(base + k * width)];
+                sum = has ? F::combine(sum, F::load(*place)) : F::load(*place);
                 has = true;
-                held[padded(base + k * width)] = F::finish(sum);
+                *place = F::finish(sum);
             }
         __syncthreads();
         store(tile);
+        if (p.flags & GR_SCAN_INITIAL && tile.t == 0)
+            begin_lines(tile);
+        __syncthreads();
     }
 };
 
 template <class F> __device__ void scan_lines(const gr_scan_params &p) {
-    __shared__ alignas(16) unsigned char elements[Scan<F>::held_bytes];
-    __shared__ alignas(16) unsigned char states[Scan<F>::state_count * sizeof(typename F::State)];
-    __shared__ ScanTile tile;
-    Scan<F> scan(p, elements, states);
-    for (uint64_t round = 0;; ++round) {
-        if (threadIdx.x == 0)
-            tile = scan.take(round);
-        __syncthreads();
-        if (tile.none)
-            return;
-        scan.run(tile);
-        if (p.flags & GR_SCAN_INITIAL && tile.t == 0)
-            scan.begin_lines(tile);
-        __syncthreads();
-    }
+    using Work = Scan<F>;
+    __shared__ alignas(16) unsigned char elements[Work::held_bytes];
+    __shared__ alignas(
+        16) unsigned char states[(Work::state_count + Work::found_count) * sizeof(typename F::State)];
+    __shared__ ScanTile tiles[2];
+    Work scan(p, elements, states);
+    if (threadIdx.x == 0)
+        tiles[0] = scan.tile_of(scan.ticket(0));
+    __syncthreads();
+    for (uint64_t round = 0; !tiles[round % 2].none; ++round)
+        scan.run(tiles[round % 2], tiles[(round + 1) % 2], round);
 }
 
 #define GR_SCAN_ENTRY(op, dtype, F, blocks)                                                                  \

@@ -28,16 +28,19 @@ template <class F> struct Segmented {
     }
 };
 
+// A tile, of pieces that its block takes one after the other, as thread 0 tells all.
 struct SegmentTile {
     bool none;
-    uint64_t t;          // its place in the chain
-    uint64_t nodes;      // of the chain
-    int64_t in, out;     // of the line and stripe, in elements
+    uint64_t t;      // its place in the chain
+    uint64_t nodes;  // of the chain
+    int64_t in, out; // of the line and stripe, in elements
+    uint32_t width;
+};
+struct SegmentPiece {
     int64_t row;         // the first of its rows
     uint64_t segment;    // the first that ends in it or later
     int64_t begins;      // where that segment begins, counted from `row`
     uint32_t rows, ends; // how many it has
-    uint32_t width;
 };
 
 template <class F>
@@ -56,18 +59,20 @@ template <class F> struct Segments : SegmentChain<F> {
                               most = sizeof(Held) < 16 ? GR_SEGMENT_EACH : GR_SEGMENT_EACH / 2;
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Held);
+    static constexpr unsigned all_states = SegmentChain<F>::state_count + GR_SEGMENT_MOST_COLUMNS;
     static_assert(held_bytes >= 32 * GR_SEGMENT_MOST_COLUMNS * sizeof(State),
                   "nodes take the place of elements");
 
     const gr_segment_params &p;
     Held *held; // elements, from the front on; ends from the back on
     unsigned char *held_end;
+    State *carried; // what the tile's pieces so far leave in each column
     const int64_t *offsets;
 
     __device__ Segments(const gr_segment_params &params, unsigned char *elements, unsigned char *states)
         : SegmentChain<F>(states, params.columns_shift, params.groups_shift), p(params),
           held(reinterpret_cast<Held *>(elements)), held_end(elements + held_bytes),
-          offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
+          carried(ahead + GR_SEGMENT_MOST_COLUMNS), offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
     }
 
     __device__ SegmentTile take(uint64_t round) const {
@@ -85,31 +90,32 @@ template <class F> struct Segments : SegmentChain<F> {
         tile.in = int64_t(line) * p.line_stride + int64_t(across) * p.inner_stride;
         tile.out = int64_t(line * p.segments * p.inner + across);
         tile.width = min(uint64_t(p.width), p.inner - across);
-
-        // Offsets on a device are as the caller made them; whatever they are, no row is read that is not
-        // there.
+        return tile;
+    }
+    // Offsets on a device are as the caller made them; whatever they are, no row is read that is not there.
+    __device__ SegmentPiece piece_of(uint64_t number) const {
+        SegmentPiece piece;
         const int64_t base = max(int64_t(0), min(offsets[0], int64_t(p.rows)));
         const uint64_t total = max(int64_t(0), min(offsets[p.segments], int64_t(p.rows)) - base);
-        const uint64_t items = uint64_t(groups) * p.each;
-        const uint64_t from = min(tile.t * items, total + p.segments),
-                       to = min(from + items, total + p.segments);
+        const uint64_t items = uint64_t(groups) * p.each, all = total + p.segments;
+        const uint64_t from = min(number * items, all), to = min(from + items, all);
         uint64_t begin = 0, end = p.segments;
-        if (p.starts != 0) {
-            const uint64_t *starts = reinterpret_cast<const uint64_t *>(p.starts) + tile.t;
+        if (p.starts != 0 && number < p.chain_pieces) {
+            const uint64_t *starts = reinterpret_cast<const uint64_t *>(p.starts) + number;
             begin = starts[0];
             end = starts[1];
         }
-        tile.segment = begin;
-        tile.ends = min(max(begin, end) - begin, to - from);
+        piece.segment = begin;
+        piece.ends = min(max(begin, end) - begin, to - from);
         const uint64_t first = min(from - min(from, begin), total);
-        tile.rows = min(to - from - tile.ends, total - first);
-        tile.row = base + int64_t(first);
-        tile.begins = begin < p.segments ? offsets[begin] - tile.row : 0;
-        return tile;
+        piece.rows = min(to - from - piece.ends, total - first);
+        piece.row = base + int64_t(first);
+        piece.begins = begin < p.segments ? offsets[begin] - piece.row : 0;
+        return piece;
     }
 
-    __device__ uint32_t *ends_of(const SegmentTile &tile) const {
-        return reinterpret_cast<uint32_t *>(held_end) - tile.ends;
+    __device__ uint32_t *ends_of(const SegmentPiece &piece) const {
+        return reinterpret_cast<uint32_t *>(held_end) - piece.ends;
     }
     // Which row of the elements it is.
     __device__ int64_t row_of(int64_t row) const {
@@ -143,15 +149,15 @@ template <class F> struct Segments : SegmentChain<F> {
             return truth_or(Value<Held>::of(x));
     }
 
-    template <class In> __device__ void load_as(const SegmentTile &tile) {
+    template <class In> __device__ void load_as(const SegmentTile &tile, const SegmentPiece &piece) {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
         const unsigned across = columns, step = threads / across;
         if (p.flags & GR_SEGMENT_LINEAR) {
-            in += tile.row * int64_t(p.width);
+            in += piece.row * int64_t(p.width);
 #pragma unroll
             for (unsigned k = 0; k < most; ++k) {
                 const unsigned i = threadIdx.x + k * threads;
-                if (i < tile.rows * p.width)
+                if (i < piece.rows * p.width)
                     held[padded(i)] = value_of(in[i]);
             }
             return;
@@ -160,16 +166,16 @@ template <class F> struct Segments : SegmentChain<F> {
             return;
         in += column * p.inner_stride;
 #pragma unroll 8
-        for (unsigned row = threadIdx.x / across; row < tile.rows; row += step)
-            held[padded(row * p.width + column)] = value_of(in[row_of(tile.row + row) * p.along_stride]);
+        for (unsigned row = threadIdx.x / across; row < piece.rows; row += step)
+            held[padded(row * p.width + column)] = value_of(in[row_of(piece.row + row) * p.along_stride]);
     }
-    __device__ void load(const SegmentTile &tile) {
-        uint32_t *ends = ends_of(tile);
-        for (unsigned j = threadIdx.x; j < tile.ends; j += threads) {
-            const int64_t end = offsets[tile.segment + 1 + j] - tile.row;
-            ends[j] = uint32_t(max(int64_t(0), min(end, int64_t(tile.rows))));
+    __device__ void load(const SegmentTile &tile, const SegmentPiece &piece) {
+        uint32_t *ends = ends_of(piece);
+        for (unsigned j = threadIdx.x; j < piece.ends; j += threads) {
+            const int64_t end = offsets[piece.segment + 1 + j] - piece.row;
+            ends[j] = uint32_t(max(int64_t(0), min(end, int64_t(piece.rows))));
         }
-        of_elements([&](auto x) { load_as<decltype(x)>(tile); });
+        of_elements([&](auto x) { load_as<decltype(x)>(tile, piece); });
         __syncthreads();
     }
 
@@ -192,9 +198,9 @@ template <class F> struct Segments : SegmentChain<F> {
                 Value<Held>::template to<Out>(p.flags & GR_SEGMENT_MEAN ? divide(sum, uint64_t(count)) : sum);
         }
     }
-    // Writes the result of the tile's segment number `j`, of `count` elements.
-    __device__ void put(const SegmentTile &tile, unsigned j, Sum sum, int64_t count) const {
-        const uint64_t index = tile.out + (tile.segment + j) * p.inner + column;
+    // Writes the result of a segment, of `count` elements.
+    __device__ void put(const SegmentTile &tile, uint64_t segment, Sum sum, int64_t count) const {
+        const uint64_t index = tile.out + segment * p.inner + column;
         if (column >= tile.width)
             return;
         if (count <= 0) {
@@ -214,28 +220,27 @@ template <class F> struct Segments : SegmentChain<F> {
         }
     }
 
-    // Of a tile in which no segment ends, with elements side by side.
-    template <class In> __device__ State inside_as(const SegmentTile &tile) const {
-        const In *in = reinterpret_cast<const In *>(p.in) + tile.in + tile.row;
+    // Adds a piece in which no segment ends, with elements side by side, to what the thread has.
+    template <class In>
+    __device__ void add_as(const SegmentTile &tile, const SegmentPiece &piece, State &part) const {
+        const In *in = reinterpret_cast<const In *>(p.in) + tile.in + piece.row;
         In loaded[most];
-        State part;
-        part.flags = threadIdx.x < tile.rows ? GR_PART_HOLDS : 0;
 #pragma unroll
         for (unsigned k = 0; k < most; ++k)
-            if (threadIdx.x + k * threads < tile.rows)
+            if (threadIdx.x + k * threads < piece.rows)
                 loaded[k] = in[threadIdx.x + k * threads];
 #pragma unroll
         for (unsigned k = 0; k < most; ++k)
-            if (const unsigned row = threadIdx.x + k * threads; row < tile.rows) {
-                const Sum one = F::load(value_of(loaded[k]), tile.row + row);
-                part.sum = k == 0 ? one : F::combine(part.sum, one);
+            if (const unsigned row = threadIdx.x + k * threads; row < piece.rows) {
+                const Sum one = F::load(value_of(loaded[k]), piece.row + row);
+                part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
+                part.flags = GR_PART_HOLDS;
             }
-        return part;
     }
 
     // How many ends are among the first `items` rows and ends of the tile.
-    static __device__ unsigned split(const uint32_t *ends, const SegmentTile &tile, unsigned items) {
-        unsigned low = items - min(items, tile.rows), high = min(items, tile.ends);
+    static __device__ unsigned split(const uint32_t *ends, const SegmentPiece &piece, unsigned items) {
+        unsigned low = items - min(items, piece.rows), high = min(items, piece.ends);
         while (low < high) {
             const unsigned middle = (low + high) / 2;
             if (ends[middle] < items - middle)
@@ -248,31 +253,32 @@ template <class F> struct Segments : SegmentChain<F> {
 
     // The first segment that ends in a thread's share, which earlier threads and tiles have a part in.
     struct First {
-        unsigned end = ~0u; // none
+        bool is = false;
+        uint64_t segment;
         int64_t count;
         State part;
     };
-    __device__ State go(const SegmentTile &tile, First &first) const {
-        const uint32_t *ends = ends_of(tile);
-        const unsigned begin = min(group * p.each, tile.rows + tile.ends);
-        const unsigned mine = column < tile.width ? min(p.each, tile.rows + tile.ends - begin) : 0;
-        unsigned j = split(ends, tile, begin), i = begin - j;
-        unsigned end = j < tile.ends ? ends[j] : ~0u;
+    __device__ State go(const SegmentTile &tile, const SegmentPiece &piece, First &first) const {
+        const uint32_t *ends = ends_of(piece);
+        const unsigned begin = min(group * p.each, piece.rows + piece.ends);
+        const unsigned mine = column < tile.width ? min(p.each, piece.rows + piece.ends - begin) : 0;
+        unsigned j = split(ends, piece, begin), i = begin - j;
+        unsigned end = j < piece.ends ? ends[j] : ~0u;
         State part;
         part.flags = 0;
 #pragma unroll 1
         for (unsigned k = 0; k < mine; ++k) {
             if (i >= end) {
-                const int64_t count = end - (j > 0 ? int64_t(ends[j - 1]) : tile.begins);
+                const int64_t count = end - (j > 0 ? int64_t(ends[j - 1]) : piece.begins);
                 if (part.flags & GR_PART_ENDS)
-                    put(tile, j, part.sum, count);
+                    put(tile, piece.segment + j, part.sum, count);
                 else
-                    first = {j, count, part};
+                    first = {true, piece.segment + j, count, part};
                 part.flags = GR_PART_ENDS;
                 ++j;
-                end = j < tile.ends ? ends[j] : ~0u;
-            } else if (i < tile.rows) {
-                const Sum one = F::load(held[padded(i * p.width + column)], tile.row + i);
+                end = j < piece.ends ? ends[j] : ~0u;
+            } else if (i < piece.rows) {
+                const Sum one = F::load(held[padded(i * p.width + column)], piece.row + i);
                 part.sum = part.flags & GR_PART_HOLDS ? F::combine(part.sum, one) : one;
                 part.flags |= GR_PART_HOLDS;
                 ++i;
@@ -281,33 +287,76 @@ template <class F> struct Segments : SegmentChain<F> {
         return part;
     }
 
-    __device__ void run(const SegmentTile &tile) {
-        State part;
+    // Puts what the threads have at the end of what the tile has so far.
+    __device__ void hand_over(State part) {
+        this->before(part);
+        if (group == groups - 1)
+            carried[column] = Segmented<F>::combine(carried[column], part);
+    }
+
+    // A piece in which segments end, or whose elements do not lie side by side. Gives the first segment that
+    // ends in the thread's share; in `late`, if the tiles before have a part in it.
+    __device__ First merge(const SegmentTile &tile, const SegmentPiece &piece, First &late) {
         First first;
-        if (tile.ends == 0 && p.flags & GR_SEGMENT_LINEAR && p.width == 1)
-            of_elements([&](auto x) { part = inside_as<decltype(x)>(tile); });
-        else {
-            load(tile);
-            part = go(tile, first);
+        load(tile, piece);
+        State part = go(tile, piece, first), own = this->before(part), carry = carried[column];
+        if (group > 0)
+            carry = Segmented<F>::combine(carry, own);
+        first.part = Segmented<F>::combine(carry, first.part);
+        if (first.is && tile.t > 0 && !(carry.flags & GR_PART_ENDS)) {
+            late = first;
+            first.is = false;
         }
-        State carry = this->before(part);
-        if (group == 0)
-            carry.flags = 0;
-        if (p.nodes != 0) {
-            this->look_back(tile.nodes, tile.t, tile.width, part, reinterpret_cast<State *>(held));
-            if (tile.t > 0 && column < tile.width)
-                carry = group > 0 ? Segmented<F>::combine(ahead[column], carry) : ahead[column];
+        __syncthreads();
+        if (group == groups - 1)
+            carried[column] = Segmented<F>::combine(carried[column], part);
+        return first;
+    }
+
+    __device__ void run(const SegmentTile &tile, const SegmentPiece *pieces) {
+        State open; // what the thread has of pieces within a segment
+        First ended, late;
+        bool pending = false; // that it is not handed over; the same in all threads
+        open.flags = 0;
+        if (threadIdx.x < columns)
+            carried[threadIdx.x] = {Sum(), 0};
+        for (unsigned i = 0;; ++i) {
+            const bool within =
+                i < p.pieces && pieces[i].ends == 0 && p.flags & GR_SEGMENT_LINEAR && p.width == 1;
+            if (within) {
+                of_elements([&](auto x) { add_as<decltype(x)>(tile, pieces[i], open); });
+                pending = true;
+                continue;
+            }
+            if (pending)
+                hand_over(open);
+            pending = false;
+            open.flags = 0;
+            if (i < p.pieces) {
+                ended = merge(tile, pieces[i], late);
+            } else if (p.nodes != 0) {
+                __syncthreads();
+                this->look_back(tile.nodes, tile.t, tile.width, carried[column],
+                                reinterpret_cast<State *>(held));
+                ended = late;
+                if (ended.is)
+                    ended.part = Segmented<F>::combine(ahead[column], ended.part);
+            }
+            if (ended.is)
+                put(tile, ended.segment, ended.part.sum, ended.count);
+            ended.is = false;
+            if (i >= p.pieces)
+                return;
         }
-        if (first.end != ~0u)
-            put(tile, first.end, Segmented<F>::combine(carry, first.part).sum, first.count);
     }
 };
 
 template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
     __shared__ alignas(16) unsigned char elements[Segments<F>::held_bytes];
     __shared__ alignas(
-        16) unsigned char states[Segments<F>::state_count * sizeof(typename Segments<F>::State)];
+        16) unsigned char states[Segments<F>::all_states * sizeof(typename Segments<F>::State)];
     __shared__ SegmentTile tile;
+    __shared__ SegmentPiece pieces[GR_SEGMENT_PIECES];
     Segments<F> segments(p, elements, states);
     for (uint64_t round = 0;; ++round) {
         if (threadIdx.x == 0)
@@ -315,7 +364,10 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
         __syncthreads();
         if (tile.none)
             return;
-        segments.run(tile);
+        if (threadIdx.x < p.pieces)
+            pieces[threadIdx.x] = segments.piece_of(tile.t * p.pieces + threadIdx.x);
+        __syncthreads();
+        segments.run(tile, pieces);
         __syncthreads();
     }
 }

@@ -1,17 +1,17 @@
-// segment_starts: with which segment each tile begins, by a warp that looks at 32 offsets at a time.
+// segment_starts: with which segment each piece begins, by a warp that looks at 32 offsets at a time.
 #include <cstdint>
 
 #include "segments/params.h"
 
 extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS) segment_starts(const gr_segment_params p) {
-    const uint64_t tile = blockIdx.x * uint64_t(GR_SEGMENT_THREADS / 32) + threadIdx.x / 32;
+    const uint64_t piece = blockIdx.x * uint64_t(GR_SEGMENT_THREADS / 32) + threadIdx.x / 32;
     const unsigned lane = threadIdx.x % 32;
-    if (tile > p.chain_tiles)
+    if (piece > p.chain_pieces)
         return;
     const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets);
     const int64_t base = max(int64_t(0), min(offsets[0], int64_t(p.rows)));
     const uint64_t total = max(int64_t(0), min(offsets[p.segments], int64_t(p.rows)) - base);
-    const uint64_t items = min((tile * p.each) << p.groups_shift, total + p.segments);
+    const uint64_t items = min((piece * p.each) << p.groups_shift, total + p.segments);
     // The ends among the first `items` rows and ends: ends[j] < items - j for these, and only for these.
     uint64_t low = items - min(items, total), high = min(items, p.segments);
     while (low < high) {
@@ -22,5 +22,5 @@ extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS) segment_starts(
         low += count * step;
     }
     if (lane == 0)
-        reinterpret_cast<uint64_t *>(p.starts)[tile] = tile < p.chain_tiles ? low : p.segments;
+        reinterpret_cast<uint64_t *>(p.starts)[piece] = piece < p.chain_pieces ? low : p.segments;
 }
