@@ -39,8 +39,8 @@ typedef struct gr_scan_params {
     uint64_t out;
     uint64_t nodes; /* a ticket, and a node for each column of each tile, all zero; 0 where chains have one */
     uint64_t lines, length, inner;
-    int64_t line_stride, along_stride, inner_stride; /* of the elements, which they count */
-    uint64_t chains, chain_tiles, stripes;           /* stripes: tiles beside one another */
+    int64_t line_stride, along_stride, inner_stride;    /* of the elements, which they count */
+    uint64_t chains, chain_tiles, chain_nodes, stripes; /* stripes: tiles beside one another */
     uint32_t kind, flags;
     uint32_t width, tile_lines, slot, each;
     uint32_t again; /* rows of a slot after which another line begins */

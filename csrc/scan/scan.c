@@ -8,6 +8,16 @@
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
+uint64_t gr_chain_nodes(uint64_t tiles) {
+    enum { SHIFT = 5 }; /* 32 nodes make one of the next level */
+    uint64_t nodes = 0;
+    for (uint64_t level = tiles;; level >>= SHIFT) {
+        nodes += level + 1;
+        if (level == 0)
+            return nodes;
+    }
+}
+
 /* What is peculiar to the kernel of a dtype of results. */
 typedef struct kind {
     const char *name;
@@ -83,6 +93,7 @@ static void share(gr_scan_params *params, const kind *of) {
         params->each = (params->slot + groups - 1) / groups;
         params->again = groups == 1 ? length : most;
     }
+    params->chain_nodes = gr_chain_nodes(params->chain_tiles);
     params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
 }
 
@@ -124,7 +135,9 @@ void gr_scan_plan(const gr_scan *self, gr_program *program) {
     uint32_t nodes = 0;
     if (params.chain_tiles > 1) {
         nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                  GR_NODE_HEAD + ((size_t)tiles << params.columns_shift) * of.node_bytes);
+                                  GR_NODE_HEAD +
+                                      ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
+                                          of.node_bytes);
         gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);

@@ -35,7 +35,7 @@ typedef struct gr_segment_params {
     uint64_t rows;    /* that offsets count: of a line, or of the order */
     uint64_t lines, length, inner, segments;
     int64_t line_stride, along_stride, inner_stride; /* of the elements, which they count */
-    uint64_t chains, chain_tiles, chain_pieces, stripes;
+    uint64_t chains, chain_tiles, chain_nodes, chain_pieces, stripes;
     uint32_t from, to; /* dtypes, as rows of dtypes.def */
     uint32_t flags;
     uint32_t pieces; /* of a tile */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "scan/scan.h"
 #include "segments/params.h"
 
 enum { ENOUGH = 4 }; /* tiles for each block that is there at once; where there are fewer, they are smaller */
@@ -78,6 +79,7 @@ static void share(gr_segment_params *params, held by) {
            params->chain_pieces * params->chains > params->pieces * blocks() * ENOUGH)
         params->pieces *= 2;
     params->chain_tiles = gr_ceil_div(params->chain_pieces, params->pieces);
+    params->chain_nodes = gr_chain_nodes(params->chain_tiles);
 }
 
 static gr_segment_params params_of(const gr_segments *self, held by) {
@@ -135,9 +137,10 @@ void gr_segments_plan(const gr_segments *self, gr_program *program) {
     rooms at;
     const bool cut = params.chain_pieces > 1;
     if (cut) {
-        at.nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                     GR_SEGMENT_HEAD + ((size_t)tiles << params.columns_shift) *
-                                                           node_bytes(by, as->places));
+        at.nodes = gr_program_buffer(
+            program, GR_BUFFER_TEMPORARY,
+            GR_SEGMENT_HEAD + ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
+                                  node_bytes(by, as->places));
         at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_pieces + 1) * 8);
         gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = at.nodes;
         gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);

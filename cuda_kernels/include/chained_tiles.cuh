@@ -18,9 +18,13 @@ template <class T> __device__ T shuffle_up(T x, unsigned offset) {
     return words.state;
 }
 
+// The nodes of a chain, and how many tiles it has.
+struct Chain {
+    uint64_t nodes, tiles;
+};
+
 // A thread of a block of `threads`: 2^columns_shift side by side take columns, 2^groups_shift times that
-// share a slot of rows. F has a State, an associative combine, and closed(State): whether what is before it
-// makes no difference to it.
+// share a slot of rows. F has a State and an associative combine.
 template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles {
     using State = typename F::State;
     static constexpr unsigned state_count = threads + most_columns;
@@ -65,53 +69,70 @@ template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles 
         return mine;
     }
 
-    // Waits for the nodes of the bits of `t` from `begin` on to before `end`.
-    __device__ void wait_for(uint64_t nodes, uint64_t t, unsigned width, unsigned begin, unsigned end,
-                             State *found) const {
-        for (unsigned i = begin * columns + threadIdx.x; i < end * columns; i += threads) {
-            const unsigned bit = i / columns;
-            if (t >> bit & 1 && column < width)
-                node_get(nodes + (node_of_bit(t, bit) * columns + column) * node, &found[i]);
+    __device__ uint64_t node_at(const Chain &chain, unsigned level, uint64_t i, unsigned of) const {
+        return chain.nodes + ((level_begin(chain.tiles, level) + i) * columns + of) * node;
+    }
+
+    // What the nodes of one level are that stand before tile `t` in a column, which there are some of; by a
+    // warp, in its first lane.
+    __device__ State fold(const Chain &chain, uint64_t t, unsigned level, unsigned of) const {
+        const uint64_t at = t >> NODE_SHIFT * level;
+        const unsigned lane = threadIdx.x % 32, count = at % 32;
+        State x;
+        if (lane < count)
+            x = node_get<State>(node_at(chain, level, at - count + lane, of));
+#pragma unroll
+        for (unsigned step = 1; step < 32; step *= 2) {
+            const State behind = shuffle_down(x, step);
+            if (lane % (2 * step) == 0 && lane + step < count)
+                x = F::combine(x, behind);
         }
-        __syncthreads();
+        return x;
     }
 
     // Publishes what tile `t` of a chain holds, `whole` in the threads of the last group, and leaves in
-    // `ahead` what is before it in each of `width` columns. `nodes` are those of the chain; `found` is shared
-    // memory for 32 States a column, which nobody uses. Begins and ends with a barrier.
-    //
-    // It is published before anything is waited for that is no part of it: else each tile would wait for the
-    // one before it.
-    __device__ void look_back(uint64_t nodes, uint64_t t, unsigned width, State whole, State *found) {
-        const unsigned ones = __ffsll(~t) - 1; // bits whose nodes are part of what it publishes
-        const bool first = threadIdx.x < width;
-        const uint64_t own = nodes + (t * columns + column) * node;
+    // `ahead` what is before it in each of `width` columns. `sums` is shared memory for NODE_LEVELS States a
+    // column, which nobody uses. Begins and ends with a barrier.
+    __device__ void look_back(const Chain &chain, uint64_t t, unsigned width, State whole,
+                              State *sums) const {
         if (group == groups - 1 && column < width) {
-            if (ones == 0 || F::closed(whole))
-                node_put(own, whole);
+            node_put(node_at(chain, 0, t, column), whole);
             ahead[column] = whole;
         }
-        State sum;
-        if (ones > 0) {
-            wait_for(nodes, t, width, 0, ones, found);
-            if (first) {
-                sum = found[column];
-                for (unsigned bit = 1; bit < ones; ++bit)
-                    sum = F::combine(found[bit * columns + column], sum);
-                if (!F::closed(ahead[column]))
-                    node_put(own, F::combine(sum, ahead[column]));
+        __syncthreads();
+        unsigned levels = 0;
+        while (t >> NODE_SHIFT * levels != 0)
+            ++levels;
+        for (unsigned i = threadIdx.x / 32; i < levels * width; i += threads / 32) {
+            const unsigned level = i / width, of = i - level * width;
+            if ((t >> NODE_SHIFT * level) % 32 == 0)
+                continue;
+            const State sum = fold(chain, t, level, of);
+            if (threadIdx.x % 32 == 0) {
+                sums[level * columns + of] = sum;
+                if (level == 0 && t % 32 == 31)
+                    node_put(node_at(chain, 1, t / 32, of), F::combine(sum, ahead[of]));
             }
         }
-        const unsigned bits = 64 - __clzll(t);
-        wait_for(nodes, t, width, ones, bits, found);
-        if (first && t > 0) {
-            bool has = ones > 0;
-            for (unsigned bit = ones; bit < bits; ++bit)
-                if (t >> bit & 1) {
-                    sum =
-                        has ? F::combine(found[bit * columns + column], sum) : found[bit * columns + column];
+        __syncthreads();
+        if (threadIdx.x < width && t > 0) {
+            State own = ahead[column], sum = own;
+            bool last = true,
+                 has = false; // the last tile of a node of the level above; something is before it
+            for (unsigned level = 0; level < levels; ++level) {
+                const unsigned digit = (t >> NODE_SHIFT * level) % 32;
+                const State one = sums[level * columns + column];
+                last = last && digit == 31;
+                if (last) {
+                    own = F::combine(one, own);
+                    if (level > 0)
+                        node_put(node_at(chain, level + 1, t >> NODE_SHIFT * (level + 1), column), own);
+                }
+                if (digit > 0) {
+                    sum = has ? F::combine(one, sum) : one;
                     has = true;
                 }
+            }
             ahead[column] = sum;
         }
         __syncthreads();

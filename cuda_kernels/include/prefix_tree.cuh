@@ -1,32 +1,31 @@
-// What stands before a tile, from what the tiles before it have published: a Fenwick tree of nodes.
-// Tile t publishes what the last 2^k tiles up to it hold, k being the trailing ones of t, so that the set
-// bits of t name the nodes that are all before it: the deepest wait is for log2(tiles) tiles, one behind the
-// other, and what is combined with what depends on t alone. A node is a State in words of eight bytes, four
-// of it and a mark that they are there, so that no fence is needed. Tiles are begun in the order of their
-// tickets: a tile waits only for tiles that have begun.
+// What stands before a tile, from what the tiles before it have published: a tree of nodes, 32 of which make
+// one of the level above. Tile t publishes what it holds at level 0 at once, and if it is the last of a node
+// of a higher level, that, too. What is before it are then, of each level, as many nodes as the digit of t to
+// the base 32 says: the deepest wait is for as many tiles one behind the other as t has digits, and what is
+// combined with what depends on t alone. A node is a State in words of eight bytes, four of it and a mark
+// that they are there, so that no fence is needed. Tiles are begun in the order of their tickets: a tile
+// waits only for tiles that have begun.
 #pragma once
 
 #include "block_state.cuh"
 
 template <class State> constexpr unsigned node_bytes = (Words<State>::count + 1) / 2 * 16;
 
-template <class State> __device__ void node_put(uint64_t node, State x, uint32_t mark = 1) {
+template <class State> __device__ void node_put(uint64_t node, State x) {
     Words<State> words;
     words.state = x;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
-        const uint64_t upper = uint64_t(mark) << 32;
-        const uint64_t low = upper | words.word[i];
-        const uint64_t high = upper | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
+        const uint64_t low = 1ull << 32 | words.word[i];
+        const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
         asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(node + 8 * i), "l"(low), "l"(high)
                      : "memory");
     }
 }
 
-// Waits for a node; gives its mark.
-template <class State> __device__ uint32_t node_get(uint64_t node, State *out) {
+// Waits for a node.
+template <class State> __device__ State node_get(uint64_t node) {
     Words<State> words;
-    uint32_t mark = 0;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         uint64_t low, high;
@@ -39,13 +38,16 @@ template <class State> __device__ uint32_t node_get(uint64_t node, State *out) {
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)
             words.word[i + 1] = uint32_t(high);
-        mark = uint32_t(low >> 32);
     }
-    *out = words.state;
-    return mark;
+    return words.state;
 }
 
-// The tile that publishes the node of a set bit of t.
-inline __device__ uint64_t node_of_bit(uint64_t t, unsigned bit) {
-    return (t >> bit << bit) - 1;
+enum { NODE_SHIFT = 5, NODE_LEVELS = 8 }; // digits of a tile's number: a warp reads the nodes of one
+
+// Where the nodes of a level begin, in nodes of a chain; gr_chain_nodes counts them all.
+inline __device__ uint64_t level_begin(uint64_t tiles, unsigned level) {
+    uint64_t begin = 0;
+    for (unsigned l = 0; l < level; ++l)
+        begin += (tiles >> NODE_SHIFT * l) + 1;
+    return begin;
 }

@@ -16,9 +16,6 @@ template <> struct RunningState<gr_c64> { using type = Pair<double>; };
 template <class T> struct Running {
     using Out = T;
     using State = typename RunningState<T>::type;
-    static __device__ bool closed(State) {
-        return false;
-    }
     static __device__ State load(T x) {
         return Convert<State, Wide<T>>::to(widen(x));
     }
@@ -69,19 +66,19 @@ template <class F> struct Scan : ScanChain<F> {
                               most = sizeof(Out) < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2;
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Out);
-    static constexpr unsigned found_count = 32 * scan_columns<State>;
+    static constexpr unsigned sum_count = NODE_LEVELS * scan_columns<State>;
     static constexpr unsigned vector = 16 / sizeof(Out), vectors = most / vector;
 
     const gr_scan_params &p;
-    Out *held;    // elements, then results
-    State *found; // nodes
+    Out *held;   // elements, then results
+    State *sums; // of nodes
     unsigned first;
     Vector<Out, vector> ahead_of_time[vectors]; // elements of the next tile
     bool ready = false;                         // that they are there
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
         : ScanChain<F>(states, params.columns_shift, params.groups_shift), p(params),
-          held(reinterpret_cast<Out *>(elements)), found(ahead + scan_columns<State>),
+          held(reinterpret_cast<Out *>(elements)), sums(ahead + scan_columns<State>),
           first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
     }
 
@@ -99,7 +96,7 @@ template <class F> struct Scan : ScanChain<F> {
         const uint64_t line = lines * p.tile_lines, at = tile.t * p.slot,
                        across = (chain - lines * p.stripes) * p.width;
         const uint64_t begins = p.flags & GR_SCAN_INITIAL ? 1 : 0;
-        tile.nodes = p.nodes + GR_NODE_HEAD + chain * p.chain_tiles * columns * node_bytes<State>;
+        tile.nodes = p.nodes + GR_NODE_HEAD + chain * p.chain_nodes * columns * node_bytes<State>;
         tile.in =
             int64_t(line) * p.line_stride + int64_t(at) * p.along_stride + int64_t(across) * p.inner_stride;
         tile.out = int64_t((line * (p.length + begins) + at + begins) * p.inner + across);
@@ -245,7 +242,7 @@ template <class F> struct Scan : ScanChain<F> {
         fetch(next);
         bool has = group > 0;
         if (p.nodes != 0) {
-            this->look_back(tile.nodes, tile.t, tile.width, s, found);
+            this->look_back({tile.nodes, p.chain_tiles}, tile.t, tile.width, s, sums);
             if (tile.t > 0 && column < tile.width)
                 sum = has ? F::combine(ahead[column], sum) : ahead[column];
             has = has || tile.t > 0;
@@ -275,7 +272,7 @@ template <class F> __device__ void scan_lines(const gr_scan_params &p) {
     using Work = Scan<F>;
     __shared__ alignas(16) unsigned char elements[Work::held_bytes];
     __shared__ alignas(
-        16) unsigned char states[(Work::state_count + Work::found_count) * sizeof(typename F::State)];
+        16) unsigned char states[(Work::state_count + Work::sum_count) * sizeof(typename F::State)];
     __shared__ ScanTile tiles[2];
     Work scan(p, elements, states);
     if (threadIdx.x == 0)

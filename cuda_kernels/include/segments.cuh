@@ -23,9 +23,6 @@ template <class F> struct Segmented {
             return {b.sum, a.flags | b.flags};
         return {b.flags & GR_PART_HOLDS ? F::combine(a.sum, b.sum) : a.sum, a.flags | b.flags};
     }
-    static __device__ bool closed(State s) {
-        return s.flags & GR_PART_ENDS;
-    }
 };
 
 // A tile, of pieces that its block takes one after the other, as thread 0 tells all.
@@ -60,8 +57,8 @@ template <class F> struct Segments : SegmentChain<F> {
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Held);
     static constexpr unsigned all_states = SegmentChain<F>::state_count + GR_SEGMENT_MOST_COLUMNS;
-    static_assert(held_bytes >= 32 * GR_SEGMENT_MOST_COLUMNS * sizeof(State),
-                  "nodes take the place of elements");
+    static_assert(held_bytes >= NODE_LEVELS * GR_SEGMENT_MOST_COLUMNS * sizeof(State),
+                  "sums of nodes take the place of elements");
 
     const gr_segment_params &p;
     Held *held; // elements, from the front on; ends from the back on
@@ -86,7 +83,7 @@ template <class F> struct Segments : SegmentChain<F> {
         tile.t = number / p.chains;
         const uint64_t chain = number - tile.t * p.chains, line = chain / p.stripes;
         const uint64_t across = (chain - line * p.stripes) * p.width;
-        tile.nodes = p.nodes + GR_SEGMENT_HEAD + chain * p.chain_tiles * columns * SegmentChain<F>::node;
+        tile.nodes = p.nodes + GR_SEGMENT_HEAD + chain * p.chain_nodes * columns * SegmentChain<F>::node;
         tile.in = int64_t(line) * p.line_stride + int64_t(across) * p.inner_stride;
         tile.out = int64_t(line * p.segments * p.inner + across);
         tile.width = min(uint64_t(p.width), p.inner - across);
@@ -336,7 +333,7 @@ template <class F> struct Segments : SegmentChain<F> {
                 ended = merge(tile, pieces[i], late);
             } else if (p.nodes != 0) {
                 __syncthreads();
-                this->look_back(tile.nodes, tile.t, tile.width, carried[column],
+                this->look_back({tile.nodes, p.chain_tiles}, tile.t, tile.width, carried[column],
                                 reinterpret_cast<State *>(held));
                 ended = late;
                 if (ended.is)
