@@ -221,8 +221,8 @@ def nanmean(
     loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, call.target.hint)
     call.operand = operand.cast(loop)
     result = call.run("nansum", loop, 1)
-    on_host = result is not None and not call.target.on_device
-    if on_host and np.isnan(result).any() and np.isnan(call.again("extremes")).any():
+    on_host = not call.target.on_device
+    if result is not None and on_host and np.isnan(result).any() and np.isnan(call.again("extremes")).any():
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
     return call.target.store(result)
 

@@ -91,7 +91,7 @@ def rounded(total: int, dtype: np.dtype) -> np.generic:
 def cases(count: int, seed: int) -> list[tuple]:
     """Return random arrays in several orders, and the sum of each; with how it is to be made."""
     rng = np.random.default_rng(seed)
-    found = []
+    found: list[tuple] = []
     while len(found) < count:
         dtype = np.dtype(rng.choice(list(FORMATS)))
         name = str(rng.choice(KINDS))

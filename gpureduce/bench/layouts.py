@@ -328,7 +328,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=DRAWN, help=f"layouts to draw (default {DRAWN})")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--out", help="results file to write")
+    parser.add_argument("--out", type=environment.place, help="results file to write")
     options = parser.parse_args(argv)
     import torch
 
