@@ -1,11 +1,11 @@
-"""Draws the pictures of docs/matmul.md: ``python -m gpureduce.bench.drawings``."""
+"""Draws the pictures of docs/matmul.md and docs/exact.md: ``python -m gpureduce.bench.drawings``."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from gpureduce.bench import matmul_pictures, peers_table, tables
+from gpureduce.bench import exact_pictures, matmul_pictures, peers_table, tables
 from gpureduce.bench.pictures import save, style
 from gpureduce.bench.roofline import roofline
 from gpureduce.bench.tiles import tiles_of
@@ -35,6 +35,12 @@ def draw_documents(folder: Path) -> list[Path]:
             written.append(folder / f"matmul-roofline-{name}.svg")
             save(ax, written[-1])
             plt.close(ax.figure)
+            figure, places = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+            exact_pictures.plot_errors(places[0], dark=dark)
+            exact_pictures.plot_times(tables.load("exact_h200.json"), places[1], dark=dark)
+            written.append(folder / f"exact-{name}.svg")
+            save(places[0], written[-1])
+            plt.close(figure)
     return written
 
 

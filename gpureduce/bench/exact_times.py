@@ -109,3 +109,50 @@ def rows(make: Callable[..., np.ndarray], most: int, repeats: int, nvcc: str) ->
             yield row("dot", dtype, kind, k, *(each.inputs(1 << k) for each in memory))
         del memory
         torch.cuda.empty_cache()
+
+
+# The tables of docs/exact.md
+
+
+def _row(record: dict, op: str, dtype: str, kind: str, n: int) -> dict | None:
+    rows = (
+        row
+        for row in record["rows"]
+        if (row["op"], row["dtype"], row["data"], row["n"]) == (op, dtype, kind, n)
+    )
+    return next(rows, None)
+
+
+def spread_of_kinds(record: dict, dtype: str, n: int) -> float:
+    """Return how many times longer the slowest kind of data took than the fastest."""
+    rows = [row for kind in KINDS if (row := _row(record, "sum", dtype, kind, n))]
+    times = [row["us"]["exact"] for row in rows]
+    return max(times) / min(times)
+
+
+def table(record: dict) -> str:
+    """Return times of plain and exact sums and of CUB's, and of dot products, as Markdown."""
+    lines = [
+        f"{record['device']}, CUDA {record['toolkit']}, {record['date']}: {record['method']}."
+        " Normal data: plain / exact, and in brackets CUB's.",
+        "",
+        "| elements | " + " | ".join(DTYPES) + " | dot float32 | dot float64 |",
+        "|--:|" + "--:|" * (len(DTYPES) + 2),
+    ]
+    for exponent in EXPONENTS:
+        cells = []
+        for op, dtype in (*(("sum", dtype) for dtype in DTYPES), ("dot", "float32"), ("dot", "float64")):
+            row = _row(record, op, dtype, KINDS[0], 1 << exponent)
+            if row is None:
+                cells.append("")
+                continue
+            us = row["us"]
+            beside = f" ({us['cub']:.4g})" if "cub" in us else ""
+            cells.append(f"{us['gpureduce']:.4g} / {us['exact']:.4g}{beside}")
+        lines.append(f"| 2^{exponent} | " + " | ".join(cells) + " |")
+    kinds = ", ".join(f"{dtype} {spread_of_kinds(record, dtype, 1 << OF_KINDS[-1]):.3f}" for dtype in DTYPES)
+    lines += [
+        "",
+        f"The slowest of six kinds of data over the fastest, of 2^{OF_KINDS[-1]} elements: {kinds}.",
+    ]
+    return "\n".join(lines)

@@ -12,7 +12,17 @@ import math
 from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
-from gpureduce.bench import calls, chart, conv_table, front, layouts_table, matmul_table, moments, operators
+from gpureduce.bench import (
+    calls,
+    chart,
+    conv_table,
+    exact_times,
+    front,
+    layouts_table,
+    matmul_table,
+    moments,
+    operators,
+)
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
 from gpureduce.bench.groups import before
@@ -294,6 +304,7 @@ def tables() -> dict[str, dict[str, str]]:
         "docs/peers.md": {"<!-- peers-table -->": peers.tables(load("peers_h200.json"))},
         "docs/streams.md": {"<!-- calls-table -->": calls.table(load("calls_h200.json"))},
         "docs/torch.md": {"<!-- operators-table -->": operators.table(load("operators_h200.json"))},
+        "docs/exact.md": {"<!-- exact-table -->": exact_times.table(load("exact_h200.json"))},
         "docs/moments.md": {"<!-- moments-table -->": moments.table(load("moments_h200.json"))},
         "docs/host_arrays.md": {"<!-- host-table -->": host_table(load("host_h200.json"))},
         "docs/instrument.md": {
