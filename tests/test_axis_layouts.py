@@ -60,19 +60,20 @@ CUTS = {
     "odd pitch": (lambda a: a[:59_976].reshape(204, 294)[1:, 3:291], (1,), "rows"),
     "short runs": (lambda a: a.reshape(6000, 10)[:, 1:8], (1,), "axis"),
     "every second": (lambda a: a[::2], (0,), "axis last"),
-    "every third column": (lambda a: a.reshape(200, 300)[:, ::3], (0,), "axis last"),
+    "every third column": (lambda a: a.reshape(200, 300)[:, ::3], (0,), "axis"),
     "every third row": (lambda a: a.reshape(200, 300)[::3], (0,), "columns"),
     "permuted": (lambda a: a[:57_600].reshape(40, 60, 24).transpose(2, 0, 1), (1,), "columns"),
     "permuted rows": (lambda a: a[:57_600].reshape(20, 30, 96).transpose(1, 0, 2), (2,), "tiles"),
     "permuted alone": (lambda a: a[:57_600].reshape(40, 1, 60, 24).transpose(3, 1, 0, 2), (1,), "map"),
     "cube of crops": (lambda a: a.reshape(30, 40, 50)[1:, 2:, 3:], (0, 1, 2), "rows last"),
     "five crops": (lambda a: five(a)[1:, 1:, 1:, 1:, 1:], (0, 1, 2, 3, 4), "axis last"),
-    "three outside": (lambda a: five(a)[1:, 1:, 1:, 1:, 1:], (0, 1, 2), "axis last"),
+    "three outside": (lambda a: five(a)[1:, 1:, 1:, 1:, 1:], (0, 1, 2), "axis"),
     "column repeated": (lambda a: expand(a[:3000:3, None], (1000, 7)), (1,), "axis"),
     "row repeated": (lambda a: expand(a[:3000], (17, 3000)), (0,), "axis"),
     "both repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 11, 30)), (1, 2), "axis"),
-    "results repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 700, 30)), (2,), "axis last"),
-    "all repeated": (lambda a: expand(a[:30, None], (30, 20_000))[:, :, None], (0, 2), "rows last"),
+    "results repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 700, 30)), (2,), "rows"),
+    "results shared": (lambda a: expand(a[:3000].reshape(30, 1, 100), (30, 2000, 100)), (2,), "tiles last"),
+    "all repeated": (lambda a: expand(a[:30, None], (30, 140_000))[:, :, None], (0, 2), "rows last"),
 }  # fmt: skip
 
 
@@ -87,6 +88,16 @@ def test_views(name, device):
         for op in OPS:
             if op != "argmax" or len(axes) in (1, view[0].ndim):
                 memory.check(view, op, axes)
+
+
+def test_words_at_the_ends_of_memory(device):
+    """Rows of bytes are loaded in words, but nothing before the first element nor behind the last one."""
+    for dtype, skip in (("int8", 1), ("int8", 2), ("uint8", 3), ("int16", 1)):
+        memory = Memory(device, dtype, 120 * 120 + skip)
+        view = memory.cut(lambda a, skip=skip: a[skip:].reshape(120, 120)[:, 2:])
+        assert memory.kernels(view, "sum", (0,)) == "spread"
+        for op in OPS:
+            memory.check(view, op, (0,))
 
 
 def test_repeated_elements_count_as_often_as_they_are_there(device):

@@ -69,7 +69,7 @@ WAYS = [
     ((300, 5, 3), (1,), 0, "float32", "tiles"),
     ((9, 1), (1,), 0, "float32", "map"),
     ((30, 1024), (0,), 0, "float32", "columns"),
-    ((3000, 1024), (0,), 0, "float32", "columns last"),
+    ((9000, 16), (0,), 0, "float32", "columns last"),
     ((3000, 16), (0,), 1, "float32", "columns fold last"),
     ((300, 9), (0,), 0, "float32", "columns fold"),
     ((300, 1023), (0,), 0, "float32", "columns ragged last"),

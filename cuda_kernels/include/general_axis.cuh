@@ -26,6 +26,12 @@ template <class F, class In, bool Masked> struct FromElement {
         return loaded.taken ? Append<F, In>::to(s, loaded.x, k) : s;
     }
 };
+// What gets at elements without a mask.
+template <class From> struct WithoutMask { using type = From; };
+template <class F, class In> struct WithoutMask<FromElement<F, In, true>> {
+    using type = FromElement<F, In, false>;
+};
+
 template <class F, class In> struct FromPair {
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
     struct Loaded {
@@ -48,6 +54,7 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
     const Turns turns(p, thread);
     const Walk start(p.along, turns.first, step);
     const uint64_t all = turns.first < length ? (length - turns.first - 1) / step + 1 : 0;
+    const bool evenly = p.along.extent[1] == 1 && !(p.flags & GR_HAS_WHERE);
     State s[states];
 #pragma unroll
     for (unsigned j = 0; j < states; ++j)
@@ -55,9 +62,25 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
     for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
         const Offsets behind = offsets<2>(p.along, outer);
         const Offsets begin = {base.in + behind.in, base.second + behind.second};
-        uint64_t position = outer * length + turns.first;
+        uint64_t position = outer * length + turns.first, left = all;
         Walk walk = start;
-        for (uint64_t left = all; left > 0;) {
+#pragma unroll 1
+        while (evenly && left >= in_flight) { // nothing in between the loads
+            using Plain = typename WithoutMask<From>::type;
+            typename Plain::Loaded loaded[in_flight];
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j) {
+                const Offsets at = walk.ahead_by(j);
+                loaded[j] = Plain::fetch(p, begin.in + at.in, begin.second + at.second);
+            }
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j)
+                s[j % states] = Plain::add(s[j % states], loaded[j], position + j * step);
+            walk.at = walk.ahead_by(in_flight);
+            position += in_flight * step;
+            left -= in_flight;
+        }
+        while (left > 0) {
             const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
             typename From::Loaded loaded[in_flight];
 #pragma unroll

@@ -28,18 +28,36 @@ template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
         __VA_ARGS__(p);                                                                                      \
     }
 
+// Of elements of eight bytes and more general_axis has enough on the way.
+#define GR_SPREAD(op, F, dtype, In)                                                                          \
+    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)
+#define GR_SPREAD_b8 GR_SPREAD
+#define GR_SPREAD_i8 GR_SPREAD
+#define GR_SPREAD_u8 GR_SPREAD
+#define GR_SPREAD_i16 GR_SPREAD
+#define GR_SPREAD_u16 GR_SPREAD
+#define GR_SPREAD_f16 GR_SPREAD
+#define GR_SPREAD_bf16 GR_SPREAD
+#define GR_SPREAD_i32 GR_SPREAD
+#define GR_SPREAD_u32 GR_SPREAD
+#define GR_SPREAD_f32 GR_SPREAD
+#define GR_SPREAD_i64(...)
+#define GR_SPREAD_u64(...)
+#define GR_SPREAD_f64(...)
+#define GR_SPREAD_c64(...)
+#define GR_SPREAD_c128(...)
+
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
     GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype,                                    \
                    reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
     GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
-    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)     \
-    GR_BOUND_ENTRY(axis_blocks<F<In>>, general_axis_##op##_, dtype,                                          \
-                   reduce_axis<F<In>, FromElement<F<In>, In, true>>)                                         \
-    GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                        \
-                   reduce_whole<F<In>, FromElement<F<In>, In, false>>)                                       \
-    GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
+    GR_SPREAD_##dtype(op, F, dtype, In) GR_BOUND_ENTRY(axis_blocks<F<In>>, general_axis_##op##_, dtype,      \
+                                                       reduce_axis<F<In>, FromElement<F<In>, In, true>>)     \
+        GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                    \
+                       reduce_whole<F<In>, FromElement<F<In>, In, false>>)                                   \
+            GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \

@@ -87,6 +87,10 @@ struct Walk {
             ahead.second += int64_t(wraps) * wrap.second;
         }
     }
+    // Of the element that many steps on, where all lie evenly.
+    __device__ Offsets ahead_by(unsigned steps) const {
+        return {at.in + int64_t(steps) * ahead.in, at.second + int64_t(steps) * ahead.second};
+    }
     __device__ void next() {
         at.in += ahead.in;
         at.second += ahead.second;

@@ -6,26 +6,33 @@
 
 #include "general_words.cuh"
 
-// The elements of a slot's row: AtOnce together, `apart` bytes from one such to the next.
+// Where the first element of all lies, and behind the last one.
+struct Bounds {
+    uint64_t low, high;
+};
+
+// The elements of a slot's row: AtOnce together, `apart` bytes from one such to the next. Of a word at an
+// edge elements are loaded that are not live, as far as they lie between others.
 template <class In, unsigned AtOnce> struct Spread {
     static constexpr unsigned width = column_width<In>, words = width / AtOnce;
     Packed<In, words> all;
 
-    __device__ void load(uint64_t from, unsigned apart) {
-#pragma unroll
-        for (unsigned i = 0; i < words; ++i)
-            all.words[i] = *reinterpret_cast<const uint32_t *>(from + i * apart);
-    }
-    // Only those that are live, at an edge.
-    __device__ void load(uint64_t from, unsigned apart, unsigned live) {
+    __device__ void load(uint64_t from, unsigned apart, unsigned live, Bounds bounds) {
 #pragma unroll
         for (unsigned i = 0; i < words; ++i) {
+            const uint64_t at = from + i * apart;
+            const unsigned mine = live >> i * AtOnce & ((1u << AtOnce) - 1);
+            if (mine == 0)
+                continue;
+            if (at >= bounds.low && at + 4 <= bounds.high) {
+                all.words[i] = *reinterpret_cast<const uint32_t *>(at);
+                continue;
+            }
             all.words[i] = 0;
-#pragma unroll
+#pragma unroll 1
             for (unsigned e = 0; e < AtOnce; ++e)
-                if (live >> (i * AtOnce + e) & 1) {
-                    using Raw = typename Bits<sizeof(In)>::type;
-                    const uint32_t bits = reinterpret_cast<const Raw *>(from + i * apart)[e];
+                if (mine >> e & 1) {
+                    const uint32_t bits = reinterpret_cast<const typename Bits<sizeof(In)>::type *>(at)[e];
                     all.words[i] |= bits << 8 * sizeof(In) * e;
                 }
         }
@@ -38,12 +45,7 @@ template <class In> struct Spread<In, 1> {
     static constexpr unsigned width = column_width<In>;
     In element[width];
 
-    __device__ void load(uint64_t from, unsigned apart) {
-#pragma unroll
-        for (unsigned e = 0; e < width; ++e)
-            element[e] = *reinterpret_cast<const In *>(from + e * apart);
-    }
-    __device__ void load(uint64_t from, unsigned apart, unsigned live) {
+    __device__ void load(uint64_t from, unsigned apart, unsigned live, Bounds) {
 #pragma unroll
         for (unsigned e = 0; e < width; ++e)
             if (live >> e & 1)
@@ -58,7 +60,7 @@ template <class In, unsigned AtOnce> __device__ In element_of(const Spread<In, A
 }
 
 // A thread's rows from number k on along the first dimension, `first` being the address of row 0 and
-// `position` its position. Of a slot at an edge, one after the other.
+// `position` its position.
 template <class F, class In, unsigned AtOnce, unsigned Width = column_width<In>>
 __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned live, uint64_t position,
                             uint64_t k, typename F::State (&s)[Width]) {
@@ -68,25 +70,18 @@ __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned
     const unsigned apart = p.columns.across * AtOnce * unsigned(sizeof(In));
     const uint64_t step = p.walkers, length = p.along.extent[0], row[Width] = {};
     const int64_t ahead = int64_t(step) * p.along.stride[0];
-    const bool whole = live == (1u << Width) - 1;
     first += int64_t(k) * p.along.stride[0];
-    for (; whole && k + (in_flight - 1) * step < length; k += in_flight * step) {
+    const Bounds bounds = {p.in + uint64_t(p.columns.low), p.in + uint64_t(p.columns.high)};
+    for (; k < length; k += in_flight * step) {
         Spread<In, AtOnce> loaded[in_flight];
         bool there[in_flight];
 #pragma unroll
         for (unsigned j = 0; j < in_flight; ++j) {
-            there[j] = true;
-            loaded[j].load(first, apart);
+            there[j] = k + j * step < length;
+            if (there[j])
+                loaded[j].load(first, apart, live, bounds);
             first += ahead;
         }
-        add_turn<F, In>(s, loaded, there, row, position + k, step);
-    }
-#pragma unroll 1
-    for (; k < length; k += step) {
-        Spread<In, AtOnce> loaded[1];
-        const bool there[1] = {true};
-        loaded[0].load(first, apart, live);
-        first += ahead;
         add_turn<F, In>(s, loaded, there, row, position + k, step);
     }
 }

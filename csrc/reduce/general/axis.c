@@ -4,25 +4,30 @@
 
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
-    BLOCKS_EACH = 4,        /* of a multiprocessor: as many are resident at 64 registers a thread */
-    MOST_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own */
-    MOST_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,     /* of a run, for each thread that takes it: sixteen loads */
-    PART_BYTES = 256,       /* a part with fewer for each thread is not worth a second launch */
-    LEAST_ACROSS = 8,       /* slots side by side: narrower pieces of rows read worse */
+    BLOCKS_EACH = 4,         /* of a multiprocessor: as many are resident at 64 registers a thread */
+    MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own */
+    MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
+    LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time */
+    PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
+    LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
+    LEAST_SECTOR = 2,        /* a sector */
     RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
-    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it */
-    PART_ROWS = 16,     /* a part with fewer rows for each thread is not worth a second launch */
+    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it; or, as above, */
+    LEAST_THREAD_ROWS = 4,
+    PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
     RAGGED_ROWS = 64,        /* periods that outweigh the States of one */
     LEAST_RUN_BYTES = 64,    /* of `rows` with gaps: shorter runs keep few loads on the way */
     LEAST_SPREAD_BYTES = 64, /* of a row: narrower ones leave most of a piece of `spread` empty */
+    MOST_SPREAD_ITEM = 4,    /* bytes: of larger elements `axis` has enough on the way */
     LEAST_SPREAD_ROWS = 12,  /* for so many results that threads may take whole ones */
-    FEW_APART = 1 << 15,     /* elements whose results are not worth a second launch to go to their places */
+    FEW_APART = 1 << 18,     /* elements whose results are not worth a second launch to go to their places */
+    THREAD_ELEMENTS = 16,    /* of a part of `axis`, for each thread, ... */
+    LEAST_PARTS = 4,         /* ... and parts that are worth a second launch */
     WALK_EACH = 8,           /* elements along the first two dimensions, for each thread */
     WHOLE_BYTES = 128,       /* of a result's elements, up to which a thread takes whole results */
-    SPLIT_BYTES =
-        1 << 23, /* of all elements, from which on more blocks than are resident share them evenly */
+    SPLIT_BYTES = 1 << 23,   /* of all elements, from which on more blocks than are resident share them */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -116,6 +121,13 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
     return true;
 }
 
+/* From `most_each` down to `least_each` units for a thread of `all`, so that all threads have some: fewer
+   where half of the threads would have none. */
+static uint64_t for_each(uint64_t all, uint64_t threads, uint64_t least_each, uint64_t most_each) {
+    const uint64_t each = all / threads;
+    return 2 * each >= most_each ? most_each : most(least_each, each);
+}
+
 /* ---- map ---- */
 
 static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
@@ -197,14 +209,16 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
        there are elements enough. */
     const uint64_t resident = resident_blocks(layout, limits);
-    const uint32_t share = power_of_two_up_to(resident * GR_GENERAL_THREADS / p->results, GR_GENERAL_THREADS);
-    const uint32_t along =
-        power_of_two_up_to(p->count * item / THREAD_BYTES, share > WARP ? share : (uint32_t)WARP);
-    const uint32_t lanes = power_of_two_up_to(run * item / THREAD_BYTES, along);
+    const uint64_t threads = resident * GR_GENERAL_THREADS;
+    const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
+    const uint64_t each = for_each(p->results * p->count * item, threads, LEAST_THREAD_BYTES, THREAD_BYTES);
+    const uint32_t along = power_of_two_up_to(p->count * item / each, share > WARP ? share : (uint32_t)WARP);
+    const uint32_t lanes = power_of_two_up_to(run * item / each, along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = parts_for(blocks, p->count * item / ((uint64_t)along * PART_BYTES), resident);
+    const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
+    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
     const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
@@ -219,10 +233,15 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
 
 /* Shares the threads of a block between slots that lie side by side, their rows, and batches. `narrowest`:
    slots side by side at the least. */
-static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t resident) {
+static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t narrowest_of_few,
+                          uint64_t resident) {
     /* As many threads down a slot as are resident at once, as long as each has rows enough. */
-    const uint64_t deepest = most(1, rows / THREAD_ROWS);
-    uint64_t down = least(resident * GR_GENERAL_THREADS / c->slots, GR_GENERAL_THREADS / narrowest);
+    const uint64_t threads = resident * GR_GENERAL_THREADS;
+    const uint64_t each = for_each(c->slots * rows, threads, LEAST_THREAD_ROWS, THREAD_ROWS);
+    const uint64_t deepest = most(1, rows / each);
+    if (each < THREAD_ROWS)
+        narrowest = narrowest_of_few;
+    uint64_t down = least(threads / c->slots, GR_GENERAL_THREADS / narrowest);
     down = most(1, least(down, deepest));
     const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
     if (across == c->period)
@@ -253,7 +272,8 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     c.slots = p->results / width * c.period;
     /* One-byte elements have more rows in flight. */
     const uint64_t resident = resident_blocks(layout, limits) - (item == 1 ? limits->multiprocessors : 0);
-    share_columns(&c, rows, least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS), resident);
+    const uint64_t narrowest = least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS);
+    share_columns(&c, rows, narrowest, ragged ? narrowest : least(c.period, LEAST_SECTOR), resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
@@ -284,10 +304,18 @@ static bool has_words(const gr_general_params *p) {
     return true;
 }
 
+static void find_ends(const gr_dims *dims, gr_columns *c) {
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
+        const int64_t last = (int64_t)(dims->extent[d] - 1) * dims->stride[d];
+        c->low += last < 0 ? last : 0;
+        c->high += last > 0 ? last : 0;
+    }
+}
+
 static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
-    if (p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
+    if (item > MOST_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
         (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)))
         return false;
     if (item < 4 && !has_words(p))
@@ -297,15 +325,22 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {
         .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};
-    const uint64_t batches = p->results / width, resident = resident_blocks(layout, limits);
+    const uint64_t batches = p->results / width;
+    const uint64_t resident = resident_blocks(layout, limits) - (item == 1 ? limits->multiprocessors : 0);
     c.slots = batches * c.period;
-    share_columns(&c, p->count, least(c.period, WARP), resident);
-    c.period = gr_ceil_div(c.period, c.across) * c.across; /* blocks take pieces of rows as wide as that */
+    share_columns(&c, p->count, least(c.period, WARP), least(c.period, LEAST_ACROSS), resident);
+    /* Blocks take pieces of rows of one width. */
+    const uint64_t pieces = gr_ceil_div(c.period, c.across);
+    c.across = (uint32_t)gr_ceil_div(c.period, pieces);
+    c.period = pieces * c.across;
     c.slots = batches * c.period;
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
     const uint64_t parts = even_parts(layout, p, blocks, p->count / ((uint64_t)c.down * PART_ROWS), resident);
+    c.high = (int64_t)item;
+    find_ends(&p->keep, &c);
+    find_ends(&p->along, &c);
     p->columns = c;
     share_walk(p, p->along.extent[0], c.down * parts);
     return launch_as(launch, "spread", blocks, parts);
@@ -324,24 +359,28 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
         return fits_grid(blocks) && launch_as(launch, "whole", blocks, 1);
     }
+    const bool many_rows = p->results * WARP >= resident / 4;
     uint32_t along;
     if (along_first) {
         /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
            eight threads side by side read whole 32-byte sectors. Else a block a row. */
-        const bool many_rows = p->results * 32 >= resident / 4;
         along = many_rows ? power_of_two_from(gr_ceil_div(p->count, 8), 32)
                           : power_of_two_from(p->count, GR_GENERAL_THREADS);
     } else {
         /* Neighbouring threads take neighbouring results, at least 32 where there are as many in a row. */
-        const uint32_t columns = power_of_two_from(p->keep.extent[0], p->results >= resident ? 256 : 32);
+        const bool wide = p->results >= resident || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
+        const uint32_t columns = power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
         along = GR_GENERAL_THREADS / columns;
+        if (many_rows)
+            along = (uint32_t)least(along, power_of_two_from(gr_ceil_div(p->count, 8), WARP));
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = even_parts(layout, p, blocks, gr_ceil_div(p->count, (uint64_t)along * 16),
+    const uint64_t most_parts = p->count / ((uint64_t)along * THREAD_ELEMENTS);
+    const uint64_t parts = even_parts(layout, p, blocks, most_parts < LEAST_PARTS ? 1 : most_parts,
                                       resident_blocks(layout, limits));
     p->threads_along = along;
     p->flags |= along_first ? GR_ALONG_FIRST : 0;

@@ -72,7 +72,8 @@ typedef struct gr_columns {
     uint32_t down;    /* threads that share a slot */
     uint32_t batches; /* groups of across * down threads in a block */
     uint32_t replicas;
-    uint32_t lead; /* elements that a batch begins behind its first slot, so that words are aligned */
+    uint32_t lead;     /* elements that a batch begins behind its first slot, so that words are aligned */
+    int64_t low, high; /* from `in` to the first byte of all elements, and behind the last one */
 } gr_columns;
 
 /* For `tiles`: the elements are regions one after the other, each of `width` results that take turns. */

@@ -7,7 +7,7 @@
 
 /* Bytes of elements, each counted for every result that it is read for: as many are read again faster than
    results are handed out by another launch. */
-enum { LEAST_SHARED = 1 << 21 };
+enum { LEAST_SHARED = 1 << 24 };
 
 _Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
 
@@ -42,17 +42,17 @@ static void collect(const gr_layout *layout, bool reduced, dims_list *list) {
     }
 }
 
-static uint64_t apart(const dim *d) {
-    return d->stride == 0 ? UINT64_MAX : gr_magnitude(d->stride);
+static bool is_closer(const dim *a, const dim *b) {
+    return a->stride != 0 && b->stride != 0 && gr_magnitude(a->stride) < gr_magnitude(b->stride);
 }
 
-/* Those that lie closest first, those that repeat what is there last: an insertion sort, stable, as the lists
-   are short. */
+/* Those that lie closest first, and no further than up to one that repeats what is there: an insertion sort,
+   stable, as the lists are short. */
 static void sort(dims_list *list) {
     for (size_t i = 1; i < list->count; ++i) {
         const dim moved = list->dims[i];
         size_t at = i;
-        for (; at > 0 && apart(&moved) < apart(&list->dims[at - 1]); --at)
+        for (; at > 0 && is_closer(&moved, &list->dims[at - 1]); --at)
             list->dims[at] = list->dims[at - 1];
         list->dims[at] = moved;
     }
@@ -198,13 +198,13 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     const uint64_t repeat = once ? take_repeats(&along, layout->in_order, &ignored) : 1;
     if (!layout->in_order)
         sort(&along);
-    if (layout->rearranged)
-        sort(&keep);
     gr_general_launch *first = &plan->launches[0];
     gr_general_params *p = &first->params;
     p->count = product(&along);
     if (once && p->count * plan->results * layout->item_bytes >= LEAST_SHARED)
         take_repeats(&keep, false, &shared);
+    if (layout->rearranged)
+        sort(&keep);
     if (!store(&keep, &p->keep) || !store(&along, &p->along) || !store_place(&keep, &p->place))
         return too_many_dims(keep.count, along.count, error);
     if (!layout->in_order)
@@ -220,7 +220,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     p->results = product(&keep);
     p->divisor = plan->reduced_count;
     set_repeat(p, layout->idempotent ? 1 : repeat);
-    if (p->repeat > 1 || !in_a_row(&p->place))
+    if (shared.count == 0 && (p->repeat > 1 || !in_a_row(&p->place)))
         p->flags = GR_APART;
 
     bool fits = gr_axis_plan(layout, limits, first);
