@@ -238,6 +238,14 @@ def test_arguments(device):
             gpureduce.var(array, device=device, **wrong)
 
 
+def test_several_devices_have_exact_states(device):
+    array = mean_is_large("float64", 500).reshape(20, 25)
+    got = gpureduce.std(array, axis=1, ddof=1, keepdims=True, device=[device])
+    np.testing.assert_allclose(got, np.std(array, axis=1, ddof=1, keepdims=True), rtol=1e-14)
+    with pytest.raises(ValueError, match="nanvar"):
+        gpureduce.nanvar(array, device=[device])
+
+
 @pytest.mark.parametrize("op", SPREADS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "complex128"])
 def test_a_mean_that_is_given(op, dtype, device):
