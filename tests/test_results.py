@@ -33,6 +33,30 @@ def test_no_rung_is_slower_than_its_published_form():
     assert not slower
 
 
+def floats_ratios():
+    """Of each row its bytes, whether it is flat, and ours over what it is beside, by name."""
+    for row in tables.load("floats_h200.json")["rows"]:
+        count = int(np.prod(row["shape"]))
+        for name, beside in row["ratio"].items():
+            for other, ratio in beside.items():
+                yield count * np.dtype(row["dtype"]).itemsize, row["axis"] is None, name, other, ratio
+
+
+def test_nan_forms_take_the_time_of_the_plain_operator():
+    found = [(size, ratio) for size, flat, name, other, ratio in floats_ratios() if flat and "." not in other]
+    assert len([size for size, _ in found if size >= 1 << 28]) >= 8
+    assert all(ratio <= 1.02 for size, ratio in found if size >= 1 << 28)
+    assert all(ratio <= 1.06 for size, ratio in found if size >= 1 << 26)
+    assert all(ratio <= 1.25 for _, ratio in found)
+
+
+def test_norms_and_nan_forms_beat_pytorch_and_cupy():
+    slower = [each for each in floats_ratios() if "." in each[3] and each[4] > 1]
+    assert not slower
+    logarithms = [each[4] for each in floats_ratios() if each[3] == "torch.logsumexp"]
+    assert len(logarithms) >= 10 and max(logarithms) < 0.4
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_every_variant_was_measured(dtype):
     measured = {row["variant"] for row in tables.load("ladder_h200.json")["rows"] if row["dtype"] == dtype}
