@@ -114,8 +114,8 @@ def test_bits_are_the_same_on_every_run_and_backend(device):
 
 
 def test_long_lines(on_gpu, device):
-    """Many tiles behind one another, so that nodes of all sizes are read."""
-    n = 2**27 + 77 if on_gpu else 70 * TILE + 9
+    """Many tiles behind one another, so that nodes of several levels are read."""
+    n = 2**27 + 77 if on_gpu else 1100 * TILE + 9
     a = (np.arange(n, dtype=np.int64) * 2654435761 >> 7 & 15).astype(np.int32)
     exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
 

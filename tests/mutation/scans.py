@@ -20,24 +20,31 @@ def segments(words):
 MUTANTS = (
     # What is before
     Mutant(
-        "a tile looks one tile too far back",
-        NODES,
-        "(t >> bit << bit) - 1;",
-        "(t >> bit << bit);",
+        "a tile forgets the first of the nodes before it",
+        CHAIN,
+        "at - count + lane, of",
+        "at - count + lane + (lane == 0 && count > 1), of",
         scans("lengths"),
     ),
     Mutant(
         "a node has its own tile alone",
         CHAIN,
-        "bit == 0 ? own : F::combine(sum, own)",
-        "own",
+        "t / 32, of), F::combine(sum, ahead[of]));",
+        "t / 32, of), ahead[of]);",
+        scans("long_lines"),
+    ),
+    Mutant(
+        "a node of the third level has a part alone",
+        CHAIN,
+        "                    own = F::combine(one, own);\n",
+        "                    own = level > 0 ? own : F::combine(one, own);\n",
         scans("long_lines"),
     ),
     Mutant(
         "what is before comes behind",
         CHAIN,
-        "F::combine(one, sum)",
-        "F::combine(sum, one)",
+        "sum = has ? F::combine(one, sum) : one;",
+        "sum = has ? F::combine(sum, one) : one;",
         segments("skewed"),
     ),
     Mutant(
@@ -92,8 +99,8 @@ MUTANTS = (
     Mutant(
         "a segment forgets what earlier threads have of it",
         SEGMENTS,
-        "Segmented<F>::combine(carry, first.part).sum",
-        "first.part.sum",
+        "first.part = Segmented<F>::combine(carry, first.part);\n",
+        "",
         segments("lengths_and_borders"),
     ),
     Mutant(
@@ -109,13 +116,6 @@ MUTANTS = (
         "            if (ends[middle] < items - middle)",
         "            if (ends[middle] + 1 < items - middle)",
         segments("lengths_and_borders or skewed"),
-    ),
-    Mutant(
-        "a tile that ends segments says so too late",
-        SEGMENTS,
-        "return s.flags & GR_PART_ENDS;",
-        "return s.flags != 0;",
-        segments("lengths_and_borders"),
     ),
     Mutant(
         "places are counted in the order",
