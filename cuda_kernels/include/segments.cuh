@@ -221,18 +221,22 @@ template <class F> struct Segments : SegmentChain<F> {
     template <class In>
     __device__ void add_as(const SegmentTile &tile, const SegmentPiece &piece, State &part) const {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in + piece.row;
-        In loaded[most];
+        constexpr unsigned batch = sizeof(In) <= 4 ? most : most / 2; // that are registers at once
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
-            if (threadIdx.x + k * threads < piece.rows)
-                loaded[k] = in[threadIdx.x + k * threads];
+        for (unsigned begin = 0; begin < most; begin += batch) {
+            In loaded[batch];
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
-            if (const unsigned row = threadIdx.x + k * threads; row < piece.rows) {
-                const Sum one = F::load(value_of(loaded[k]), piece.row + row);
-                part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
-                part.flags = GR_PART_HOLDS;
-            }
+            for (unsigned k = 0; k < batch; ++k)
+                if (threadIdx.x + (begin + k) * threads < piece.rows)
+                    loaded[k] = in[threadIdx.x + (begin + k) * threads];
+#pragma unroll
+            for (unsigned k = 0; k < batch; ++k)
+                if (const unsigned row = threadIdx.x + (begin + k) * threads; row < piece.rows) {
+                    const Sum one = F::load(value_of(loaded[k]), piece.row + row);
+                    part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
+                    part.flags = GR_PART_HOLDS;
+                }
+        }
     }
 
     // How many ends are among the first `items` rows and ends of the tile.
