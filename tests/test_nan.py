@@ -26,7 +26,8 @@ def numpy_form(op, array, **arguments):
     return quietly(getattr(np, op), np.ones(array.shape, array.dtype), **arguments)
 
 
-def draws(name, count=CASES):
+def draws(name, exhaustive, count=CASES):
+    count *= 40 if exhaustive else 1
     return [np.random.default_rng([len(name), ord(name[3]), seed]) for seed in range(count)]
 
 
@@ -38,10 +39,10 @@ def places(rng, array, device):
 
 
 @pytest.mark.parametrize("op", ACCUMULATED)
-def test_sums_means_and_products(op, device):
+def test_sums_means_and_products(op, device, exhaustive):
     whole, neutral = ACCUMULATED[op]
     compared = 0
-    for rng in draws(op):
+    for rng in draws(op, exhaustive):
         array, axis = float_cases.case(rng)
         chosen = {"axis": axis, "keepdims": bool(rng.random() < 0.3)}
         where, initial = True, None
@@ -66,8 +67,8 @@ def test_sums_means_and_products(op, device):
 
 
 @pytest.mark.parametrize("op", EXTREMES)
-def test_extremes(op, device):
-    for rng in draws(op):
+def test_extremes(op, device, exhaustive):
+    for rng in draws(op, exhaustive):
         array, axis = float_cases.case(rng)
         chosen = {"axis": axis, "keepdims": bool(rng.random() < 0.3)}
         if rng.random() < 0.3:
@@ -84,10 +85,10 @@ def test_extremes(op, device):
 
 
 @pytest.mark.parametrize("op", ["nanargmin", "nanargmax"])
-def test_positions(op, device):
+def test_positions(op, device, exhaustive):
     """The first of equals; of NaNs and infinities alone NumPy's are not to be trusted, as it says."""
     plain_op = getattr(np, op.replace("nan", ""))
-    for rng in draws(op, 2 * CASES):
+    for rng in draws(op, exhaustive, 2 * CASES):
         array, axis = float_cases.case(rng, several=False)
         chosen = {"axis": axis, "keepdims": bool(rng.random() < 0.3)}
         nans = is_nan(array)

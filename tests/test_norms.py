@@ -65,8 +65,8 @@ def test_euclidean_norms_where_squares_begin_to_be_scaled(exponent, device):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_norms_of_any_layout(order, device):
-    for seed in range(24):
+def test_norms_of_any_layout(order, device, exhaustive):
+    for seed in range(500 if exhaustive else 24):
         rng = np.random.default_rng(seed)
         array, axis = float_cases.case(rng, nans=0.0, specials=False)
         keepdims = bool(rng.random() < 0.3)
@@ -151,9 +151,9 @@ def test_what_norms_refuse(device):
 # ---- sums of exponentials ----
 
 
-def test_logarithms_of_sums_are_scipys(device):
+def test_logarithms_of_sums_are_scipys(device, exhaustive):
     special = pytest.importorskip("scipy.special")
-    for seed in range(150):
+    for seed in range(3000 if exhaustive else 150):
         rng = np.random.default_rng(seed)
         array, axis = float_cases.case(rng, REALS, nans=rng.choice([0, 0, 0.1]))
         array = (array * array.dtype.type(rng.choice([1, 1, 30]))).astype(array.dtype)
