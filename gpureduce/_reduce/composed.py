@@ -90,7 +90,7 @@ def ptp(
 def _difference_on_device(call: Call, dtype: np.dtype) -> None:
     """Write the largest elements less the smallest: their dot product with 1 and -1, part by part."""
     target = call.target
-    target.refuse_capture("ptp of integers and complex numbers cannot be captured into a graph")
+    target.refuse_capture("this ptp has memory between its kernels, which a graph would not keep")
     part = real_dtype(dtype)
     results = rules.reduced_count(target.kept, tuple(range(len(target.kept))))
     both = empty((2, results), dtype, target.kind, target.index, target.stream_owner)
@@ -157,6 +157,7 @@ def logical_xor(
         counts: Any = run("count_nonzero", call.operand, call.axes, call.mask, start, None, call.progress,
                           target.stream)  # fmt: skip
         return target.store((counts & 1).astype(bool))
+    target.refuse_capture("logical_xor has memory between its kernels, which a graph would not keep")
     odd = empty(target.kept, _INT64, target.kind, target.index, target.stream_owner)
     run("count_nonzero", call.operand, call.axes, call.mask, start, odd.view_tuple(), None, target.stream)
     each = Operand(odd.view_tuple(), odd.shape, _INT64, target.kind, target.index, odd)

@@ -195,6 +195,8 @@ def softmax_denominator(
     options = Options(device=device, stream=stream, as_device=as_device)
     call = _of_exponentials("softmax_denominator", a, options, axis, None, keepdims)
     rules.require_elements("softmax_denominator", call.count, call.operand.shape)
+    if call.target.on_device:
+        call.target.refuse_capture("both results are of one array, which a graph would not keep")
     double = call.operand.dtype == np.float64
     both = call.target.store(call.run("softmax", np.dtype(np.complex128 if double else np.complex64)))
     if isinstance(both, DeviceArray):
