@@ -108,6 +108,15 @@ def test_of_small_integers_the_sums_are_exact(dtype, device):
     assert error(gpureduce.var(elements[::-1], device=device), exact, "float64") <= 2
 
 
+def test_sums_of_small_integers_have_more_than_64_bits(device):
+    """n Q lies above 2^66 and S^2 below, so that their difference borrows."""
+    n, high = 265_248, 132_624
+    elements = np.full(n, 32000, np.int16)
+    elements[:high] = 32767
+    exact = Fraction(767 * 767 * high * (n - high), n * n)
+    assert error(gpureduce.var(elements, device=device), exact, "float64") <= 3
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_one_lost_element_shows(axis, device):
     """All elements but one are equal, so that the result is 0 without it."""
