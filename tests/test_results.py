@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce.bench import accuracy, tables
+from gpureduce.bench import accuracy, exact_times, tables
 from gpureduce.bench import peers_table as table
 from gpureduce.bench.peers import lone
 
@@ -244,3 +244,29 @@ def test_accuracy_is_the_same_on_this_device(device):
     """A small run of the same measurement holds the same claim, with the bits of the device at hand."""
     for row in accuracy.measure(100_003, 2, ["auto"], device):
         assert row["relative_error"]["auto"] <= max(row["relative_error"]["numpy"], 2.0**-24), row["case"]
+
+
+def test_exact_sums_cost_what_the_page_says():
+    """Beside the plain sum of the same run, of normal data; the worst data beside the best; and CUB's sum."""
+    found = tables.load("exact_h200.json")
+    rows = [row for row in found["rows"] if row["data"] == "normal"]
+    ratio = {(row["op"], row["dtype"], row["n"].bit_length() - 1): row["ratio"] for row in rows}
+    most = {
+        ("sum", "float32"): {24: 1.31, 26: 1.09, 28: 1.03, 30: 1.03},
+        ("sum", "float64"): {24: 1.5, 26: 1.32, 28: 1.26, 30: 1.32},
+        ("sum", "float16"): {28: 1.05, 30: 1.05},
+        ("dot", "float32"): {28: 1.07},
+        ("dot", "float64"): {28: 1.42},
+    }
+    slow = [(key, k, ratio[(*key, k)]) for key, all in most.items() for k in all if ratio[(*key, k)] > all[k]]
+    assert not slow
+    assert max(value for (_, _, k), value in ratio.items() if k <= 22) < 7.9
+    assert exact_times.spread_of_kinds(found, "float32", 1 << 28) <= 1.05
+    assert exact_times.spread_of_kinds(found, "float64", 1 << 28) <= 1.21
+    beside = {
+        row["n"]: row["us"]["exact"] / row["us"]["cub"]
+        for row in rows
+        if row["dtype"] == "float32" and "cub" in row["us"]
+    }
+    assert max(beside[1 << k] for k in (24, 26, 28, 30)) <= 1.22 and max(beside.values()) <= 2.25
+    assert found["compared"] >= 400_000 and found["different"] == 0

@@ -38,6 +38,8 @@ def plot_times(record: dict, ax: Any, *, dark: bool = False) -> None:
         colours, ends = dict(zip(DTYPES, palette.series, strict=False)), {}
         for dtype, marker in zip(DTYPES, "osD^", strict=True):
             points = [(row["n"], row["ratio"]) for row in rows if row["dtype"] == dtype]
+            if not points:
+                continue
             ax.plot(*zip(*points, strict=True), color=colours[dtype], marker=marker)
             ends[dtype] = points[-1]
         ax.set_ylim(0.95, 6)
