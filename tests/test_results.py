@@ -270,3 +270,24 @@ def test_exact_sums_cost_what_the_page_says():
     }
     assert max(beside[1 << k] for k in (24, 26, 28, 30)) <= 1.22 and max(beside.values()) <= 2.25
     assert found["compared"] >= 400_000 and found["different"] == 0
+
+
+def test_segments_have_no_cliffs():
+    """Of the same elements in one segment or in ten million, and beside CUB."""
+    rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "segments"]
+    us = {
+        (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
+    }
+    ours = [times["gpureduce"] for times in us.values()]
+    assert len(us) == 16 and max(ours) < 2 * min(ours) < 11 * us["uniform", 1]["flat"]
+    assert all(
+        times["gpureduce"] < 0.1 * times["cub"] for (shape, _), times in us.items() if shape == "skewed"
+    )
+
+
+def test_scans_keep_what_they_reach():
+    rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "scan"]
+    times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
+    large = {key: found for key, found in times.items() if key[1] >= 1 << 24}
+    assert len(times) == 24 and all(found["gpureduce"] < 3.5 * found["cub"] for found in large.values())
+    assert all(found["gpureduce"] < found["cupy"] for found in large.values())

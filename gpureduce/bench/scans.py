@@ -155,6 +155,35 @@ def show(row: dict) -> str:
     )
 
 
+def table(record: dict) -> str:
+    """Return a results file as Markdown: scans of float32, and segments of all lengths."""
+    us = [
+        {**row, **{name: f"{spread['median']:,.4g}" for name, spread in row["us"].items()}}
+        for row in record["rows"]
+    ]
+    scans = [row for row in us if row["what"] == "scan" and row["dtype"] == "float32"]
+    pieces = [row for row in us if row["what"] == "segments"]
+    lines = [
+        f"{record['device']}, CUDA {record['toolkit']}, PyTorch {record['torch']}, CuPy {record['cupy']},"
+        f" {record['date']}: {record['method']}.",
+        "",
+        "| float32 | `cumulative_sum` | a copy | CUB | PyTorch | CuPy |",
+        "|--:|--:|--:|--:|--:|--:|",
+    ]
+    names = ("gpureduce", "copy", "cub", "torch", "cupy")
+    lines += [f"| {row['n']:,} | " + " | ".join(row.get(name, "") for name in names) + " |" for row in scans]
+    lines += [
+        "",
+        "| segments of 2^26 | lengths | `segment_reduce` | flat `sum` | CUB |",
+        "|--:|---|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {row['segments']:,} | {row['shape']} | {row['gpureduce']} | {row['flat']} | {row['cub']} |"
+        for row in pieces
+    ]
+    return "\n".join(lines)
+
+
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(

@@ -22,6 +22,7 @@ from gpureduce.bench import (
     matmul_table,
     moments,
     operators,
+    scans,
 )
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
@@ -306,6 +307,7 @@ def tables() -> dict[str, dict[str, str]]:
         "docs/torch.md": {"<!-- operators-table -->": operators.table(load("operators_h200.json"))},
         "docs/exact.md": {"<!-- exact-table -->": exact_times.table(load("exact_h200.json"))},
         "docs/moments.md": {"<!-- moments-table -->": moments.table(load("moments_h200.json"))},
+        "docs/segments_and_scans.md": {"<!-- scans-table -->": scans.table(load("scans_h200.json"))},
         "docs/host_arrays.md": {"<!-- host-table -->": host_table(load("host_h200.json"))},
         "docs/instrument.md": {
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
