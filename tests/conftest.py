@@ -94,11 +94,11 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Nothing of modules that are not for C.
+    Nothing of modules that are not for C. Of other tests of more than eight things a third.
 
-    Sixths begin at different places, so that every dtype and operator stays with some of the variants.
+    They begin at different places, so that every dtype and operator stays with some of the tests.
     """
-    groups = collections.defaultdict(list)
+    groups, others = collections.defaultdict(list), collections.defaultdict(list)
     kept = set()
     for item in items:
         if item.module.__name__ in WITHOUT_C:
@@ -106,11 +106,13 @@ def few(items):
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         variant, block = parameters.get("variant"), parameters.get("block")
         if variant is None and not item.get_closest_marker("many"):
-            kept.add(item)
+            others[item.module, getattr(item, "originalname", item.name)].append(item)
         elif block is None or block in selection.few_block_sizes(variant):
             groups[item.module, item.originalname, str(variant)].append(item)
     for i, group in enumerate(groups.values()):
         kept.update(group[i % min(6, len(group)) :: 6])
+    for i, group in enumerate(others.values()):
+        kept.update(group if len(group) <= 8 else group[i % 3 :: 3])
     return kept
 
 
