@@ -41,8 +41,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--exhaustive", action="store_true", help="all block sizes of a rung and all shapes, as on a GPU"
     )
-    parser.addoption("--property-cases", type=int, default=6000, help="calls that test_property.py draws")
-    parser.addoption("--boundary-cases", type=int, default=1000, help="of each test in test_boundary.py")
+    parser.addoption("--property-cases", type=int, default=3000, help="calls that test_property.py draws")
+    parser.addoption("--boundary-cases", type=int, default=500, help="of each test in test_boundary.py")
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=200, help="of each entry point, in test_leaks.py")
     parser.addoption(
@@ -94,7 +94,7 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Nothing of modules that are not for C. Of other tests of more than eight things a third.
+    Nothing of modules that are not for C. Of other tests of more than eight things a sixth.
 
     They begin at different places, so that every dtype and operator stays with some of the tests.
     """
@@ -112,7 +112,7 @@ def few(items):
     for i, group in enumerate(groups.values()):
         kept.update(group[i % min(6, len(group)) :: 6])
     for i, group in enumerate(others.values()):
-        kept.update(group if len(group) <= 8 else group[i % 3 :: 3])
+        kept.update(group if len(group) <= 8 else group[i % 6 :: 6])
     return kept
 
 

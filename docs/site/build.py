@@ -39,6 +39,8 @@ SECTIONS = {
             "devices",
             "streams",
             "states",
+            "moments",
+            "norms",
             "segments_and_scans",
             "dask",
             "torch",
