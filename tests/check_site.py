@@ -47,7 +47,8 @@ def torch_names() -> list[str]:
 def public_names() -> set[str]:
     """Return every public name, and those of members of classes which their docstrings do not speak of."""
     names = {f"gpureduce.{name}" for name in gpureduce.__all__} - {"gpureduce.__version__"}
-    names |= {f"gpureduce.numpy_like.{name}" for name in numpy_like.__all__}
+    # Not what only programs ask for: the standard's __array_namespace_info__.
+    names |= {f"gpureduce.numpy_like.{name}" for name in numpy_like.__all__ if not name.startswith("__")}
     names |= {f"gpureduce.torch.{name}" for name in torch_names()}
     for name in gpureduce.__all__:
         value = getattr(gpureduce, name)
