@@ -34,6 +34,14 @@ WITHOUT_C = {
     "test_peers", "test_results", "test_rung_counters", "test_signatures", "test_state_processes",
 }  # fmt: skip
 
+# Modules whose tests take the same ways through C with other operators, shapes and numbers.
+ALIKE = {
+    "test_array_views", "test_axis_layouts", "test_axis_paths", "test_conv_property", "test_exact",
+    "test_layouts", "test_matmul_property", "test_moments", "test_nan", "test_norms", "test_numpy_faithful",
+    "test_numpy_like", "test_operators", "test_scans", "test_segments", "test_spread", "test_states",
+    "test_variants",
+}  # fmt: skip
+
 
 def pytest_addoption(parser):
     parser.addoption("--device", default="sim", help='where sums run: "sim" (default), "cuda" or "cuda:N"')
@@ -94,7 +102,8 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Nothing of modules that are not for C. Of other tests of more than eight things a sixth.
+    Nothing of modules that are not for C, and a quarter of those whose tests are alike there. Of other tests of
+    more than eight things a sixth.
 
     They begin at different places, so that every dtype and operator stays with some of the tests.
     """
@@ -113,7 +122,8 @@ def few(items):
         kept.update(group[i % min(6, len(group)) :: 6])
     for i, group in enumerate(others.values()):
         kept.update(group if len(group) <= 8 else group[i % 6 :: 6])
-    return kept
+    alike = [item for item in items if item in kept and item.module.__name__ in ALIKE]
+    return kept - set(alike) | set(alike[::4])
 
 
 def can_run(item, device):
