@@ -102,8 +102,8 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Nothing of modules that are not for C, and a quarter of those whose tests are alike there. Of other tests of
-    more than eight things a sixth.
+    Nothing of modules that are not for C, and a quarter of those whose tests are alike there. Of other
+    tests of more than eight things a sixth.
 
     They begin at different places, so that every dtype and operator stays with some of the tests.
     """
