@@ -158,6 +158,7 @@ static bool takes_each(const gr_exact *self, const gr_exact_params *params, cons
 typedef struct shape {
     const char *what, *way; /* parts of the kernel's name: its file, and which of those in it */
     uint32_t threads, across, blocks, shared_bytes;
+    bool each; /* threads make whole results by themselves */
 } shape;
 
 /* By threads that have a register each, around the exponents that a block meets first. False where those
@@ -187,7 +188,7 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
                        const gr_abilities *can, shape *as) {
     const uint64_t vector = params->flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
     const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
-    const bool each = takes_each(self, params, by);
+    const bool each = as->each = takes_each(self, params, by);
     as->threads = threads_of(
         each ? params->results : gr_ceil_div(params->count, self->states ? STATE_VECTORS * vector : vector),
         least(room, by->most_threads));
@@ -217,10 +218,8 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     shape as = {.way = ""};
     if (!shape_window(self, &params, of, by, &as))
         shape_bins(self, &params, of, by, can, &as);
-    /* Threads that make whole states by themselves add to those of the caller; a block that is alone keeps
-       its state to itself. */
-    const bool each = self->states && strcmp(as.what, "states") == 0;
-    const uint32_t blocks = self->states && !each && as.blocks < 2 ? 2 : as.blocks;
+    /* A block that is alone keeps its state to itself; threads that make whole ones add to the caller's. */
+    const uint32_t blocks = self->states && !as.each && as.blocks < 2 ? 2 : as.blocks;
 
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);

@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         "a block alone keeps its state",
         PLAN,
-        "self->states && !each && as.blocks < 2 ? 2",
+        "self->states && !as.each && as.blocks < 2 ? 2",
         "false ? 2",
         parts("any_parts"),
     ),
