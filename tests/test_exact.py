@@ -290,11 +290,8 @@ PACKED, MASKED = 1, 2
 
 def parameters(array, flags, fold):
     """A gr_exact_params of a whole array, without addresses: those of inputs, results, states come first."""
-    shift = (array.size - 1).bit_length() - 1
-    magic = (1 << 64 + shift) // array.size + 1  # what a division by the size becomes
-    others = [1] * 4, [0] * 4
     second = array.itemsize if flags == PACKED else 1
-    dims = [array.size, *others[0], array.itemsize, *others[1], second, *others[1], magic, shift, *[0] * 8]
+    dims = [*(array.size, 1, 1, 1, 1), *(array.itemsize, 0, 0, 0, 0), *(second, 0, 0, 0, 0), *[0] * 10]
     one = [*[1] * 5, *[0] * 20]
     return struct.pack("<4Q2Q25Q25Q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, 0)
 
