@@ -14,7 +14,7 @@ import numpy as np
 
 from gpureduce._reduce import functions
 from gpureduce.bench import environment
-from gpureduce.bench.peers import contenders
+from gpureduce.bench.peers import contenders, memory
 from gpureduce.bench.peers.__main__ import launches_of
 
 PERIOD = 1 << 22
@@ -38,24 +38,15 @@ class Exact(contenders.Ours):
         return lambda i: reduce(*pairs[i], out=outs[i], exact=True)
 
 
-class Numbers:
+class Numbers(memory.Pool):
     """Device memory full of one kind of numbers, cut into inputs."""
 
     def __init__(self, torch: Any, numbers: np.ndarray, dtype: str, nbytes: int) -> None:
-        length = max(2 * nbytes, environment.ROTATION_BYTES) // numbers.itemsize
-        base = torch.from_numpy(numbers.view(f"i{numbers.itemsize}")).cuda()
-        self.memory = torch.empty(-(-length // PERIOD) * PERIOD, dtype=base.dtype, device="cuda")
-        self.memory.view(-1, PERIOD).copy_(base.expand(len(self.memory) // PERIOD, PERIOD))
-        self.memory = self.memory.view(getattr(torch, dtype))
-
-    def inputs(self, n: int) -> list:
-        """Return tensors of n elements, together larger than the L2 cache, as far as 256 of them are."""
-        item = self.memory.element_size()
-        step = max(-(-n * item // 256) * 256, environment.ROTATION_BYTES // 256) // item
-        count = max(1, min(256, len(self.memory) // step))
-        if n * item > environment.ROTATION_BYTES:
-            count = min(count, 2)
-        return [self.memory[i * step : i * step + n] for i in range(count)]
+        self.torch, self.dtype, self.item = torch, getattr(torch, dtype), numbers.itemsize
+        length = max(2 * nbytes, environment.ROTATION_BYTES) // self.item + memory.APART
+        base = torch.from_numpy(numbers.view(f"i{self.item}")).cuda()
+        repeated = torch.empty(-(-length // PERIOD), PERIOD, dtype=base.dtype, device="cuda")
+        self.memory = repeated.copy_(base.expand_as(repeated)).view(-1).view(self.dtype)
 
 
 def numbers_of(kind: str, dtype: str, make: Callable[..., np.ndarray], seed: int) -> np.ndarray:
@@ -98,16 +89,16 @@ def rows(make: Callable[..., np.ndarray], most: int, repeats: int, nvcc: str) ->
         item = getattr(torch, dtype).itemsize
         sizes = upto(EXPONENTS if kind == KINDS[0] else OF_KINDS)
         dots = upto(DOTS) if kind == KINDS[0] and item >= 4 else []
-        memory = [
+        kept = [
             Numbers(torch, numbers_of(kind, dtype, make, seed), dtype, item << max(numbers))
             for seed, numbers in enumerate((sizes, dots))
             if numbers
         ]
         for k in sizes:
-            yield row("sum", dtype, kind, k, memory[0].inputs(1 << k), [])
+            yield row("sum", dtype, kind, k, kept[0].inputs(1 << k), [])
         for k in dots:
-            yield row("dot", dtype, kind, k, *(each.inputs(1 << k) for each in memory))
-        del memory
+            yield row("dot", dtype, kind, k, *(each.inputs(1 << k) for each in kept))
+        del kept
         torch.cuda.empty_cache()
 
 
