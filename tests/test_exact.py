@@ -109,6 +109,15 @@ def test_a_window_holds_what_a_thread_has(name, place):
         assert same(core(array, place, blocks=blocks), exact_sum(array))
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_window_rounds_by_its_last_bit(sign, place):
+    """A tie but for a bit that lies more than 64 below the first."""
+    array = sign * np.array([1.0, 2.0**-27 + 2.0**-53 + 2.0**-79])
+    assert core(array, place) == sign * (1 + 2.0**-27 + 2.0**-52) and same(
+        core(array, place), exact_sum(array)
+    )
+
+
 @pytest.mark.parametrize("name", [*DTYPES, "complex64", "complex128"])
 def test_arrays_of_the_host_go_in_pieces(name, device, monkeypatch):
     """Their states are merged, so that the bits are those of the whole."""
