@@ -14,8 +14,7 @@ enum {
     THREAD_ELEMENTS = 32, /* for each thread of a block that shares a result: a fold costs as much */
     /* Of the window's kernels, on an H200: 2^13 float32 take 3.4 us by one block of 512 threads, 3.9 by one
        of 1,024, and 5.1 by eight of 256; 2^22 11.7 by 528 blocks of 256, 13.9 by 264. */
-    WINDOW_BYTES = 1 << 25, /* of all elements, at most: beyond it bins are as fast, whatever the elements */
-    ALONE_BYTES = 1 << 16,  /* of a result that a block has to itself */
+    ALONE_BYTES = 1 << 16, /* of a result that a block has to itself */
     ALONE_THREADS = 512,
     SHARED_THREADS = 256, /* of a block that shares a result */
     SHARED_VECTORS = 2,   /* for each of its threads, unless there are as many blocks as RESIDENT allows */
@@ -27,11 +26,13 @@ typedef struct kind {
     const char *name;    /* of the dtype, in the kernel's */
     uint32_t item_bytes; /* of a part of an element */
     uint32_t components; /* parts of an element */
+    uint32_t window; /* bytes of all elements, at most: beyond it bins are as fast, whatever the elements */
 } kind;
 
 static const kind kinds[GR_DTYPE_COUNT] = {
-    [GR_DTYPE_f32] = {"f32", 4, 1},   [GR_DTYPE_f64] = {"f64", 8, 1}, [GR_DTYPE_f16] = {"f16", 2, 1},
-    [GR_DTYPE_bf16] = {"bf16", 2, 1}, [GR_DTYPE_c64] = {"f32", 4, 2}, [GR_DTYPE_c128] = {"f64", 8, 2},
+    [GR_DTYPE_f32] = {"f32", 4, 1, 1 << 23}, [GR_DTYPE_f64] = {"f64", 8, 1, 1 << 25},
+    [GR_DTYPE_f16] = {"f16", 2, 1, 1 << 25}, [GR_DTYPE_bf16] = {"bf16", 2, 1, 1 << 25},
+    [GR_DTYPE_c64] = {"f32", 4, 2, 1 << 23}, [GR_DTYPE_c128] = {"f64", 8, 2, 1 << 25},
 };
 
 /* How they add: see exact_bins.cuh. */
@@ -167,7 +168,7 @@ static bool shape_window(const gr_exact *self, const gr_exact_params *params, co
                          shape *as) {
     const uint64_t vectors = gr_ceil_div(params->count, GR_VECTOR_BYTES / of->item_bytes);
     if (!(params->flags & GR_EXACT_PACKED) || self->op == GR_OP_dot || self->fold > 0 ||
-        takes_each(self, params, by) || params->count * of->item_bytes > WINDOW_BYTES / params->results)
+        takes_each(self, params, by) || params->count * of->item_bytes > of->window / params->results)
         return false;
     const bool alone = self->blocks == 0 && (params->count * of->item_bytes <= ALONE_BYTES ||
                                              params->results >= gr_reference_limits.multiprocessors);
