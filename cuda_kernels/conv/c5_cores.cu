@@ -46,13 +46,14 @@ extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
     if (threadIdx.x == 0)
         make_barrier(shared_address(&shared.weights_are_there), 1);
     barriers_are_made();
+    __syncthreads(); // while the kernel before still runs: filters first, rows fill what copies wait in
     wait_for_previous();
+    if (threadIdx.x == 0)
+        copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * Warps::WEIGHTS,
+                   filters * sizeof(shared.weights[0]), &shared.weights_are_there);
     begin_rows_of_pixels<Warps::SEEN_COLUMNS, Warps::CHANNELS>(
         p, reinterpret_cast<const float *>(p.x) + blockIdx.z * p.of_x.outer, int(top) - int(p.down.padding),
         int(left) - int(p.along.padding), shared.rows, shared.row_is_there);
-    if (threadIdx.x == 0) // once all have waited for each other: the barrier is made
-        copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * Warps::WEIGHTS,
-                   filters * sizeof(shared.weights[0]), &shared.weights_are_there);
     Warps warp;
     warp.load_filters(shared, unsigned(filters));
     const unsigned lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16, along = left + column + lane / 4;
