@@ -54,6 +54,18 @@ def test_chunks_axes_and_trees(op, device):
     np.testing.assert_allclose(got, theirs.compute(scheduler="sync"), rtol=1e-3)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("op", OPS)
+def test_chunks_of_cupy(op, device):
+    """Chunks that lie on the GPU already stay there."""
+    cupy = pytest.importorskip("cupy")
+    array = np.sign(numbers((20, 18))) if op == "prod" else numbers((20, 18))
+    lazy = da.from_array(cupy.asarray(array), chunks=(7, 10), asarray=False)
+    for axis, options in ((None, {}), (1, {"keepdims": True, "split_every": 2})):
+        got = getattr(gd, op)(lazy, axis=axis, device=device, **options).compute(scheduler="sync")
+        assert np.array_equal(got, wanted(op, array, axis, options.get("keepdims", False)))
+
+
 def test_dot(device):
     a, b = (numbers(50, seed) for seed in (1, 2))
     found = gd.dot(da.from_array(a, chunks=20), da.from_array(b, chunks=7), device=device)

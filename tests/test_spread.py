@@ -173,6 +173,26 @@ def test_arrays_of_jax(array):
         gpureduce.sum(whole)
 
 
+@pytest.mark.gpu
+def test_an_array_of_jax_on_a_gpu(array):
+    """As JAX itself divides it, over the devices that there are."""
+    jax = pytest.importorskip("jax")
+    devices = jax.devices("gpu")
+    rows = jax.sharding.PartitionSpec("rows")
+    place = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("rows",)), rows)
+    whole = array[: len(array) // len(devices) * len(devices)].astype(np.float32)
+    theirs = jax.device_put(whole, place)
+    for axis in (None, 0, 1):
+        for op in ("sum", "argmin", "max"):
+            assert np.array_equal(
+                getattr(gpureduce, op)(
+                    gpureduce.Sharded([s.data for s in theirs.addressable_shards]), axis=axis
+                ),
+                alone(op, whole, axis),
+            )
+    assert same(gpureduce.sum(theirs, exact=True), exact_sum(whole.reshape(-1)))
+
+
 def test_a_device_that_fails(array, monkeypatch):
     """Its error is raised, and the others begin nothing more."""
     with pytest.raises(gpureduce.DeviceError, match="sim:8: no such device"):
