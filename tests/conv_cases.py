@@ -185,7 +185,8 @@ def winograd_sizes(x, w, stride=1, padding=0, dilation=1, groups=1, layout="NHWC
 def mismatch(x, w, got, kind, precision="ieee", **options):
     """What is wrong with a convolution of two arrays, or None."""
     exact = kind == "exact"
-    wide = [each.astype(np.float64 if exact else np.longdouble) for each in (x, w)]
+    width = "float64" if exact else product_cases.wider(x.dtype.name)
+    wide = [each.astype(width) for each in (x, w)]
     wanted = convolve(*wide, **options)
     if got.shape != wanted.shape or got.dtype != x.dtype:
         return f"got {got.dtype} of shape {got.shape}, expected {x.dtype} of {wanted.shape}"
@@ -200,9 +201,9 @@ def mismatch(x, w, got, kind, precision="ieee", **options):
                 sizes = winograd_sizes(*wide, **options)
                 k += 12  # roundings of the transforms
         relative = product_cases.allowed(np.empty((0, k), x.dtype), None, precision)
-        bound = (relative + product_cases.gamma(k, "longdouble")) * sizes
+        bound = (relative + product_cases.gamma(k, width)) * sizes
         bound += product_cases.LAST.get(name, 0) * (abs(wanted) + bound) + product_cases.SMALLEST.get(name, 0)
-        wrong = ~(abs(got.astype(np.longdouble) - wanted) <= bound)
+        wrong = ~(abs(got.astype(width) - wanted) <= bound)
     if not wrong.any():
         return None
     place = tuple(int(index) for index in np.argwhere(wrong)[0])

@@ -1,5 +1,7 @@
 """Every rung of the matrix products, and `auto`, multiplies matrices of every shape right."""
 
+import operator
+
 import numpy as np
 import product_cases as cases
 import pytest
@@ -41,6 +43,18 @@ def failures(variant, dtype, shapes, device):
             reason = cases.mismatch(a, b, got, kind, PRECISIONS[variant])
             found += [f"{kind} {shape}: {reason}"] if reason else []
     return found
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64", "float16", "float32", "float64"])
+def test_the_exact_products_are_those_of_pythons_integers(dtype):
+    is_float = dtype.startswith("float")
+    a, b = matrices(dtype, (5, 7, 33), "exact" if is_float else "extremes")
+    rows, columns = ([[int(value) for value in line] for line in side.tolist()] for side in (a, b.T))
+    wanted = [[sum(map(operator.mul, row, column)) for column in columns] for row in rows]
+    if not is_float:
+        info = np.iinfo(dtype)
+        wanted = [[(value - info.min) % 2**info.bits + info.min for value in row] for row in wanted]
+    assert cases.exact(a, b).tolist() == np.array(wanted, dtype).tolist()
 
 
 @pytest.fixture
