@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass, field, fields
 
@@ -140,12 +141,17 @@ class Counts:
         )
 
 
+_NUMBERS = [item.name for item in fields(Counts) if item.name != "histogram"]
+_numbers_of = operator.attrgetter(*_NUMBERS)
+
+
 def total(counts: list[Counts]) -> Counts:
     """Return the sum."""
-    result = Counts()
-    for each in counts:
-        result = result + each
-    return result
+    if not counts:
+        return Counts()
+    histograms = np.array([each.histogram for each in counts])
+    numbers = zip(*map(_numbers_of, counts), strict=True)
+    return Counts(**dict(zip(_NUMBERS, map(sum, numbers), strict=True)), histogram=histograms.sum(axis=0))
 
 
 def _multiply_adds(text: str) -> int:
@@ -171,8 +177,9 @@ def from_row(
     the instruction is such a branch.
     """
     histogram = row[:_LANES].copy()
-    issued = int(histogram.sum())
-    lanes = int(histogram @ np.arange(_LANES, dtype=np.uint64))
+    row = row.tolist()
+    issued = sum(row[:_LANES])
+    lanes = sum(map(operator.mul, row, range(_LANES)))
     predicated = 0 if becomes_predicate else issued if branch_row is None else int(branch_row[:_LANES].sum())
     copied = int(row[_COPIED]) if "cp.async.bulk." in text else 0
     kind = "load" if effect == "load" or "ldmatrix." in text else "store"
