@@ -8,11 +8,16 @@ pytest tests --thin                      every test, of fewer things; tests/sani
 """
 
 import collections
+import gc
+import os
 import sys
 import zlib
 from pathlib import Path
 
 import pytest
+
+# Before NumPy is there, here and in children: the threads of its library of products wait in a circle.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
 # `python -m pytest` puts the checkout in front of the installed package, but a checkout that was not built
@@ -84,6 +89,10 @@ def pytest_collection_modifyitems(config, items):
         for marker, (wanted, reason) in skipped.items():
             if not wanted and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish():
+    gc.freeze()  # thousands of tests, in which nothing is to be found when garbage is looked for
 
 
 def leave_out(config, items, unwanted):
