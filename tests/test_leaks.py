@@ -23,7 +23,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Mean of empty slice"),
 ]
 
-SLOW = ("custom does not compile", "profile", "profile as text", "timeline", "player")  # a tenth of the calls
+SLOW = (  # a sixth of the calls
+    "custom does not compile", "profile", "profile as text", "profile of an exact rung", "profile_scan",
+    "profile_segments", "timeline", "player",
+)  # fmt: skip
 PAGE = 4096
 
 
