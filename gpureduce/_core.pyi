@@ -15,6 +15,7 @@ _Parts: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, 
 CUDA: int
 SIM: int
 MAX_INPUTS: int
+MAX_OUTPUTS: int
 
 class DeviceError(RuntimeError): ...
 
@@ -281,8 +282,10 @@ def custom_run(
     inputs: tuple[np.ndarray | DeviceView | bytes, ...],
     by_position: bool,
     packed: bool,
+    counts: bool,
+    large: bool,
     axes: tuple[int, ...],
-    out: np.ndarray | DeviceView,
+    outs: tuple[np.ndarray | DeviceView, ...],
     stream: object = ...,
     /,
 ) -> None: ...

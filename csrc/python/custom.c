@@ -9,6 +9,8 @@
 
 static const char CAPSULE[] = "gpureduce.custom";
 
+enum { OUT_APART = 16 }; /* bytes, of which the room for each of several outputs is a multiple */
+
 /* The capsule's context is the module, kept alive because it owns the device. */
 static void capsule_free(PyObject *capsule) {
     gr_custom *custom = PyCapsule_GetPointer(capsule, CAPSULE);
@@ -50,8 +52,13 @@ typedef struct custom_call {
     size_t arrays;
     py_operand operands[GR_MAX_INPUTS]; /* the arrays among the inputs */
     size_t input[GR_MAX_INPUTS];        /* which input each of them is */
-    bool by_position, packed;
+    bool by_position, packed, counts;   /* counts: elements by their number in C order */
     bool reduced[GR_MAX_NDIM];
+    size_t outs;
+    gr_dtype out_dtype;              /* of the first output */
+    void *host_outs[GR_MAX_OUTPUTS]; /* where the results go from `room`, if they are several of the host */
+    size_t out_bytes[GR_MAX_OUTPUTS];
+    void *room;
     gr_custom_request request;
     gr_binding binding;
 } custom_call;
@@ -98,25 +105,61 @@ static int take_out(py_state *state, PyObject *out, custom_call *self) {
         py_operand_release(&place);
         return -1;
     }
-    bool good = py_operand_count(&place, NULL) == py_operand_count(&self->operands[0], self->reduced);
-    self->request.result_bytes = gr_dtypes[place.dtype].item_bytes;
+    const uint64_t results = py_operand_count(&self->operands[0], self->reduced);
+    const size_t number = self->outs++, bytes = (size_t)results * gr_dtypes[place.dtype].item_bytes;
+    gr_custom_request *request = &self->request;
+    bool good = py_operand_count(&place, NULL) == results;
+    self->out_bytes[number] = bytes;
+    if (number == 0)
+        self->out_dtype = place.dtype;
+    request->outs[number] = request->out_bytes;
     if (place.owner != NULL) {
         PyArrayObject *array = (PyArrayObject *)out; /* what py_operand_take took, or would have copied */
         good = good && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISWRITEABLE(array);
-        self->binding.host_out = PyArray_DATA(array);
+        self->host_outs[number] = PyArray_DATA(array);
         py_operand_release(&place);
     } else {
-        self->binding.device_out = place.source.origin;
+        if (number == 0)
+            self->binding.device_out = place.source.origin;
+        request->outs[number] = place.source.origin - self->binding.device_out;
     }
+    request->out_bytes += (bytes + OUT_APART - 1) / OUT_APART * OUT_APART;
     return good ? 0 : PY_REFUSE(PyExc_ValueError, "out: unexpected shape, or not writable in C order");
+}
+
+static int take_outs(py_state *state, PyObject *outs, custom_call *self) {
+    const Py_ssize_t count = PyTuple_Check(outs) ? PyTuple_GET_SIZE(outs) : 0;
+    if (count < 1 || count > GR_MAX_OUTPUTS)
+        return PY_REFUSE(PyExc_TypeError, "outs: expected a tuple of 1 to %d", (int)GR_MAX_OUTPUTS);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (take_out(state, PyTuple_GET_ITEM(outs, i), self) < 0)
+            return -1;
+        if ((self->host_outs[i] == NULL) != (self->host_outs[0] == NULL))
+            return PY_REFUSE(PyExc_ValueError, "outs: expected all in one place");
+    }
+    if (count == 1)
+        self->request.out_bytes = self->out_bytes[0];
+    self->binding.out_bytes = self->request.out_bytes;
+    self->binding.host_out = self->host_outs[0];
+    if (count == 1 || self->host_outs[0] == NULL)
+        return 0;
+    self->binding.host_out = self->room = PyMem_RawMalloc(self->request.out_bytes);
+    if (self->room == NULL)
+        PyErr_NoMemory();
+    return self->room == NULL ? -1 : 0;
+}
+
+/* Gives each output of the host its results. */
+static void share_room(const custom_call *self) {
+    for (size_t i = 0; self->room != NULL && i < self->outs; ++i)
+        memcpy(self->host_outs[i], (const char *)self->room + self->request.outs[i], self->out_bytes[i]);
 }
 
 /* The layout of the arrays themselves. */
 static void describe_arrays(const custom_call *self, gr_layout *layout) {
     layout->has_second = self->arrays == 2;
-    layout->result_bytes = self->request.result_bytes;
-    layout->single_pass = self->request.count == 1;
-    layout->rearranged = true;
+    layout->single_pass = self->request.count == 1 && (self->outs == 1 || self->room != NULL);
+    layout->rearranged = !self->counts;
     layout->packed = self->packed;
     memcpy(layout->second_stride, self->operands[1].stride, sizeof layout->second_stride);
 }
@@ -149,6 +192,9 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
     gr_layout layout = {.has_second = false};
     py_operand_lay_out(&self->operands[0], &layout);
     self->request.item_bytes = layout.item_bytes;
+    layout.result_bytes = self->outs > 1 ? OUT_APART : gr_dtypes[self->out_dtype].item_bytes;
+    layout.in_order = self->counts;
+    layout.large_states = self->request.large_states;
     memcpy(layout.reduced, self->reduced, sizeof layout.reduced);
     if (self->by_position)
         describe_positions(&layout);
@@ -156,7 +202,6 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
         describe_arrays(self, &layout);
     gr_general_plan *plan = &self->request.plan;
     gr_status status = gr_general_plan_make(&layout, &gr_reference_limits, plan, error);
-    self->binding.out_bytes = (size_t)plan->results * self->request.result_bytes;
     bool even = true;
     for (size_t i = 0; status == GR_OK && i < self->arrays; ++i) {
         gr_custom_operand *operand = &self->request.operands[self->input[i]];
@@ -175,9 +220,11 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
         return -1;
     self->by_position = args[2] == Py_True;
     self->packed = args[3] == Py_True;
+    self->counts = args[4] == Py_True;
+    self->request.large_states = args[5] == Py_True;
     if (take_inputs(state, args[1], self) < 0 ||
-        py_take_axes(args[4], self->operands[0].ndim, self->reduced) < 0 ||
-        take_out(state, args[5], self) < 0)
+        py_take_axes(args[6], self->operands[0].ndim, self->reduced) < 0 ||
+        take_outs(state, args[7], self) < 0)
         return -1;
     gr_error error;
     if (make_plan(self, &error) == GR_OK)
@@ -195,12 +242,12 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
 
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 6 && count != 7)
-        return PyErr_Format(PyExc_TypeError, "expected 6 or 7 arguments, got %zd", count);
+    if (count != 8 && count != 9)
+        return PyErr_Format(PyExc_TypeError, "expected 8 or 9 arguments, got %zd", count);
     custom_call now = {.custom = NULL};
     int failed = take_call(state, args, &now);
-    if (failed == 0 && count == 7)
-        failed = py_stream_argument(state, args[6], &now.binding.stream);
+    if (failed == 0 && count == 9)
+        failed = py_stream_argument(state, args[8], &now.binding.stream);
     if (failed == 0) {
         py_work work;
         py_begin(&work);
@@ -208,6 +255,9 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
             gr_custom_run(now.custom, &now.request, &now.binding, &work.interrupt, &work.error);
         failed = py_end(state, &work, status);
     }
+    if (failed == 0)
+        share_room(&now);
+    PyMem_RawFree(now.room);
     for (size_t i = 0; i < now.arrays; ++i)
         py_operand_release(&now.operands[i]);
     if (failed)

@@ -204,7 +204,7 @@ static PyMethodDef methods[] = {
      "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), buffers, rounds, repeats) "
      "-> microseconds of the first pass and of all, a figure a repeat each"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
-     "custom_run(kernels, inputs, by_position, packed, axes, out[, stream])"},
+     "custom_run(kernels, inputs, by_position, packed, counts, large, axes, outs[, stream])"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
      " watched)"
@@ -316,7 +316,8 @@ static int core_exec(PyObject *module) {
         return -1;
     return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
                    PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0 ||
-                   PyModule_AddIntConstant(module, "MAX_INPUTS", GR_MAX_INPUTS) < 0
+                   PyModule_AddIntConstant(module, "MAX_INPUTS", GR_MAX_INPUTS) < 0 ||
+                   PyModule_AddIntConstant(module, "MAX_OUTPUTS", GR_MAX_OUTPUTS) < 0
                ? -1
                : 0;
 }

@@ -136,63 +136,36 @@ struct alignas(alignof(typename User::Value) < 4 ? 4
 
 template <class User> struct Custom {
     using State = CustomState<User>;
-    using Out = typename User::Out::Stored;
+    using Out = typename User::Out;
     static_assert(sizeof(State) <= GR_STATE_BYTES,
-                  "reduce_type: its values have at most 32 bytes, or 28 where there is no identity");
+                  "reduce_type: its values have at most 48 bytes, or 44 where there is no identity");
     static __device__ State identity() {
         return State::none();
     }
-    static __device__ State load(typename User::First::Stored x, uint64_t) {
-        return State::one(User::map_one(User::First::load(x)));
+    static __device__ State load(typename User::First::Stored x, uint64_t position) {
+        return State::one(User::map_one(User::First::load(x), int64_t(position)));
     }
     static __device__ State combine(State a, State b) {
         return State::both(a, b);
     }
     static __device__ Out finish(State s, uint64_t) {
-        typename User::Out::Value y = {};
-        User::post_map(s.value, y);
-        return User::Out::store(y);
+        return User::result(s.value);
     }
     static __device__ State start(Out) {
         return identity(); // there is no initial value
     }
 };
 
-// With what the flat kernel asks for: see absorb.cuh.
-template <class User> struct FlatCustom : Custom<User> {
-    using F = Custom<User>;
-    using Acc = typename F::State;
-    using In = typename User::First::Stored;
-    static __device__ Acc open() {
-        return F::identity();
-    }
-    static __device__ Acc close(Acc acc) {
-        return acc;
-    }
-    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        Acc s[N];
-#pragma unroll
-        for (unsigned k = 0; k < N; ++k) {
-            s[k] = F::load(x[k].at(0), 0);
-#pragma unroll
-            for (unsigned e = 1; e < Chunk<In>::length; ++e)
-                s[k] = F::combine(s[k], F::load(x[k].at(e), 0));
-        }
-#pragma unroll
-        for (unsigned k = 0; k < N; ++k)
-            acc = F::combine(acc, s[k]);
-    }
-};
-
 template <class User, bool Even> struct FromInputs {
     static constexpr unsigned at_once = 1, in_flight = 4; // an expression may be long
-    using Loaded = typename Custom<User>::State;
+    using Loaded = typename User::Loaded; // mapped already, unless that takes the element's number
+    using State = typename Custom<User>::State;
     static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
         const gr_custom_params &whole = reinterpret_cast<const gr_custom_params &>(p);
-        return Loaded::one(User::template map_at<Even>(whole, in, second));
+        return User::template load_at<Even>(whole, in, second);
     }
-    static __device__ Loaded add(Loaded s, const Loaded &loaded, uint64_t) {
-        return Custom<User>::combine(s, loaded);
+    static __device__ State add(State s, const Loaded &loaded, uint64_t k) {
+        return Custom<User>::combine(s, State::one(User::map_loaded(loaded, int64_t(k))));
     }
 };
 
@@ -230,9 +203,37 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
     GR_CUSTOM_ENTRY(1, name##_whole, custom_whole<User>)                                                     \
     GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
 
+// Before those, of a struct User with several outputs: each goes to an array of its own, for which the
+// general kernels' way of writing is made anew.
+#define GR_CUSTOM_OUTPUTS                                                                                    \
+    template <>                                                                                              \
+    __device__ void put<Custom<User>>(const gr_general_params &p, uint64_t index, Custom<User>::State s) {   \
+        if (p.flags & GR_FINAL)                                                                              \
+            User::spread(reinterpret_cast<const gr_custom_params &>(p), index, User::result(s.value));       \
+        else                                                                                                 \
+            reinterpret_cast<Custom<User>::State *>(p.out)[index] = s;                                       \
+    }                                                                                                        \
+    template <>                                                                                              \
+    __device__ void put_vector<Custom<User>, column_width<User::First::Stored>>(                             \
+        const gr_general_params &p, uint64_t index,                                                          \
+        const Custom<User>::State(&s)[column_width<User::First::Stored>]) {                                  \
+        for (unsigned e = 0; e < column_width<User::First::Stored>; ++e)                                     \
+            put<Custom<User>>(p, index + e, s[e]);                                                           \
+    }                                                                                                        \
+    template <>                                                                                              \
+    __device__ void map_elements<Custom<User>, User::First::Stored>(const gr_general_params &p) {            \
+        const uint64_t first = uint64_t(blockIdx.x) * (GR_MAP_VECTORS * GR_GENERAL_THREADS) + threadIdx.x;   \
+        for (unsigned j = 0; j < GR_MAP_VECTORS; ++j) {                                                      \
+            const uint64_t at = first + j * GR_GENERAL_THREADS;                                              \
+            if (at < p.results)                                                                              \
+                put<Custom<User>>(                                                                           \
+                    p, at, Custom<User>::load(reinterpret_cast<const User::First::Stored *>(p.in)[at], 0));  \
+        }                                                                                                    \
+    }
+
 #define GR_CUSTOM_FLAT(name)                                                                                 \
     extern "C" __global__ void __launch_bounds__(GR_FLAT_MOST_THREADS) name##_flat(const gr_flat_params p) { \
-        flat<FlatCustom<User>, User::First::Stored, false>(p);                                               \
+        flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>(p);                   \
     }
 
 #define GR_CUSTOM_PACKED(name)                                                                               \

@@ -14,15 +14,27 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._custom import nvrtc
-from gpureduce._custom.source import IDENTIFIER, Expressions, Parameter, Types, parameters, source, text
+from gpureduce._custom.source import (
+    IDENTIFIER,
+    NUMBER,
+    Expressions,
+    Parameter,
+    Types,
+    accumulator,
+    parameters,
+    source,
+    text,
+)
 from gpureduce._device import devices
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.dtypes import ROWS, named, native
+from gpureduce._rules.dtypes import ROWS, SUPPORTED, named, native
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
+
+    from numpy.typing import DTypeLike
 
     from gpureduce._reduce.types import Out, Stream
 
@@ -60,9 +72,9 @@ class ReductionKernel:
     """A reduction by expressions in CUDA C++, compiled when it is first called.
 
     It has the arguments and the meaning of `cupy.ReductionKernel`: elements are mapped, mapped values are
-    combined two by two, and what is left is mapped to the result. NVRTC, NVIDIA's run-time compiler, compiles
-    it (``pip install 'gpureduce[nvrtc]'``), and it runs on the GPU or on the simulator by the same plan as
-    the other reductions.
+    combined two by two, and what is left is mapped to the result, or to several. NVRTC, NVIDIA's run-time
+    compiler, compiles it (``pip install 'gpureduce[nvrtc]'``), and it runs on the GPU or on the simulator by
+    the same plan as the other reductions.
 
     Parameters
     ----------
@@ -70,27 +82,31 @@ class ReductionKernel:
         The inputs, up to eight: ``"T x, float32 w"``. A type is the name of a dtype, or a letter that stands
         for whichever dtype the arguments have. Expressions see one element of each, const, by its name.
     out_params : str
-        The output, one: ``"T y"``.
+        The outputs, up to eight: ``"T y"``, ``"T low, T high"``.
     map_expr : str
-        From the elements to the value that is reduced: ``"x * w"``.
+        From the elements to the value that is reduced: ``"x * w"``. ``_J`` is the number of an element among
+        those that are reduced together, in C order, as an int64.
     reduce_expr : str
         Of two such values, `a` and `b`: ``"a + b"``. It must be associative and commutative but for rounding.
     post_map_expr : str
-        Sets the output by the reduced value `a`: ``"y = sqrt(a)"``. `y` is zero before.
+        Sets the outputs by the reduced value `a`: ``"y = sqrt(a)"``, ``"low = a.x; high = a.y"``. They are
+        zero before.
     identity : str, int, float or None
         The value of no elements: ``"0"``. It is combined with others any number of times. None or an empty
         str when there is none; reducing no elements then raises ValueError.
     name : str
         Of the kernel, for profilers and messages.
-    reduce_type : str, optional
-        The type of `a` and `b`: the name of a dtype, a letter of the parameters, or any C++ type that the
-        preamble declares, trivially copyable and with a default constructor, of up to 32 bytes (28 without an
-        identity). None takes that of the output.
+    reduce_type : str or dtype_like, optional
+        The type of `a` and `b`: the name of a dtype, a letter of the parameters, or a struct. That is defined
+        here, ``"struct Sums { double s, q; }"``, or in the preamble and named here, or has the fields of a
+        NumPy dtype, ``[("s", "f8"), ("q", "f8")]``, and the name ``_type_reduce``. It must be trivially
+        copyable, with a default constructor, of up to 48 bytes (44 without an identity); expressions may
+        write ``{...}`` for its members. None takes the type of the first output.
     reduce_dims : bool
         Without effect, and there for CuPy's sake: dimensions are always merged where they can be.
     preamble : str
-        C++ in front of the kernel. The letters of the parameters are types there already, and functions need
-        no ``__device__``.
+        C++ in front of the kernel. The letters of the parameters are types there already, as is a struct of
+        `reduce_type`, and functions need no ``__device__``.
     options : tuple of str
         More options for NVRTC, such as ``"-I/usr/local/cuda/include"``.
 
@@ -120,6 +136,14 @@ class ReductionKernel:
     >>> norm2 = gpureduce.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm2")
     >>> norm2([[3.0, 4.0], [5.0, 12.0]], axis=1, device="sim")
     array([ 5., 13.])
+
+    Two results at once:
+
+    >>> sums = gpureduce.ReductionKernel(
+    ...     "T x", "T total, T squares", "{x, x * x}", "{a.s + b.s, a.q + b.q}",
+    ...     "total = a.s; squares = a.q", "{0, 0}", "sums", reduce_type="struct Sums { T s, q; }")
+    >>> sums([[3.0, 4.0], [5.0, 12.0]], axis=1, device="sim")
+    (array([ 7., 17.]), array([ 25., 169.]))
     """
 
     def __init__(
@@ -131,7 +155,7 @@ class ReductionKernel:
         post_map_expr: str,
         identity: str | int | float | None,
         name: str = "reduce_kernel",
-        reduce_type: str | None = None,
+        reduce_type: DTypeLike | None = None,
         reduce_dims: bool = True,
         preamble: str = "",
         options: Iterable[str] = (),
@@ -146,25 +170,28 @@ class ReductionKernel:
             "post_map_expr": _expression(post_map_expr, "post_map_expr"),
             "identity": _identity(identity),
             "name": text(name, "name"),
-            "reduce_type": None if reduce_type is None else _expression(reduce_type, "reduce_type"),
+            "reduce_type": accumulator(reduce_type),
             "reduce_dims": reduce_dims,
             "preamble": text(preamble, "preamble"),
             "options": tuple(text(option, "options") for option in options),
         }
         self.__name__ = name  # profilers look for it
         self._inputs = parameters(in_params, "in_params", _core.MAX_INPUTS)
-        (self._out,) = parameters(out_params, "out_params", 1)
+        self._outs = parameters(out_params, "out_params", _core.MAX_OUTPUTS)
         self._expressions = Expressions(**{key: self._arguments[key] for key in Expressions.__annotations__})
         self._ready: dict[tuple[Types, int, int], object] = {}
         self._counts = dict.fromkeys(CacheInfo._fields, 0)
         self._check_names()
 
     def _check_names(self) -> None:
-        names = [parameter.name for parameter in (*self._inputs, self._out)]
+        names = [parameter.name for parameter in (*self._inputs, *self._outs)]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"in_params: two parameters are called {name!r}")
-        if self._out.name == "a":
+                which = "in_params" if name in names[: len(self._inputs)] else "out_params"
+                raise ValueError(f"{which}: two parameters are called {name!r}")
+        if NUMBER in names:
+            raise ValueError(f"in_params: {NUMBER!r} is the number of an element; give it another name")
+        if "a" in names[len(self._inputs) :]:
             raise ValueError("out_params: 'a' is the reduced value; give the output another name")
         if not IDENTIFIER.fullmatch(self.name) or len(self.name) > _LONGEST_NAME:
             raise ValueError(
@@ -200,7 +227,7 @@ class ReductionKernel:
     def __call__(
         self,
         *args: Any,
-        out: Out | None = None,
+        out: Out | tuple[Out | None, ...] | None = None,
         axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         keepdims: bool = False,
         stream: Stream | None = None,
@@ -213,11 +240,12 @@ class ReductionKernel:
         ----------
         *args : array_like, device array or scalar
             The inputs, broadcast against one another, all of the host or all of one device; after them
-            perhaps the output. Arrays are not cast: their dtypes must be those of the parameters. Scalars of
+            perhaps the outputs. Arrays are not cast: their dtypes must be those of the parameters. Scalars of
             Python and NumPy are converted to them, and decide what a letter stands for only if no array does.
-        out : numpy.ndarray or device array, optional
+        out : numpy.ndarray or device array, or a tuple of them, optional
             Where the result goes, of the output's dtype; it is returned. It may decide what a letter stands
-            for.
+            for. Of several outputs a tuple, with None where there is none, all of the host or all of the
+            device.
         axis : int or tuple of int, optional
             The axes to reduce, of the shape that the inputs broadcast to; None reduces all.
         keepdims : bool
@@ -239,6 +267,7 @@ class ReductionKernel:
         Returns
         -------
         numpy scalar, numpy.ndarray or DeviceArray
+            Of several outputs a tuple of them.
 
         Raises
         ------
@@ -255,49 +284,71 @@ class ReductionKernel:
         MemoryError
             When its memory runs out.
         """
-        args, out = self._split(args, out)
+        args, outs = self._split(args, out)
         options = Options(device=device, stream=stream, as_device=as_device)
         inputs = _take_inputs(self._inputs, args, options)
         arrays = [value for value in inputs if isinstance(value, Operand)]
         shape = _broadcast_shape(self.name, arrays)
         axes = rules.reduced_axes(axis, len(shape))
         kept = rules.kept_shape(shape, axes)
-        target = Target(out, options, arrays[0], axis, shape, axes, keepdims)
-        target.reads = arrays
+        targets = [Target(one, options, arrays[0], axis, shape, axes, keepdims) for one in outs]
+        _join(targets, arrays)
         if not self._expressions.identity and 0 not in kept:
             rules.require_elements(self.name, rules.reduced_count(shape, axes), shape)
 
-        *dtypes, out_dtype = self._resolve(inputs, _out_dtype(target))
+        dtypes, out_dtypes = self._resolve(inputs, [_out_dtype(target) for target in targets])
         handles = tuple(
             _broadcast(value, shape).handle if isinstance(value, Operand) else _scalar_bytes(p, value, dtype)
             for p, value, dtype in zip(self._inputs, inputs, dtypes, strict=True)
         )
         scalars = tuple(isinstance(handle, bytes) for handle in handles)
-        types = self._types(dtypes, scalars, out_dtype)
+        types = self._types(dtypes, scalars, out_dtypes)
         kernels = self._kernels(types, arrays[0].kind, arrays[0].index)
-        target.set_dtype(out_dtype)
-        target.follow_others()
-        result = None if target.on_device else np.empty(kept, out_dtype)
-        place: Any = target.core_out(out_dtype) if result is None else result
-        _core.custom_run(kernels, handles, types.by_position, types.packed, axes, place, target.stream)
-        return target.store(result)
+        for target, dtype in zip(targets, out_dtypes, strict=True):
+            target.set_dtype(dtype)
+            target.follow_others()
+        results: list[np.ndarray | None] = []
+        places: list[Any] = []
+        for target, dtype in zip(targets, out_dtypes, strict=True):
+            results.append(None if target.on_device else np.empty(kept, dtype))
+            places.append(target.core_out(dtype) if target.on_device else results[-1])
+        _core.custom_run(
+            kernels,
+            handles,
+            types.by_position,
+            types.packed,
+            self._expressions.counts,
+            types.large,
+            axes,
+            tuple(places),
+            targets[0].stream,
+        )
+        stored = tuple(target.store(result) for target, result in zip(targets, results, strict=True))
+        return stored if len(stored) > 1 else stored[0]
 
-    def _split(self, args: tuple, out: Any) -> tuple[tuple, Any]:
-        """Return the inputs and the output."""
-        wanted = len(self._inputs)
+    def _split(self, args: tuple, out: Any) -> tuple[tuple, tuple]:
+        """Return the inputs and the outputs, None where there is none."""
+        wanted, several = len(self._inputs), len(self._outs)
         if len(args) == wanted:
+            if several == 1 or out is None:
+                return args, (out,) * several
+            if not isinstance(out, tuple) or len(out) != several:
+                got = f"{len(out)} in a tuple" if isinstance(out, tuple) else type(out).__name__
+                raise TypeError(f"out: expected a tuple of {several} arrays, got {got}")
             return args, out
-        if len(args) != wanted + 1:
+        if len(args) != wanted + several:
             names = ", ".join(parameter.name for parameter in self._inputs)
             raise TypeError(f"{self.name}: expected {wanted} arguments ({names}), got {len(args)}")
         if out is not None:
             raise ValueError("out: the output is among the arguments already")
-        return args[:wanted], args[wanted]
+        return args[:wanted], args[wanted:]
 
-    def _resolve(self, inputs: list[Any], out_dtype: np.dtype | None) -> list[np.dtype]:
-        """Return the dtypes of the inputs and of the output, or raise TypeError."""
+    def _resolve(
+        self, inputs: list[Any], out_dtypes: list[np.dtype | None]
+    ) -> tuple[list[np.dtype], list[np.dtype]]:
+        """Return the dtypes of the inputs and of the outputs, or raise TypeError."""
         letters: dict[str, np.dtype] = {}
-        known = [(self._out, out_dtype)] if out_dtype is not None else []
+        known = [(p, dtype) for p, dtype in zip(self._outs, out_dtypes, strict=True) if dtype is not None]
         known += [
             (p, value.dtype)
             for p, value in zip(self._inputs, inputs, strict=True)
@@ -313,24 +364,30 @@ class ReductionKernel:
         for p, value in zip(self._inputs, inputs, strict=True):
             if p.is_letter and p.type not in letters:
                 letters[p.type] = _scalar_dtype(p, value)
-        if self._out.is_letter and self._out.type not in letters:
-            raise TypeError(f"{self.name}: no argument says what {self._out.type} is, the type of the output")
-        return [letters.get(p.type) or named(p.type) for p in (*self._inputs, self._out)]
+        for p in self._outs:
+            if p.is_letter and p.type not in letters:
+                raise TypeError(f"{self.name}: no argument says what {p.type} is, the type of the output")
+        inputs, outs = (
+            [letters.get(p.type) or named(p.type) for p in declared]
+            for declared in (self._inputs, self._outs)
+        )
+        return inputs, outs
 
-    def _types(self, dtypes: list[np.dtype], scalars: tuple[bool, ...], out: np.dtype) -> Types:
-        names = tuple(dtype.name for dtype in dtypes)
-        letters = dict(zip([p.type for p in (*self._inputs, self._out)], (*names, out.name), strict=True))
-        reduced = self._expressions.reduce_type or out.name
+    def _types(self, dtypes: list[np.dtype], scalars: tuple[bool, ...], outs: list[np.dtype]) -> Types:
+        names, results = (tuple(dtype.name for dtype in some) for some in (dtypes, outs))
+        letters = dict(zip([p.type for p in (*self._inputs, *self._outs)], names + results, strict=True))
+        reduced, _ = self._expressions.reduced(letters, results[0])
         # A block that reduces columns of small elements has no room for eight large values per thread.
-        small = letters.get(reduced, reduced) in _SMALL_VALUES
-        fits = small or dtypes[0].itemsize >= _LARGE_ELEMENT
-        return Types(names, scalars, out.name, packed=scalars == (False,) and fits)
+        fits = reduced in _SMALL_VALUES or dtypes[0].itemsize >= _LARGE_ELEMENT
+        return Types(
+            names, scalars, results, packed=scalars == (False,) and fits, large=reduced not in SUPPORTED
+        )
 
     def _kernels(self, types: Types, kind: int, index: int) -> object:
         """Return the kernels for these types, loaded on a device."""
         kernels, found = self._ready.get((types, kind, index)), "memory"
         if kernels is None:
-            program = source(self.name, self._inputs, self._out, self._expressions, types)
+            program = source(self.name, self._inputs, self._outs, self._expressions, types)
             try:
                 kernels, found = _loaded(self.name, program, self._arguments["options"], kind, index)
             except nvrtc.CompileError as error:
@@ -429,6 +486,20 @@ def _broadcast(operand: Operand, shape: tuple[int, ...]) -> Operand:
         strides = rules.broadcast_strides(operand.shape, operand.handle[2], shape)
         return operand.with_strides(shape, strides)
     return replace(operand, handle=np.broadcast_to(operand.handle, shape), shape=shape)
+
+
+def _join(targets: list[Target], arrays: list[Operand]) -> None:
+    """Let the outputs of one call be made in one place and one stream, after whatever it reads."""
+    first, *others = targets
+    first.reads = arrays
+    for other in others:
+        if other.on_device != first.on_device:
+            raise ValueError("out: expected all outputs on the device, or none")
+        other.reads = []
+        other.stream, other.stream_owner = first.stream, first.stream_owner
+    places = [target.view.pointer for target in targets if target.view is not None and target.view.pointer]
+    if len(set(places)) < len(places):
+        raise ValueError("out: two outputs lie in one place")
 
 
 def _out_dtype(target: Target) -> np.dtype | None:

@@ -6,9 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gpureduce._rules.dtypes import SUPPORTED
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NUMBER = "_J"  # what map expressions call the number of an element, as CuPy's do
+_STRUCT = re.compile(r"\s*struct\s+([A-Za-z_][A-Za-z0-9_]*)[^;{]*\{")
+_OWN_STRUCT = "_type_reduce"  # CuPy's name of the type
 
 
 def text(value: Any, name: str) -> str:
@@ -54,6 +59,36 @@ def parameters(declared: Any, which: str, most: int) -> tuple[Parameter, ...]:
     return found
 
 
+def accumulator(given: Any) -> str | list[tuple] | None:
+    """Read a reduce_type: text as it is, and a dtype with fields as a list of them, which repr shows."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if not given.strip():
+            raise ValueError("reduce_type: expected a type, got nothing")
+        return given
+    try:
+        dtype = np.dtype(given)
+    except TypeError:
+        raise TypeError(
+            f"reduce_type: expected str or a dtype with fields, got {type(given).__name__}"
+        ) from None
+    if dtype.names is None:
+        return dtype.name
+    return [_field(name, dtype[name]) for name in dtype.names]
+
+
+def _field(name: str, dtype: np.dtype) -> tuple:
+    base, shape = dtype.base, dtype.shape
+    if not IDENTIFIER.fullmatch(name):
+        raise ValueError(f"reduce_type: {name!r} is no name of a field in C++")
+    if base.name not in SUPPORTED:
+        raise TypeError(
+            f"reduce_type: field {name!r} has dtype {base}; expected one of {', '.join(SUPPORTED)}"
+        )
+    return (name, base.name, shape) if shape else (name, base.name)
+
+
 @dataclass(frozen=True)
 class Expressions:
     """What a user wrote."""
@@ -62,8 +97,28 @@ class Expressions:
     reduce_expr: str
     post_map_expr: str
     identity: str
-    reduce_type: str | None
+    reduce_type: str | list[tuple] | None
     preamble: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether elements are mapped together with their numbers."""
+        return re.search(rf"\b{NUMBER}\b", self.map_expr) is not None
+
+    def reduced(self, letters: dict[str, str], first_out: str) -> tuple[str, str]:
+        """Return the name of the type that is reduced, which may be a dtype's, and C++ that defines it."""
+        kind = self.reduce_type
+        if kind is None:
+            return first_out, ""
+        if isinstance(kind, list):
+            fields = [_declared(*field) for field in kind]
+            return _OWN_STRUCT, f"struct {_OWN_STRUCT} {{ {' '.join(fields)} }};"
+        found = _STRUCT.match(kind)
+        return (found[1], f"{kind};") if found else (letters.get(kind, kind), "")
+
+
+def _declared(name: str, dtype: str, shape: tuple[int, ...] = ()) -> str:
+    return f"{_element(dtype)}::Value {name}{''.join(f'[{extent}]' for extent in shape)};"
 
 
 @dataclass(frozen=True)
@@ -72,8 +127,9 @@ class Types:
 
     inputs: tuple[str, ...]
     scalars: tuple[bool, ...]
-    out: str
+    outs: tuple[str, ...]
     packed: bool  # whether there are kernels for elements that lie side by side
+    large: bool = False  # whether States may have more than 32 bytes
 
     @property
     def one_array(self) -> bool:
@@ -100,14 +156,15 @@ def _lines(where: str, written: str) -> str:
 
 
 def _function(declaration: str, declared: str, where: str, expression: str) -> str:
-    return (
-        f"static __device__ __forceinline__ gr_value {declaration}({declared}) {{"
-        f"return static_cast<gr_value>({_lines(where, expression)});}}\n"
-    )
+    """Return a function of an expression, or of what stands in braces: the members of a struct."""
+    written = _lines(where, expression)
+    braced = expression.lstrip().startswith("{")
+    value = f"gr_value{written}" if braced else f"static_cast<gr_value>({written})"
+    return f"static __device__ __forceinline__ gr_value {declaration}({declared}) {{return {value};}}\n"
 
 
-def _reads(types: Types) -> str:
-    """Return an argument of gr_map for each input: how one element of it is read."""
+def _reads(types: Types) -> list[str]:
+    """Return for each input how one element of it is read."""
     places = iter(["p.general.in + in", "p.general.second + second"])
     reads = []
     for number, (dtype, is_scalar) in enumerate(zip(types.inputs, types.scalars, strict=True)):
@@ -117,58 +174,113 @@ def _reads(types: Types) -> str:
             reads.append(f"read_position<{_element(dtype)}, Even>(p.inputs[{number}], in)")
         else:
             reads.append(f"read_address<{_element(dtype)}>({next(places)})")
-    return ", ".join(reads)
+    return reads
+
+
+def _loads(types: Types, counts: bool) -> str:
+    """Return how a struct User loads elements of all inputs, and maps them: later, if they are numbered."""
+    reads = ", ".join(_reads(types))
+    if not counts:
+        loaded, load, mapped = "using Loaded = Value;", f"gr_map({reads})", "x"
+    else:
+        fields = [f"{_element(dtype)}::Value x{i};" for i, dtype in enumerate(types.inputs)]
+        loaded, load = f"struct Loaded {{ {' '.join(fields)} }};", f"{{{reads}}}"
+        mapped = f"gr_map({', '.join(f'x.x{i}' for i in range(len(fields)))}, number)"
+    return f"""
+    {loaded}
+    template <bool Even>
+    static __device__ Loaded load_at(const gr_custom_params &p, int64_t in, int64_t second) {{
+        return {load};
+    }}
+    static __device__ Value map_loaded(const Loaded &x, int64_t number) {{
+        return {mapped};
+    }}"""
+
+
+def _results(outs: tuple[str, ...]) -> str:
+    """Return how a struct User makes results of a value, and writes several."""
+    elements = [_element(out) for out in outs]
+    names = [f"y{i}" for i in range(len(outs))]
+    values = "".join(
+        f"{element}::Value {name} = {{}}; " for element, name in zip(elements, names, strict=True)
+    )
+    stored = [f"{element}::store({name})" for element, name in zip(elements, names, strict=True)]
+    call = f"{values}gr_post_map(a, {', '.join(names)});"
+    if len(outs) == 1:
+        return f"""
+    using Out = {elements[0]}::Stored;
+    static __device__ Out result(Value a) {{
+        {call}
+        return {stored[0]};
+    }}"""
+    fields = [f"alignas(16) {e}::Stored {name};" for e, name in zip(elements, names, strict=True)]
+    writes = [
+        f"reinterpret_cast<{element}::Stored *>(p.general.out + p.outs[{i}])[index] = y.{name};"
+        for i, (element, name) in enumerate(zip(elements, names, strict=True))
+    ]
+    return f"""
+    struct Out {{ {" ".join(fields)} }};
+    static __device__ Out result(Value a) {{
+        {call}
+        return {{{", ".join(stored)}}};
+    }}
+    static __device__ void spread(const gr_custom_params &p, uint64_t index, const Out &y) {{
+        {" ".join(writes)}
+    }}"""
 
 
 def source(
-    name: str, inputs: tuple[Parameter, ...], out: Parameter, written: Expressions, types: Types
+    name: str,
+    inputs: tuple[Parameter, ...],
+    outs: tuple[Parameter, ...],
+    written: Expressions,
+    types: Types,
 ) -> str:
     """Return a program of the kernels <name>_axis, <name>_last and so on."""
-    declared = [*zip(inputs, types.inputs, strict=True), (out, types.out)]
+    declared = [*zip(inputs, types.inputs, strict=True), *zip(outs, types.outs, strict=True)]
     letters = {parameter.type: dtype for parameter, dtype in declared if parameter.is_letter}
-    reduce_type = written.reduce_type or types.out
-    if reduce_type in SUPPORTED:
-        reduce_type = f"{_element(reduce_type)}::Value"
-    arguments = ", ".join(f"const {_element(dtype)}::Value {p.name}" for p, dtype in declared[:-1])
-    result = f"{_element(types.out)}::Value &{out.name}"
+    reduced, struct = written.reduced(letters, types.outs[0])
+    value = f"{_element(reduced)}::Value" if reduced in SUPPORTED else reduced
+    number = f", const int64_t {NUMBER}" if written.counts else ""
+    read, results = declared[: len(inputs)], declared[len(inputs) :]
+    arguments = ", ".join(f"const {_element(dtype)}::Value {p.name}" for p, dtype in read) + number
+    set_ = ", ".join(f"{_element(dtype)}::Value &{p.name}" for p, dtype in results)
+    one = f"gr_map(x{', number' if number else ''})" if types.one_array else "Value()"
     parts = [
+        '#include "large_states.cuh"\n' if types.large else "",
         '#include "custom.cuh"\n',
         *(f"typedef {_element(dtype)}::Value {letter};\n" for letter, dtype in letters.items()),
+        _lines("reduce_type", struct) if struct else "",
         _lines("preamble", written.preamble),
-        f"typedef {_lines('reduce_type', reduce_type)} gr_value;\n",
+        f"typedef {_lines('reduce_type', value)} gr_value;\n",
+        "" if value == _OWN_STRUCT else f"typedef gr_value {_OWN_STRUCT};\n",
         _function("gr_map", arguments, "map_expr", written.map_expr),
         _function("gr_reduce", "gr_value a, gr_value b", "reduce_expr", written.reduce_expr),
         # Without an identity nobody calls it.
         _function("gr_identity", "", "identity", written.identity or "gr_value()"),
-        f"static __device__ __forceinline__ void gr_post_map(gr_value a, {result}) {{",
+        f"static __device__ __forceinline__ void gr_post_map(gr_value a, {set_}) {{",
         f"{_lines('post_map_expr', written.post_map_expr)};}}\n",
         f"""
 #line 1 "{name}"
 struct User {{
     using Value = gr_value;
     using First = {_element(types.inputs[0])};
-    using Out = {_element(types.out)};
     static constexpr bool has_identity = {_truth(bool(written.identity))};
-    static constexpr bool by_position = {_truth(types.by_position)};
-    template <bool Even>
-    static __device__ Value map_at(const gr_custom_params &p, int64_t in, int64_t second) {{
-        return gr_map({_reads(types)});
-    }}
-    static __device__ Value map_one(First::Value x) {{
-        return {"gr_map(x)" if types.one_array else "Value()"};
+    static constexpr bool by_position = {_truth(types.by_position)};{_loads(types, written.counts)}
+    static __device__ Value map_one(First::Value x, int64_t number) {{
+        return {one};
     }}
     static __device__ Value reduce(Value a, Value b) {{
         return gr_reduce(a, b);
     }}
     static __device__ Value identity() {{
         return gr_identity();
-    }}
-    static __device__ void post_map(Value a, Out::Value &y) {{
-        gr_post_map(a, y);
-    }}
+    }}{_results(types.outs)}
 }};
 """,
     ]
+    if len(types.outs) > 1:
+        parts.append("GR_CUSTOM_OUTPUTS\n")
     parts.append(f"GR_CUSTOM_ANY({name})\n")
     if types.one_array:
         parts.append(f"GR_CUSTOM_FLAT({name})\n")

@@ -86,6 +86,8 @@ gpureduce.sum(a, variant="v7", device=gpureduce.devices()[0], block_size=256, gr
 gpureduce.sum(a, progress=True)
 gpureduce.sum(a, progress=lambda done, total: print(done / total))
 kernel = gpureduce.ReductionKernel("T x", "T y", "x", "a + b", "y = a", None, reduce_type="float")
+gpureduce.ReductionKernel("T x", "T y, T z", "{x}", "a", "y = a.s", None, reduce_type=[("s", "f4")])
+kernel([1.0, 2.0], out=(None, np.empty(())), device="sim")
 kernel(a, 2.5, out=np.empty(4, np.float32), axis=(0,), stream=Stream(), device="sim")
 xp.add.reduce(a, 0, None, (np.empty(4, np.float32),))
 xp.add.reduce(a, out=..., where=a > 0)

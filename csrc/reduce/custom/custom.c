@@ -54,7 +54,8 @@ static gr_status plan_flat(const gr_custom *custom, const gr_custom_request *req
     const gr_abilities plain = {0}; /* there is no ring of these kernels */
     const uint64_t count = request->plan.reduced_count;
     const gr_flat_work work = {.item_bytes = request->item_bytes,
-                               .result_bytes = request->result_bytes,
+                               .result_bytes = request->out_bytes,
+                               .large_states = request->large_states,
                                .part = {.count = count, .total = count}};
     const gr_flat_shape *shape = gr_flat_best(count * request->item_bytes, false, &plain);
     return find_kernel(custom, shape->kernel, gr_flat_append(&work, shape, program), error);
@@ -66,6 +67,7 @@ static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *r
     gr_custom_params params = {.even = request->even};
     uint32_t buffers[GR_MAX_INPUTS] = {0}, arrays[GR_MAX_INPUTS] = {0};
     size_t count = 0;
+    memcpy(params.outs, request->outs, sizeof params.outs);
     for (size_t i = 0; i < request->count; ++i) {
         params.inputs[i] = request->operands[i].input;
         if (request->operands[i].is_array)
@@ -75,7 +77,7 @@ static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *r
         .in = arrays[0],
         .second = arrays[1],
         .has_second = count > 1,
-        .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)plan->results * request->result_bytes),
+        .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, request->out_bytes),
         .states = plan->count > 1 ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, plan->states_bytes) : 0,
     };
     gr_status status = GR_OK;

@@ -26,9 +26,11 @@ typedef struct gr_custom_operand {
 typedef struct gr_custom_request {
     size_t count;
     gr_custom_operand operands[GR_MAX_INPUTS];
-    bool even;           /* as in params.h */
-    size_t item_bytes;   /* of an element of the only input, if it is the only one */
-    size_t result_bytes; /* of one result */
+    bool even;                     /* as in params.h */
+    bool large_states;             /* of up to GR_LARGE_STATE_BYTES */
+    size_t item_bytes;             /* of an element of the only input, if it is the only one */
+    size_t out_bytes;              /* of all results */
+    uint64_t outs[GR_MAX_OUTPUTS]; /* as in params.h; the flat kernel has results 16 bytes apart */
     gr_general_plan plan;
 } gr_custom_request;
 

@@ -4,7 +4,7 @@
 
 #include "reduce/general/params.h"
 
-enum { GR_MAX_INPUTS = 8 };
+enum { GR_MAX_INPUTS = 8, GR_MAX_OUTPUTS = 8 };
 
 /* An input is an array or one value for all elements. */
 typedef struct gr_custom_input {
@@ -18,7 +18,8 @@ typedef struct gr_custom_input {
 typedef struct gr_custom_params {
     gr_general_params general; /* first, so that general kernels can be handed the whole */
     gr_custom_input inputs[GR_MAX_INPUTS];
-    uint64_t even; /* by position: not 0 when each input is one dimension, of one stride */
+    uint64_t even;                 /* by position: not 0 when each input is one dimension, of one stride */
+    uint64_t outs[GR_MAX_OUTPUTS]; /* of several outputs: from `general.out` to each, in bytes */
 } gr_custom_params;
 
 #endif
