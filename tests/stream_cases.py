@@ -1,6 +1,7 @@
 """Calls whose arrays and results are on a device, and the libraries in whose streams they are made."""
 
 import contextlib
+import gc
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +85,17 @@ CALLS = (
 )
 
 
+@contextlib.contextmanager
+def without_garbage():
+    """Let no graph of an earlier test be destroyed meanwhile, which makes a capture fail (H200, driver 580)."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 class Torch:
     """PyTorch: tensors, streams, graphs."""
 
@@ -124,7 +136,7 @@ class Torch:
     def capture(self, stream):
         """A capture into a graph; gives a list that has the function that replays it, in the end."""
         graph, replay = self.torch.cuda.CUDAGraph(), []
-        with self.torch.cuda.graph(graph, stream=stream):
+        with without_garbage(), self.torch.cuda.graph(graph, stream=stream):
             yield replay
         replay.append(graph.replay)
 
@@ -167,7 +179,7 @@ class CuPy:
     @contextlib.contextmanager
     def capture(self, stream):
         replay = []
-        with stream:
+        with without_garbage(), stream:
             stream.begin_capture(self.mode)
             try:
                 yield replay

@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch", minversion="2.4")
 
 import gpureduce  # noqa: E402
 import gpureduce.torch as ops  # noqa: E402
+from stream_cases import without_garbage  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
@@ -380,7 +381,7 @@ def several(a):
 @pytest.mark.gpu
 def test_a_graph_of_operators(place):
     a, graph = tensor((300, 200), torch.float32, place), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with without_garbage(), torch.cuda.graph(graph):
         results = several(a)
     a.copy_(tensor((300, 200), torch.float32, place, 9))
     graph.replay()
