@@ -26,6 +26,9 @@ static const double START = 1.5, BEGIN = 1.2, BEGIN_ALONE = 1, RESIDENT = 2.5, J
    takes with a ring of two stages for filters, with boxes for remainders, or without a neighbour. */
 static const double RESULTS = 3.5, SCATTERED = 0.8, SHALLOW = 0.2, REMAINDERS = 0.16, ALONE = 1.06;
 static const double MIXED = 0.1; /* what of the last turn others fill */
+/* Of what is reckoned so, what 1 x 1 of NHWC takes: by 256 pixels and blocks that stay, by 128 pixels and 128
+   filters, which has no room for a third stage of pixels if blocks stay (H200, 22 layers). */
+static const double WIDE_STAYS = 0.86, STAYS = 1.12, TALL = 1.08;
 
 typedef struct shape {
     uint32_t tiles, filters, room;
@@ -163,6 +166,14 @@ static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
     return START + time;
 }
 
+/* The same, with what was seen of single taps. */
+static double time_seen(const gr_conv *self, const gr_conv_boxes *it) {
+    double more = 1;
+    if (taps_of(self) == 1 && !it->planes && it->filters > TILE)
+        more = it->tiles > 2 ? (it->resident ? WIDE_STAYS : 1) : it->resident ? STAYS : TALL;
+    return time_of(self, it) * more;
+}
+
 /* Takes the division, with each number of slices, where it is better. */
 static void consider(const gr_conv *self, const shape *of, gr_conv_boxes *it, gr_conv_boxes *best) {
     if (!settle(self, of, it))
@@ -175,7 +186,7 @@ static void consider(const gr_conv *self, const shape *of, gr_conv_boxes *it, gr
             it->resident = resident == 1;
             if (!divide(self, it))
                 continue;
-            it->time = time_of(self, it);
+            it->time = time_seen(self, it);
             if (best->tiles == 0 || it->time < best->time)
                 *best = *it;
         }
