@@ -20,7 +20,7 @@ PUBLIC = [
     ("gpureduce.exercise", ""),
     *(("gpureduce.exercise", name) for name in exercise.__all__),
 ]
-for each in ("torch", "dask"):
+for each in ("torch", "dask", "flox"):
     if importlib.util.find_spec(each):
         names = importlib.import_module(f"gpureduce.{each}").__all__
         PUBLIC += [(f"gpureduce.{each}", name) for name in ("", *names)]

@@ -43,6 +43,7 @@ SECTIONS = {
             "norms",
             "segments_and_scans",
             "dask",
+            "flox",
             "torch",
         )
     ],

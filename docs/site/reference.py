@@ -8,15 +8,21 @@ import pkgutil
 import sys
 from unittest.mock import MagicMock
 
-MODULES = ("gpureduce", "gpureduce.exercise", "gpureduce.numpy_like", "gpureduce.torch", "gpureduce.dask")
+MODULES = (
+    *("gpureduce", "gpureduce.exercise", "gpureduce.numpy_like"),
+    *("gpureduce.torch", "gpureduce.dask", "gpureduce.flox"),
+)
 BENCH = "gpureduce.bench"
 ARRAY = "gpureduce.DeviceArray"
 
 
 def stand_in() -> None:
-    """Let gpureduce.torch and gpureduce.dask be imported without PyTorch and Dask: they need names only."""
+    """Let gpureduce.torch, gpureduce.dask and gpureduce.flox be imported without what they are for."""
     if importlib.util.find_spec("dask") is None:
         sys.modules["dask"] = sys.modules["dask.array"] = MagicMock(name="dask")
+    if importlib.util.find_spec("flox") is None:
+        for name in ("flox", "flox.aggregations", "flox.core"):
+            sys.modules[name] = MagicMock(name=name)
     if importlib.util.find_spec("torch") is None:
         sys.modules["torch"] = MagicMock(name="torch")
         sys.modules["torch"].autograd.Function = object

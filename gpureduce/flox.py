@@ -1,0 +1,241 @@
+"""An engine for flox, by which xarray's groupby reduces groups on a GPU: pip install 'gpureduce[flox]'.
+
+Once this module is imported, flox knows the engine ``"gpureduce"``, and with a device ``"gpureduce:sim"`` or
+``"gpureduce:cuda:1"``. flox has no place where engines are named, so that its function which calls one is
+replaced by one that knows ours, too; other engines are what they were. See docs/flox.md.
+
+>>> import numpy as np, flox, gpureduce.flox
+>>> a, labels = np.array([1.0, 2.0, 4.0, 8.0]), np.array(["x", "y", "x", "y"])
+>>> flox.groupby_reduce(a, labels, func="sum", engine="gpureduce:sim")
+(array([ 5., 10.]), array(['x', 'y'], dtype='<U1'))
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+try:
+    _aggregations = importlib.import_module("flox.aggregations")
+    importlib.import_module("flox.core")
+except ImportError as error:
+    raise ImportError("gpureduce.flox needs flox: pip install 'gpureduce[flox]'") from error
+
+from gpureduce._device.devices import Device, resolve, text
+from gpureduce._rules.dtypes import is_supported
+from gpureduce._segments.segments import group_reduce
+
+__all__ = ["Engine"]
+
+_NAME = "gpureduce"
+_FALLBACK = "numpy"  # of flox's own engines the one that has all reductions
+
+
+class Engine(str):
+    """The name of the engine, which takes flox's registry of engines along wherever it is pickled to.
+
+    A worker of Dask in another process unpickles it, which imports `gpureduce.flox` there; of the plain str
+    ``"gpureduce"`` flox would know nothing.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        Where groups are reduced, as `gpureduce.group_reduce` takes it.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray, gpureduce.flox
+    >>> data = xarray.DataArray(np.arange(6.0), dims="t", coords={"day": ("t", [0, 0, 1, 1, 1, 2])})
+    >>> data.groupby("day").mean(engine=gpureduce.flox.Engine("sim")).values
+    array([0.5, 3. , 5. ])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, device: str | Device | None = None) -> Engine:  # noqa: D102
+        return super().__new__(cls, _NAME if device is None else f"{_NAME}:{text(*resolve(device))}")
+
+    def __reduce__(self) -> tuple:
+        return (Engine, (_device_of(self),))
+
+
+def _device_of(engine: str) -> str | None:
+    return engine[len(_NAME) + 1 :] or None
+
+
+def _is_ours(engine: Any) -> bool:
+    return isinstance(engine, str) and (engine == _NAME or engine.startswith(f"{_NAME}:"))
+
+
+class _Call:
+    """The groups of one call: labels of elements along the last axis."""
+
+    def __init__(self, labels: Any, size: Any, device: str | None) -> None:
+        self.labels = np.asarray(labels)
+        self.size = int(self.labels.max(initial=-1)) + 1 if size is None else int(size)
+        self.device = device
+
+    @functools.cached_property
+    def members(self) -> np.ndarray:
+        """How many elements each group has."""
+        return np.bincount(self.labels[self.labels >= 0], minlength=self.size)
+
+    def reduce(self, array: np.ndarray, op: str) -> np.ndarray:
+        return group_reduce(array, self.labels, self.size, op, axis=-1, device=self.device, as_device=False)
+
+
+_Way = Callable[[_Call, np.ndarray, Any], np.ndarray]
+
+
+def _nans(array: np.ndarray) -> np.ndarray | None:
+    """Return where elements are NaN, None where none is."""
+    if array.dtype.kind not in "fcV":
+        return None
+    found = array != array
+    return found if found.any() else None
+
+
+def _in_wider(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return elements in the dtype of the result, where that is a wider one of their kind."""
+    if dtype is None or array.dtype.kind in "biu":
+        return array
+    wanted = np.dtype(dtype)
+    return array.astype(np.result_type(array, wanted), copy=False) if wanted.kind in "fc" else array
+
+
+def _growing(op: str, instead: int | None = None) -> _Way:
+    """Return how sums or products are made; `instead` takes the place of NaN."""
+
+    def way(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+        nans = None if instead is None else _nans(array)
+        given = array if nans is None else np.where(nans, array.dtype.type(instead), array)
+        return call.reduce(_in_wider(given, dtype), op)
+
+    return way
+
+
+def _plain(op: str) -> _Way:
+    return lambda call, array, dtype: call.reduce(array, op)
+
+
+def _extreme(op: str) -> _Way:
+    """Return how the least or largest element is found that is not NaN; of NaN alone it is NaN."""
+
+    def way(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+        nans = _nans(array)
+        if nans is None:
+            return call.reduce(array, op)
+        furthest = np.array(np.inf if op == "min" else -np.inf).astype(array.dtype)
+        result = call.reduce(np.where(nans, furthest, array), op)
+        none = (call.reduce(~nans, "any") == 0) & (call.members > 0)
+        return np.where(none, np.array(np.nan).astype(array.dtype), result)
+
+    return way
+
+
+def _length(skips: bool) -> _Way:
+    def way(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+        nans = _nans(array) if skips else None
+        if nans is None:
+            return np.broadcast_to(call.members, (*array.shape[:-1], call.size)).copy()
+        return call.reduce(~nans, "sum")
+
+    return way
+
+
+def _mean_of_some(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+    nans = _nans(array)
+    if nans is None:
+        return call.reduce(_in_wider(array, dtype), "mean")
+    total, count = _growing("sum", 0)(call, array, np.float64), call.reduce(~nans, "sum")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (total / count).astype(array.dtype if dtype is None else dtype)
+
+
+def _mean(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+    return call.reduce(_in_wider(array, dtype), "mean")
+
+
+# By flox's names, which has counts as lengths.
+_WAYS: dict[str, _Way] = {
+    "sum": _growing("sum"),
+    "nansum": _growing("sum", 0),
+    "prod": _growing("prod"),
+    "nanprod": _growing("prod", 1),
+    "mean": _mean,
+    "nanmean": _mean_of_some,
+    "min": _plain("min"),
+    "max": _plain("max"),
+    "nanmin": _extreme("min"),
+    "nanmax": _extreme("max"),
+    "argmin": _plain("argmin"),
+    "argmax": _plain("argmax"),
+    "any": _plain("any"),
+    "all": _plain("all"),
+    "len": _length(False),
+    "nanlen": _length(True),
+}
+
+
+def _filled(result: np.ndarray, empty: np.ndarray, fill_value: Any) -> np.ndarray:
+    """Return the result with a value in groups that have no elements."""
+    if fill_value is None or not empty.any():
+        return result
+    if not np.can_cast(np.min_scalar_type(fill_value), result.dtype, "same_kind"):
+        result = result.astype(np.result_type(result, np.asarray(fill_value)))
+    return np.where(empty, np.asarray(fill_value).astype(result.dtype), result)
+
+
+def _aggregated(
+    theirs: Callable[..., Any],
+    group_idx: Any,
+    array: Any,
+    *,
+    engine: str,
+    func: str,
+    axis: int = -1,
+    size: int | None = None,
+    fill_value: Any = None,
+    dtype: Any = None,
+    **options: Any,
+) -> Any:
+    """Reduce groups, as flox's function of the arguments; what is not for us is for flox's own engine."""
+    way = _WAYS.get(func)
+    known = isinstance(array, np.ndarray) and is_supported(array.dtype) and axis in (-1, array.ndim - 1)
+    if way is None or options or not known:
+        passed = {"axis": axis, "size": size, "fill_value": fill_value, "dtype": dtype, **options}
+        return theirs(group_idx, array, engine=_FALLBACK, func=func, **passed)
+    call = _Call(group_idx, size, _device_of(engine))
+    result = way(call, array, dtype)
+    if dtype is not None:
+        result = result.astype(dtype, copy=False)
+    empty = result == 0 if "len" in func else call.members == 0
+    return _filled(result, empty, fill_value)
+
+
+def _register() -> None:
+    """Let flox call us by the engine's name."""
+    theirs = getattr(_aggregations, "generic_aggregate", None)
+    if theirs is None:
+        raise ImportError("gpureduce.flox does not know this version of flox; 0.10 and 0.11 are known")
+    if hasattr(theirs, "_gpureduce"):
+        return
+
+    @functools.wraps(theirs)
+    def generic_aggregate(group_idx: Any, array: Any, *, engine: str, **options: Any) -> Any:
+        if _is_ours(engine):
+            return _aggregated(theirs, group_idx, array, engine=engine, **options)
+        return theirs(group_idx, array, engine=engine, **options)
+
+    generic_aggregate._gpureduce = True  # type: ignore[attr-defined]
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "flox" and getattr(module, "generic_aggregate", None) is theirs:
+            module.generic_aggregate = generic_aggregate  # type: ignore[attr-defined]
+
+
+_register()
