@@ -6,6 +6,8 @@ source by `tests/make_stub.py`.
 
 from gpureduce._conv.convolution import conv2d
 from gpureduce._matmul.product import matmul
+from gpureduce._order.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
+from gpureduce._order.top import topk
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
@@ -41,26 +43,33 @@ __all__ = [
     "matmul",
     "max",
     "mean",
+    "median",
     "min",
     "moments",
     "nanargmax",
     "nanargmin",
     "nanmax",
     "nanmean",
+    "nanmedian",
     "nanmin",
+    "nanpercentile",
     "nanprod",
+    "nanquantile",
     "nanstd",
     "nansum",
     "nanvar",
     "norm",
+    "percentile",
     "prod",
     "ptp",
+    "quantile",
     "reduce",
     "reduceat",
     "segment_reduce",
     "softmax_denominator",
     "std",
     "sum",
+    "topk",
     "trace",
     "var",
     "vecdot",

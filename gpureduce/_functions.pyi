@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._order.top import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -71,6 +72,169 @@ def matmul(
     variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
     stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
+
+@overload
+def median(
+    a: NDArray[np.integer[Any] | np.bool_], axis: None = None, out: None = None,
+    overwrite_input: bool = False, keepdims: Literal[False] = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> np.float64: ...
+
+@overload
+def median(
+    a: NDArray[_FloatT], axis: None = None, out: None = None, overwrite_input: bool = False,
+    keepdims: Literal[False] = False, *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None,
+) -> _FloatT: ...
+
+@overload
+def median(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+    overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def median(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def median(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def nanmedian(
+    a: NDArray[np.integer[Any] | np.bool_], axis: None = None, out: None = None,
+    overwrite_input: bool = False, keepdims: Literal[False] = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> np.float64: ...
+
+@overload
+def nanmedian(
+    a: NDArray[_FloatT], axis: None = None, out: None = None, overwrite_input: bool = False,
+    keepdims: Literal[False] = False, *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None,
+) -> _FloatT: ...
+
+@overload
+def nanmedian(
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+    overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def nanmedian(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def nanmedian(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+    overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def nanpercentile(
+    a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def nanpercentile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def nanpercentile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def nanquantile(
+    a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def nanquantile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def nanquantile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def percentile(
+    a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def percentile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def percentile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def quantile(
+    a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def quantile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def quantile(
+    a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+def topk(
+    a: AnyArray, k: SupportsIndex, axis: SupportsIndex = -1, largest: bool = True, sorted: bool = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> TopK: ...
 
 @overload
 def dot(

@@ -89,6 +89,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "min",
     "minimum",
     "multiply",
@@ -96,15 +97,20 @@ __all__ = [
     "nanargmin",
     "nanmax",
     "nanmean",
+    "nanmedian",
     "nanmin",
+    "nanpercentile",
     "nanprod",
+    "nanquantile",
     "nanstd",
     "nansum",
     "nanvar",
     "nonzero",
+    "percentile",
     "permute_dims",
     "prod",
     "ptp",
+    "quantile",
     "reshape",
     "searchsorted",
     "squeeze",
@@ -194,6 +200,12 @@ nanvar = _counted(functions.nanvar)
 nanstd = _counted(functions.nanstd)
 nanargmin = _counted(functions.nanargmin)
 nanargmax = _counted(functions.nanargmax)
+median = _counted(functions.median)
+quantile = _counted(functions.quantile)
+percentile = _counted(functions.percentile)
+nanmedian = _counted(functions.nanmedian)
+nanquantile = _counted(functions.nanquantile)
+nanpercentile = _counted(functions.nanpercentile)
 
 
 class _Reducer:

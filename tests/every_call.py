@@ -463,9 +463,29 @@ def scans():
     }
 
 
+def orders():
+    call, top = (functools.partial(functools.partial, of) for of in (gpureduce.median, gpureduce.topk))
+    return {
+        "median": call(vector, **SIM),
+        "median of lines": call(matrix[::-1, ::2], axis=0, **SIM),
+        "median on device": call(on_device, axis=1),
+        "median of digits": call(np.resize(vector, 9000), **SIM),
+        "nanmedian": functools.partial(gpureduce.nanmedian, matrix, axis=1, **SIM),
+        "quantile": functools.partial(gpureduce.quantile, on_device, [0.2, 0.9], axis=0),
+        "quantile beyond": functools.partial(gpureduce.quantile, vector, 2, **SIM),
+        "percentile of many": functools.partial(gpureduce.percentile, vector, range(0, 100, 4), **SIM),
+        "topk": top(matrix, 3, **SIM),
+        "topk of digits": top(np.resize(vector, 9000), 2000, largest=False, **SIM),
+        "topk on device": top(on_device, 2, 0),
+        "topk of too many": top(vector, 301, **SIM),
+        "profile_order": functools.partial(_core.profile_order, matrix, np.array([3]), False),
+        "profile_order of no rank": functools.partial(_core.profile_order, matrix, np.array([-3]), False),
+    }
+
+
 CALLS = {
     **ladder(), **operators(), **options(), **records(), **exchange(), **instruments(), **convolutions(),
-    **scans(),
+    **scans(), **orders(),
 }  # fmt: skip
 
 

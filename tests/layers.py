@@ -26,7 +26,7 @@ ROOMS = {
         "program",
         "rungs",
         "feed",
-        ("reduce", "matmul", "conv", "scan"),
+        ("reduce", "matmul", "conv", "scan", "order"),
         ("exact", "segments"),
         "python",
     ],
@@ -43,7 +43,7 @@ PACKAGE = {
         "_states",
         "_matmul",
         "_conv",
-        ("_scans", "_segments"),
+        ("_scans", "_segments", "_order"),
         "_custom",
         ("_profiles", "_torch"),
         "bench",
@@ -83,6 +83,7 @@ DOORS = {
     "exact": ["exact.h"],
     "scan": ["scan.h"],
     "segments": ["segments.h"],
+    "order": ["order.h"],
 }
 
 # Where includes of a folder of csrc/ are looked for, besides csrc/ itself.

@@ -26,6 +26,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._order.top import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -46,6 +47,7 @@ from numpy.typing import DTypeLike
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._order.top import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
@@ -69,10 +71,10 @@ SAME = (
 )  # fmt: skip
 SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot", "nansum", "nanprod", "nanmean", "logsumexp")
 # Whose result has the dtype of real floats, and is a float64 of integers.
-REAL = ("var", "std", "nanvar", "nanstd", "norm")
+REAL = ("var", "std", "nanvar", "nanstd", "norm", "median", "nanmedian")
 REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
 # Of a type of its own, whatever the arguments.
-OWN = {"moments": "Moments"}
+OWN = {"moments": "Moments", "topk": "TopK"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
     "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",

@@ -37,6 +37,7 @@ PUBLIC = {
     "var", "std", "nanvar", "nanstd", "moments", "Moments",
     "cumulative_sum", "cumulative_prod",
     "segment_reduce", "reduceat", "group_reduce",
+    "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
 }  # fmt: skip
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

@@ -22,8 +22,8 @@ REDUCERS = (
     "bitwise_and", "bitwise_or", "bitwise_xor",
 )  # fmt: skip
 NUMPYS = (
-    "average", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum",
-    "nanvar", "ptp", "trace",
+    "average", "median", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod",
+    "nanstd", "nansum", "nanvar", "ptp", "trace",
 )  # fmt: skip
 NUMBERS = np.array([[3, 0, 2, 1], [1, 4, 2, 2], [3, 3, 0, 1]])
 
@@ -101,6 +101,19 @@ def test_other_functions_of_numpy(name, device):
     wanted = list(inspect.signature(theirs).parameters)
     if name not in ("average", "trace"):
         assert list(inspect.signature(ours).parameters)[: len(wanted) - 3] == wanted[: len(wanted) - 3]
+
+
+QUANTILES = ("quantile", "percentile", "nanquantile", "nanpercentile")
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+def test_quantiles(name, device):
+    ours, theirs = getattr(xp, name), getattr(np, name)
+    for array in (NUMBERS, NUMBERS / 8):
+        for axis in ({}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}):
+            assert_same(ours(array, 0.4, device=device, **axis), theirs(array, 0.4, **axis))
+    wanted = list(inspect.signature(theirs).parameters)
+    assert list(inspect.signature(ours).parameters)[: len(wanted)] == wanted
 
 
 def test_the_standards_statistics(device):
@@ -193,7 +206,16 @@ def test_signatures_begin_like_numpys(name):
 
 
 def test_everything_is_listed():
-    assert set(xp.__all__) == {*FUNCTIONS, *REDUCERS, *STANDARD, *NUMPYS, "dot", "inner", "fallbacks"}
+    assert set(xp.__all__) == {
+        *FUNCTIONS,
+        *REDUCERS,
+        *STANDARD,
+        *NUMPYS,
+        *QUANTILES,
+        "dot",
+        "inner",
+        "fallbacks",
+    }
     for name in xp.__all__:
         assert getattr(xp, name) is not None
 

@@ -40,6 +40,12 @@ PyObject *py_segments(PyObject *module, PyObject *args);
 PyObject *py_profile_segments(PyObject *module, PyObject *args);
 PyObject *py_segment_coverage(PyObject *module, PyObject *ignored);
 
+/* Order statistics of lines: elements of given ranks, the first ones, and how many are no NaN. */
+PyObject *py_order_select(PyObject *module, PyObject *args);
+PyObject *py_order_firsts(PyObject *module, PyObject *args);
+PyObject *py_order_valids(PyObject *module, PyObject *args);
+PyObject *py_profile_order(PyObject *module, PyObject *args);
+
 /* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);

@@ -164,6 +164,13 @@ static PyMethodDef methods[] = {
      "segment_coverage() -> the pairs of operator and dtype that segments takes"},
     {"profile_segments", py_profile_segments, METH_VARARGS,
      "profile_segments(a, op, axis, offsets and an order, its length, nothing), as profile_scan"},
+    {"order_select", py_order_select, METH_VARARGS,
+     "order_select(a, ranks, nans, (out, device_kind, device_index, stream)) -> array, or out"},
+    {"order_firsts", py_order_firsts, METH_VARARGS,
+     "order_firsts(a, k, largest, sorted, indices, (out, device_kind, device_index, stream)), likewise"},
+    {"order_valids", py_order_valids, METH_VARARGS,
+     "order_valids(a, (out, device_kind, device_index, stream)), likewise"},
+    {"profile_order", py_profile_order, METH_VARARGS, "profile_order(a, ranks, nans), as profile_scan"},
     {"multiplier", py_multiplier, METH_VARARGS,
      "multiplier(positional parameters, others) -> matmul of these, which returns NotImplemented where "
      "Python "

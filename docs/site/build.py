@@ -42,6 +42,7 @@ SECTIONS = {
             "moments",
             "norms",
             "segments_and_scans",
+            "order",
             "dask",
             "flox",
             "torch",

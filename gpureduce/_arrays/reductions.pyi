@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
+from gpureduce._order.top import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
@@ -38,6 +39,149 @@ class Reductions:
         precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...
+
+    @overload
+    def median(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+        overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def median(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def median(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def nanmedian(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+        overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmedian(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmedian(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def nanpercentile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanpercentile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanpercentile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
+        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def nanquantile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanquantile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanquantile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
+        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def percentile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def percentile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def percentile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
+        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def quantile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def quantile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True],
+    ) -> DeviceArray: ...
+
+    @overload
+    def quantile(
+        self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
+        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    def topk(
+        self, k: SupportsIndex, axis: SupportsIndex = -1, largest: bool = True, sorted: bool = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> TopK: ...
 
     @overload
     def dot(

@@ -1,0 +1,286 @@
+#include "order/order.h"
+
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "order/params.h"
+
+enum {
+    HELD = 31744,      /* bytes of a line that a block holds */
+    FEW = 2,           /* ranks for which there are bins for a large digit */
+    MANY_LINES = 2,    /* of a multiprocessor: a block takes a line then, whatever its length */
+    MOST_DOWN = 65535, /* blocks along y */
+};
+
+/* What is peculiar to a dtype. */
+typedef struct kind {
+    const char *kernel; /* by the bits of a key */
+    uint64_t infinity;
+    bool has_sign;
+} kind;
+
+static kind kind_of(gr_dtype dtype) {
+    static const char *const by_bytes[] = {[1] = "b8", [2] = "b16", [4] = "b32", [8] = "b64"};
+    kind of = {.kernel = by_bytes[gr_dtypes[dtype].item_bytes]};
+    switch (dtype) {
+    case GR_DTYPE_f16:
+        of.infinity = 0x7c00;
+        break;
+    case GR_DTYPE_bf16:
+        of.infinity = 0x7f80;
+        break;
+    case GR_DTYPE_f32:
+        of.infinity = 0x7f800000;
+        break;
+    case GR_DTYPE_f64:
+        of.infinity = 0x7ff0000000000000;
+        break;
+    case GR_DTYPE_i8:
+    case GR_DTYPE_i16:
+    case GR_DTYPE_i32:
+    case GR_DTYPE_i64:
+        of.has_sign = true;
+        break;
+    default:
+        break;
+    }
+    return of;
+}
+
+bool gr_order_takes(gr_dtype dtype) {
+    return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Blocks that are there at once. */
+static uint64_t blocks(void) {
+    return (uint64_t)gr_reference_limits.multiprocessors * GR_ORDER_BLOCKS;
+}
+
+/* The buffers that launches are told of: 0, which is that of the elements, where there is none. */
+typedef struct rooms {
+    uint32_t in, ranks, out, indices, states, bins, tickets, counts;
+} rooms;
+
+typedef struct planned {
+    const gr_ordering *of;
+    gr_program *program;
+    gr_order_params params;
+    kind kind;
+    rooms at;
+    bool top;
+} planned;
+
+static gr_step *launch(planned *self, const char *file, const char *kernel, const gr_order_params *params) {
+    gr_program *program = self->program;
+    const rooms *at = &self->at;
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    step->block[0] = GR_ORDER_THREADS;
+    step->kernel.owner = self->top ? "topk" : "quantile";
+    GR_KERNEL_NAME(step->kernel.file, "order_", file);
+    GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
+    const struct {
+        size_t offset;
+        uint32_t buffer;
+    } places[] = {
+        {offsetof(gr_order_params, ranks), at->ranks},     {offsetof(gr_order_params, out), at->out},
+        {offsetof(gr_order_params, indices), at->indices}, {offsetof(gr_order_params, states), at->states},
+        {offsetof(gr_order_params, bins), at->bins},       {offsetof(gr_order_params, tickets), at->tickets},
+        {offsetof(gr_order_params, counts), at->counts},
+    };
+    gr_program_place(program, offsetof(gr_order_params, in), at->in);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i)
+        if (places[i].buffer != 0)
+            gr_program_place(program, places[i].offset, places[i].buffer);
+    return step;
+}
+
+/* How lines are cut into parts, for as many blocks as there is room for. */
+static void cut(gr_order_params *params) {
+    const uint64_t most = gr_ceil_div(blocks(), params->lines);
+    const uint64_t tiles = gr_ceil_div(params->length, GR_ORDER_TILE);
+    params->part = gr_ceil_div(tiles, most) * GR_ORDER_TILE;
+    params->parts = gr_ceil_div(params->length, params->part);
+}
+
+/* One launch, a block a line. */
+static void plan_rows(planned *self, uint32_t item) {
+    gr_order_params params = self->params;
+    const bool held = params.length * item <= HELD;
+    uint32_t threads = 32;
+    while (threads < GR_ORDER_THREADS && threads * 8u < params.length)
+        threads *= 2;
+    params.chunk = least(params.rank_count, GR_ORDER_RANKS);
+    params.bits = !held && params.chunk <= FEW ? GR_ORDER_BITS : GR_ORDER_MANY_BITS;
+    params.flags |= (held ? GR_ORDER_HELD : 0) | (self->top ? GR_ORDER_TOP : 0);
+    gr_step *step = launch(self, "select", "rows", &params);
+    step->grid[0] = (uint32_t)least(params.lines, GR_MAX_GRID);
+    step->block[0] = threads;
+    step->shared_bytes = (uint32_t)((params.chunk << params.bits) * sizeof(uint32_t));
+    step->shared_bytes += held ? (uint32_t)(params.length * item) : 0;
+}
+
+/* Memory between launches, which are zero at first. */
+static void make_rooms(planned *self, uint32_t bits) {
+    static const unsigned char zero = 0;
+    const gr_order_params *params = &self->params;
+    gr_program *program = self->program;
+    rooms *at = &self->at;
+    const size_t chunks = (size_t)(params->lines * gr_ceil_div(params->rank_count, params->chunk));
+    const uint32_t cleared[] = {
+        at->bins = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                     (chunks * params->chunk << bits) * sizeof(uint64_t)),
+        at->tickets = gr_program_buffer(program, GR_BUFFER_TEMPORARY, chunks * 2 * sizeof(uint32_t)),
+    };
+    at->states = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                   (size_t)(params->lines * params->rank_count) * sizeof(gr_order_state));
+    for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; ++i)
+        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = cleared[i];
+}
+
+/* A launch for each digit, several blocks a line. */
+static void plan_digits(planned *self, uint32_t item) {
+    gr_order_params *params = &self->params;
+    params->chunk = least(params->rank_count, GR_ORDER_RANKS);
+    const uint32_t most = params->chunk <= FEW ? GR_ORDER_BITS : GR_ORDER_MANY_BITS;
+    const uint32_t width = item * 8, digits = (width + most - 1) / most;
+    cut(params);
+    make_rooms(self, (width + digits - 1) / digits);
+    params->flags |= self->top ? GR_ORDER_TOP : 0;
+    uint32_t left = width;
+    for (uint32_t i = 0; i < digits; ++i) {
+        gr_order_params now = *params;
+        now.bits = (left + digits - i - 1) / (digits - i);
+        left -= now.bits;
+        now.shift = left;
+        now.flags |= (i == 0 ? GR_ORDER_FIRST : 0) | (left == 0 ? GR_ORDER_LAST : 0);
+        gr_step *step = launch(self, "select", "digit", &now);
+        step->grid[0] = (uint32_t)params->parts;
+        step->grid[1] = (uint32_t)params->lines;
+        step->grid[2] = (uint32_t)gr_ceil_div(params->rank_count, params->chunk);
+        const size_t counting = (params->chunk << now.bits) * sizeof(uint32_t),
+                     finding = ((size_t)1 << now.bits) * sizeof(uint64_t);
+        step->shared_bytes = (uint32_t)(counting > finding ? counting : finding);
+    }
+}
+
+static void plan_gather(planned *self) {
+    gr_order_params params = self->params;
+    self->at.counts = gr_program_buffer(self->program, GR_BUFFER_TEMPORARY,
+                                        (size_t)(params.lines * params.parts) * 2 * sizeof(uint64_t));
+    for (int counted = 0; counted < 2; ++counted) {
+        params.flags = self->params.flags | (counted ? 0 : GR_ORDER_COUNT);
+        gr_step *step = launch(self, "top", "gather", &params);
+        step->grid[0] = (uint32_t)params.parts;
+        step->grid[1] = (uint32_t)params.lines;
+    }
+}
+
+/* Sorts the elements that were gathered into `at.out`; where they are many, in tiles, which then go merged to
+   `out` and `indices`. */
+static void plan_sort(planned *self, uint32_t out, uint32_t indices) {
+    const gr_order_params *params = &self->params;
+    const uint64_t tiles = params->lines * gr_ceil_div(params->k, GR_ORDER_SORTED);
+    uint32_t threads = 32;
+    while (threads < GR_ORDER_THREADS && threads * (GR_ORDER_SORTED / GR_ORDER_THREADS) < params->k)
+        threads *= 2;
+    gr_step *step = launch(self, "top", "sort", params);
+    step->grid[0] = (uint32_t)least(tiles, GR_MAX_GRID);
+    step->block[0] = threads;
+    if (out == self->at.out)
+        return;
+    self->at = (rooms){.in = self->at.out, .ranks = self->at.indices, .out = out, .indices = indices};
+    step = launch(self, "top", "merge", params);
+    step->grid[0] = (uint32_t)least(gr_ceil_div(params->lines * params->k, GR_ORDER_THREADS), GR_MAX_GRID);
+}
+
+static void plan_valids(planned *self) {
+    static const unsigned char zero = 0;
+    gr_order_params *params = &self->params;
+    cut(params);
+    params->flags |= GR_ORDER_VALID;
+    gr_program_step(self->program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = self->at.out;
+    gr_step *step = launch(self, "top", "gather", params);
+    step->grid[0] = (uint32_t)params->parts;
+    step->grid[1] = (uint32_t)least(params->lines, MOST_DOWN);
+}
+
+static bool is_in_rows(const gr_ordering *self) {
+    return self->length * gr_dtypes[self->dtype].item_bytes <= HELD ||
+           self->lines >= (uint64_t)gr_reference_limits.multiprocessors * MANY_LINES;
+}
+
+static void plan_firsts(planned *self, size_t item) {
+    gr_order_params *params = &self->params;
+    const gr_ordering *of = self->of;
+    gr_program *program = self->program;
+    const size_t results = (size_t)(of->lines * of->k);
+    const uint32_t out = self->at.out, indices = gr_program_input(program, 1);
+    const bool merged = of->sorted && of->k > GR_ORDER_SORTED;
+    uint32_t to[] = {out, indices};
+    if (merged) {
+        to[0] = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * item);
+        to[1] = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * sizeof(int64_t));
+    }
+    params->k = of->k;
+    params->rank_count = 1;
+    params->flags |= GR_ORDER_EQUAL | (of->largest ? GR_ORDER_LARGEST : 0);
+    self->at.out = is_in_rows(of) ? to[0] : 0;
+    self->at.indices = is_in_rows(of) ? to[1] : 0;
+    if (is_in_rows(of)) {
+        plan_rows(self, (uint32_t)item);
+    } else {
+        plan_digits(self, (uint32_t)item);
+        self->at = (rooms){.states = self->at.states, .out = to[0], .indices = to[1]};
+        plan_gather(self);
+    }
+    if (of->sorted) {
+        self->at = (rooms){.out = to[0], .indices = to[1]};
+        plan_sort(self, out, indices);
+    }
+}
+
+void gr_order_plan(const gr_ordering *self, gr_program *program) {
+    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    const kind of = kind_of(self->dtype);
+    planned plan = {
+        .of = self,
+        .program = program,
+        .params = {.lines = self->lines,
+                   .length = self->length,
+                   .rank_count = self->ranks,
+                   .infinity = of.infinity,
+                   .flags = (of.has_sign ? GR_ORDER_SIGNED : 0) | (self->own ? GR_ORDER_OWN : 0)},
+        .kind = of,
+        .top = self->task == GR_ORDER_FIRSTS,
+    };
+    const uint64_t of_line = self->task == GR_ORDER_SELECT ? self->ranks : plan.top ? self->k : 1;
+    if (self->nans && of.infinity != 0)
+        plan.params.flags |= GR_ORDER_NANS;
+    gr_program_begin(program);
+    plan.at.in = gr_program_input(program, 0);
+    plan.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                                    (size_t)(self->lines * of_line) *
+                                        (self->task == GR_ORDER_VALIDS ? sizeof(int64_t) : item));
+    if (self->task == GR_ORDER_VALIDS) {
+        plan_valids(&plan);
+    } else if (plan.top) {
+        plan_firsts(&plan, item);
+    } else {
+        plan.at.ranks = gr_program_input(program, 1);
+        if (is_in_rows(self))
+            plan_rows(&plan, (uint32_t)item);
+        else
+            plan_digits(&plan, (uint32_t)item);
+    }
+}
+
+gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_binding *binding,
+                       const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    gr_order_plan(self, &program);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}

@@ -1,0 +1,57 @@
+/* What the kernels of order statistics are told: read by C and CUDA alike, so only plain types of fixed size.
+ */
+#ifndef GR_ORDER_PARAMS_H
+#define GR_ORDER_PARAMS_H
+
+#include <stdint.h>
+
+enum {
+    GR_ORDER_THREADS = 256, /* of a block at most */
+    GR_ORDER_BLOCKS = 4,    /* of a multiprocessor at once */
+    GR_ORDER_RANKS = 16,    /* that are looked for at once */
+    GR_ORDER_BITS = 11,     /* of a digit at most, where few ranks are looked for */
+    GR_ORDER_MANY_BITS = 8, /* where many are */
+    GR_ORDER_TILE = 4096,   /* elements: parts of a line begin at multiples of it */
+    GR_ORDER_SORTED = 1024, /* elements that a block sorts */
+};
+
+enum {
+    GR_ORDER_SIGNED = 1,   /* keys are integers with a sign */
+    GR_ORDER_LARGEST = 2,  /* the order is reversed */
+    GR_ORDER_EQUAL = 4,    /* zeros of either sign have one key */
+    GR_ORDER_NANS = 8,     /* a line that has a NaN has nothing else among its results */
+    GR_ORDER_OWN = 16,     /* each line has ranks of its own */
+    GR_ORDER_FIRST = 32,   /* no digit is known yet */
+    GR_ORDER_LAST = 64,    /* this digit is the last one */
+    GR_ORDER_HELD = 128,   /* lines are held in shared memory */
+    GR_ORDER_TOP = 256,    /* the elements up to the one rank are gathered */
+    GR_ORDER_COUNT = 512,  /* elements below a key, and equal to it, are counted in each part */
+    GR_ORDER_VALID = 1024, /* elements that are no NaN are counted in each line */
+};
+
+/* What is known of a rank: the digits of its key so far, and its rank among the elements that have them. */
+typedef struct gr_order_state {
+    uint64_t prefix, rest;
+} gr_order_state;
+
+/* Lines of `length` elements side by side, one behind the other. Keys are the elements' bits, made unsigned
+   integers of the same order. */
+typedef struct gr_order_params {
+    uint64_t in;
+    uint64_t out;     /* elements: of a line for each of its ranks, or the first `k` */
+    uint64_t indices; /* int64, where those elements stand in their line */
+    uint64_t ranks;   /* int64, that ascend */
+    uint64_t states;  /* of each line's ranks */
+    uint64_t bins;    /* how many elements have each digit: of each line, each chunk of ranks, each group */
+    uint64_t tickets; /* of each line and chunk of ranks, two words: a ticket, and whether there are NaNs */
+    uint64_t counts;  /* pairs, of each line and part */
+    uint64_t lines, length;
+    uint64_t rank_count, chunk; /* how many ranks a line has, and are looked for at once */
+    uint64_t parts, part;       /* of a line, and their length */
+    uint64_t k;
+    uint64_t infinity; /* the bits of it, or 0 for integers */
+    uint32_t flags;
+    uint32_t shift, bits; /* of the digit; of all digits but the last ones, where a block finds them all */
+} gr_order_params;
+
+#endif

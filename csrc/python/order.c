@@ -1,0 +1,177 @@
+#include "order/order.h"
+
+#include <string.h>
+
+#include "python/errors.h"
+#include "python/job.h"
+#include "python/methods.h"
+#include "python/observed.h"
+
+enum { ELEMENTS, OTHERS };
+
+typedef struct ordering {
+    py_job job;
+    gr_ordering order;
+} ordering;
+
+/* Lines of elements, of which there are some. */
+static int take_elements(ordering *self, PyObject *a) {
+    py_job *job = &self->job;
+    py_operand *source = &job->inputs[ELEMENTS];
+    if (py_operand_take(job->state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0 ||
+        py_operand_settle(source) < 0)
+        return -1;
+    if (!gr_order_takes(source->dtype))
+        return PY_REFUSE(PyExc_TypeError, "a: %s has no order", gr_dtypes[source->dtype].numpy_name);
+    if (source->ndim != 2 || py_operand_count(source, NULL) == 0)
+        return PY_REFUSE(PyExc_ValueError, "a: expected lines of elements");
+    if (!py_operand_packed(source, true)) {
+        if (source->owner == NULL)
+            return PY_REFUSE(PyExc_ValueError, "a: expected elements side by side");
+        if (py_operand_pack(source) < 0)
+            return -1;
+    }
+    self->order.dtype = job->dtype = source->dtype;
+    self->order.lines = source->extent[0];
+    self->order.length = source->extent[1];
+    job->as_array = true;
+    job->ndim = 2;
+    job->extent[0] = source->extent[0];
+    return 0;
+}
+
+/* Whether the ranks of each line ascend, and are some. */
+static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint64_t length) {
+    for (uint64_t i = 0; i < lines * count; ++i)
+        if ((uint64_t)ranks[i] >= length || (i % count != 0 && ranks[i] < ranks[i - 1]))
+            return false;
+    return true;
+}
+
+/* Ranks of all lines alike, or of each. */
+static int take_ranks(ordering *self, PyObject *given) {
+    py_operand *ranks = &self->job.inputs[OTHERS];
+    gr_ordering *order = &self->order;
+    self->job.input_count = 2;
+    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "ranks", ranks) < 0)
+        return -1;
+    const size_t ndim = ranks->ndim;
+    if (ranks->owner == NULL || ranks->dtype != GR_DTYPE_i64 || ndim < 1 || ndim > 2 ||
+        py_operand_count(ranks, NULL) == 0 || !py_operand_packed(ranks, true) ||
+        (ndim == 2 && ranks->extent[0] != order->lines))
+        return PY_REFUSE(PyExc_ValueError, "ranks: expected int64 side by side, of each line or of all");
+    order->own = ndim == 2;
+    order->ranks = ranks->extent[ndim - 1];
+    if (!are_ranks(PyArray_DATA((PyArrayObject *)ranks->owner), order->own ? order->lines : 1, order->ranks,
+                   order->length))
+        return PY_REFUSE(PyExc_ValueError, "ranks: expected integers that ascend, less than the length");
+    self->job.extent[1] = order->ranks;
+    return 0;
+}
+
+/* Where the indices of the first elements go, and how many there are. */
+static int take_indices(ordering *self, PyObject *given, Py_ssize_t k) {
+    py_operand *indices = &self->job.inputs[OTHERS];
+    gr_ordering *order = &self->order;
+    self->job.input_count = 2;
+    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "indices", indices) < 0)
+        return -1;
+    if (k < 1 || (uint64_t)k > order->length)
+        return PY_REFUSE(PyExc_ValueError, "k: expected 1 to the length of a line");
+    order->k = (uint64_t)k;
+    if (indices->owner != NULL || indices->dtype != GR_DTYPE_i64 || indices->ndim != 2 ||
+        indices->extent[0] != order->lines || indices->extent[1] != order->k ||
+        !py_operand_packed(indices, true) || indices->read_only)
+        return PY_REFUSE(PyExc_ValueError, "indices: expected room for int64 on the device");
+    self->job.extent[1] = order->k;
+    return 0;
+}
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_order_run(device, &((const ordering *)arg)->order, binding, interrupt, error);
+}
+
+/* Where it is done: (out, device_kind, device_index, stream). */
+static int take_place(ordering *self, PyObject *place) {
+    py_job *job = &self->job;
+    PyObject *out, *kind, *index, *stream;
+    if (!PyTuple_Check(place) || !PyArg_ParseTuple(place, "OOOO", &out, &kind, &index, &stream))
+        return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_TypeError, "place: expected a tuple");
+    if (!py_job_stride_result(job))
+        return PY_REFUSE(PyExc_ValueError, "a: too many results for any memory");
+    if (py_take_device(job->state, kind, index, &job->device) < 0 || py_job_take_place(job, out) < 0 ||
+        py_stream_argument(job->state, stream, &job->stream) < 0)
+        return -1;
+    return py_job_overlaps(job) ? PY_REFUSE(PyExc_ValueError, "out: overlaps with a") : 0;
+}
+
+PyObject *py_order_select(PyObject *module, PyObject *args) {
+    PyObject *a, *ranks, *place, *result = NULL;
+    int nans;
+    if (!PyArg_ParseTuple(args, "OOpO", &a, &ranks, &nans, &place))
+        return NULL;
+    ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
+    py_job_begin(&self.job, PyModule_GetState(module));
+    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && take_place(&self, place) == 0)
+        result = py_job_run(&self.job, work, &self);
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_order_firsts(PyObject *module, PyObject *args) {
+    PyObject *a, *indices, *place, *result = NULL;
+    Py_ssize_t k;
+    int largest, sorted;
+    if (!PyArg_ParseTuple(args, "OnppOO", &a, &k, &largest, &sorted, &indices, &place))
+        return NULL;
+    ordering self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
+    py_job_begin(&self.job, PyModule_GetState(module));
+    if (take_elements(&self, a) == 0 && take_indices(&self, indices, k) == 0 && take_place(&self, place) == 0)
+        result = py_job_run(&self.job, work, &self);
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_order_valids(PyObject *module, PyObject *args) {
+    PyObject *a, *place, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OO", &a, &place))
+        return NULL;
+    ordering self = {.order = {.task = GR_ORDER_VALIDS}};
+    py_job_begin(&self.job, PyModule_GetState(module));
+    if (take_elements(&self, a) == 0) {
+        self.job.dtype = GR_DTYPE_i64;
+        self.job.ndim = 1;
+        if (take_place(&self, place) == 0)
+            result = py_job_run(&self.job, work, &self);
+    }
+    py_job_release(&self.job);
+    return result;
+}
+
+PyObject *py_profile_order(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *ranks, *result = NULL, *all = NULL;
+    int nans;
+    if (!PyArg_ParseTuple(args, "OOp", &a, &ranks, &nans))
+        return NULL;
+    ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
+    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
+    gr_error error = {GR_OK, ""};
+    py_job_begin(&self.job, state);
+    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && py_job_stride_result(&self.job)) {
+        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+        if (status == GR_OK) {
+            self.job.device = profile.device;
+            result = py_job_run(&self.job, work, &self);
+            status = self.job.work.error.status;
+            error = self.job.work.error;
+        }
+        if (status == GR_ERR_SIMULATION)
+            PyErr_Clear();
+        all = py_observed_outcome(state, &profile, status, &error, result);
+        gr_profile_release(&profile);
+    }
+    py_job_release(&self.job);
+    return all;
+}

@@ -1,0 +1,165 @@
+// Elements of given ranks, by their keys' digits from the first on: how many elements have each digit says
+// which one that of a rank is, and its rank among those that have it.
+#include "order.cuh"
+
+extern __shared__ __align__(16) unsigned char order_shared[];
+
+// One digit of lines that several blocks share. Each adds what it counted to bins in global memory; the last
+// one of a line finds the digits there, and leaves the bins empty.
+template <class Key> __device__ void order_digit(const gr_order_params &p) {
+    __shared__ Ranks<Key> ranks;
+    __shared__ bool last;
+    const Keys<Key> keys(p);
+    const uint64_t line = blockIdx.y, chunk = blockIdx.z, chunks = gridDim.z, first = chunk * p.chunk;
+    gr_order_state *states = reinterpret_cast<gr_order_state *>(p.states) + line * p.rank_count + first;
+    unsigned *tickets = reinterpret_cast<unsigned *>(p.tickets) + (line * chunks + chunk) * 2;
+    unsigned long long *all =
+        reinterpret_cast<unsigned long long *>(p.bins) + ((line * chunks + chunk) * p.chunk << p.bits);
+    unsigned *bins = reinterpret_cast<unsigned *>(order_shared);
+    const bool begins = p.flags & GR_ORDER_FIRST;
+
+    const unsigned count = unsigned(min(p.chunk, p.rank_count - first));
+    if (threadIdx.x < count) {
+        const int64_t *given =
+            reinterpret_cast<const int64_t *>(p.ranks) + (p.flags & GR_ORDER_OWN ? line * p.rank_count : 0);
+        ranks.prefix[threadIdx.x] = begins ? Key(0) : Key(states[threadIdx.x].prefix);
+        ranks.rest[threadIdx.x] = !begins                  ? states[threadIdx.x].rest
+                                  : p.flags & GR_ORDER_TOP ? p.k - 1
+                                                           : uint64_t(given[first + threadIdx.x]);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        ranks.count = count;
+        ranks.find_groups();
+    }
+    __syncthreads();
+    const unsigned groups = ranks.groups, used = groups << p.bits;
+    for (unsigned i = threadIdx.x; i < used; i += blockDim.x)
+        bins[i] = 0;
+    __syncthreads();
+
+    const Digit<Key> digit = {p.shift, p.bits, begins};
+    const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
+    const uint64_t begin = blockIdx.x * p.part, end = min(begin + p.part, p.length);
+    const bool nans = digit.count(keys, elements, begin, end, ranks, bins);
+    const bool spread = __syncthreads_or(nans) && begins && p.flags & GR_ORDER_NANS;
+    for (unsigned i = threadIdx.x; i < used; i += blockDim.x)
+        if (bins[i] != 0)
+            atomicAdd(&all[i], bins[i]);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (spread)
+            atomicOr(&tickets[1], 1u);
+        __threadfence();
+        last = atomicInc(tickets, unsigned(p.parts) - 1) == unsigned(p.parts) - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (!last)
+        return;
+
+    unsigned long long *sums = reinterpret_cast<unsigned long long *>(order_shared);
+    const bool spoilt = tickets[1] != 0;
+    for (unsigned group = 0; group < groups; ++group) {
+        for (unsigned i = threadIdx.x; i < 1u << p.bits; i += blockDim.x) {
+            sums[i] = all[(group << p.bits) + i];
+            all[(group << p.bits) + i] = 0;
+        }
+        __syncthreads();
+        for (unsigned r = threadIdx.x / 32; r < count; r += blockDim.x / 32) {
+            if (ranks.group[r] != group)
+                continue;
+            uint64_t rest = ranks.rest[r];
+            const unsigned found = bin_of(sums, p.bits, rest);
+            const Key prefix = begins ? Key(found) : Key(Key(ranks.prefix[r] << p.bits) | Key(found));
+            if (threadIdx.x % 32 != 0)
+                continue;
+            if (p.flags & GR_ORDER_LAST && !(p.flags & GR_ORDER_TOP))
+                reinterpret_cast<Key *>(p.out)[line * p.rank_count + first + r] =
+                    keys.element(spoilt ? Keys<Key>::none : prefix);
+            states[r] = {prefix, rest};
+        }
+        __syncthreads();
+    }
+}
+
+// All digits of lines that are a block's each: short ones, held in shared memory, or many.
+template <class Key> __device__ void order_rows(const gr_order_params &p) {
+    __shared__ Ranks<Key> ranks;
+    const Keys<Key> keys(p);
+    const unsigned chunk = unsigned(p.chunk);
+    unsigned *bins = reinterpret_cast<unsigned *>(order_shared);
+    Key *held = reinterpret_cast<Key *>(bins + (chunk << p.bits));
+    for (uint64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
+        const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
+        if (p.flags & GR_ORDER_HELD) {
+            for (unsigned i = threadIdx.x; i < p.length; i += blockDim.x)
+                held[i] = elements[i];
+            elements = held;
+        }
+        const int64_t *given =
+            reinterpret_cast<const int64_t *>(p.ranks) + (p.flags & GR_ORDER_OWN ? line * p.rank_count : 0);
+        for (uint64_t first = 0; first < p.rank_count; first += chunk) {
+            bool spoilt = false;
+            const unsigned count = unsigned(min(uint64_t(chunk), p.rank_count - first));
+            if (threadIdx.x < count) {
+                ranks.prefix[threadIdx.x] = 0;
+                ranks.rest[threadIdx.x] =
+                    p.flags & GR_ORDER_TOP ? p.k - 1 : uint64_t(given[first + threadIdx.x]);
+            }
+            for (unsigned known = 0; known < Keys<Key>::width;) {
+                const unsigned left = Keys<Key>::width - known, bits = min(p.bits, left);
+                __syncthreads();
+                if (threadIdx.x == 0) {
+                    ranks.count = count;
+                    ranks.find_groups();
+                }
+                __syncthreads();
+                for (unsigned i = threadIdx.x; i < ranks.groups << bits; i += blockDim.x)
+                    bins[i] = 0;
+                __syncthreads();
+                const Digit<Key> digit = {left - bits, bits, known == 0};
+                const bool nans = digit.count(keys, elements, 0, p.length, ranks, bins);
+                if (__syncthreads_or(nans) && p.flags & GR_ORDER_NANS)
+                    spoilt = true;
+                for (unsigned r = threadIdx.x / 32; r < count; r += blockDim.x / 32) {
+                    uint64_t rest = ranks.rest[r];
+                    const unsigned found = bin_of(bins + (ranks.group[r] << bits), bits, rest);
+                    __syncwarp();
+                    if (threadIdx.x % 32 == 0) {
+                        ranks.prefix[r] = known == 0 ? Key(found) : Key(Key(ranks.prefix[r] << bits) | found);
+                        ranks.rest[r] = rest;
+                    }
+                }
+                known += bits;
+            }
+            __syncthreads();
+            if (p.flags & GR_ORDER_TOP) {
+                Key *out = reinterpret_cast<Key *>(p.out) + line * p.k;
+                int64_t *indices = reinterpret_cast<int64_t *>(p.indices) + line * p.k;
+                const Gather<Key> gather = {keys, ranks.prefix[0], ranks.rest[0] + 1, p.k, out, indices};
+                gather.run(elements, 0, p.length, 0, 0);
+            } else if (threadIdx.x < count) {
+                reinterpret_cast<Key *>(p.out)[line * p.rank_count + first + threadIdx.x] =
+                    keys.element(spoilt ? Keys<Key>::none : ranks.prefix[threadIdx.x]);
+            }
+            __syncthreads();
+        }
+    }
+}
+
+#define GR_ORDER_ENTRIES(name, Key)                                                                          \
+    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
+        order_digit_##name(const gr_order_params p) {                                                        \
+        order_digit<Key>(p);                                                                                 \
+    }                                                                                                        \
+    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
+        order_rows_##name(const gr_order_params p) {                                                         \
+        order_rows<Key>(p);                                                                                  \
+    }
+
+GR_ORDER_ENTRIES(b8, uint8_t)
+GR_ORDER_ENTRIES(b16, uint16_t)
+GR_ORDER_ENTRIES(b32, uint32_t)
+GR_ORDER_ENTRIES(b64, uint64_t)

@@ -1,0 +1,77 @@
+"""Arrays as lines along the axes of a call, and what the core finds in them."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.copies import gathered
+from gpureduce._arrays.layout import reshaped
+from gpureduce._arrays.operand import Operand
+from gpureduce._reduce.target import Target
+from gpureduce._rules.arguments import c_strides, same_strides
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
+
+
+class Lines:
+    """The elements of an operand in the stream of a target, `axes` of which become one, the last one."""
+
+    def __init__(self, operand: Operand, axes: tuple[int, ...], target: Target) -> None:
+        kept = [axis for axis in range(len(operand.shape)) if axis not in axes]
+        order = (*kept, *axes)
+        shape = [operand.shape[axis] for axis in order]
+        self.kept = tuple(shape[: len(kept)])
+        self.count, self.length = math.prod(self.kept), math.prod(shape[len(kept) :])
+        self.dtype = operand.dtype
+        self.has_nans = operand.dtype.name in FLOATS
+        self._place = (None, target.kind, target.index, target.stream)
+        self._keeps: Any = None  # the memory
+        wanted = (self.count, self.length)
+        if operand.view is None:
+            lines = np.ascontiguousarray(operand.handle.transpose(order).reshape(wanted))
+            self.handle: Any = lines
+            return
+        strides = tuple([operand.handle[2][axis] for axis in order])
+        item = operand.dtype.itemsize
+        found = reshaped(tuple(shape), strides, wanted, item)
+        if found is None or not same_strides(wanted, found, c_strides(wanted, item)):
+            there = SimpleNamespace(
+                shape=tuple(shape),
+                strides=strides,
+                dtype=operand.dtype,
+                pointer=operand.handle[0],
+                size=math.prod(shape),
+                kind=operand.kind,
+                index=operand.index,
+                stream=target.stream,
+            )
+            self._keeps = gathered(there, wanted)
+            self.handle = self._keeps.view_tuple()
+        else:
+            self.handle = (operand.handle[0], wanted, c_strides(wanted, item), operand.handle[3])
+
+    def elements(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
+        """Return the elements of ranks: a column for each line, of ranks of its own if there are columns.
+
+        Ranks may be in any order. With `nans`, the elements of a line that has a NaN are NaN.
+        """
+        if ranks.ndim == 1:
+            wanted, inverse = np.unique(ranks, return_inverse=True)
+            return self._select(wanted, nans).T[inverse.reshape(-1)]
+        order = np.argsort(ranks, axis=0, kind="stable")
+        found = self._select(np.take_along_axis(ranks, order, axis=0).T, nans).T
+        result = np.empty_like(found)
+        np.put_along_axis(result, order, found, axis=0)
+        return result
+
+    def _select(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
+        return _core.order_select(self.handle, np.ascontiguousarray(ranks, np.int64), nans, self._place)
+
+    def valid(self) -> np.ndarray:
+        """Return how many elements of each line are no NaN."""
+        return _core.order_valids(self.handle, self._place)

@@ -1,0 +1,441 @@
+"""The public functions: medians, quantiles and percentiles, and their forms that leave NaNs out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import Device
+from gpureduce._order.lines import Lines
+from gpureduce._order.methods import POSITIONS, Place, between, middle, place
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules.callers import outside_level
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from gpureduce._reduce.types import AnyArray, Out, Stream
+
+
+def median(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the median, as `numpy.median`.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        Elements, of any real dtype that `sum` takes, and of any strides.
+    axis : int or tuple of int, optional
+        The axes to reduce; None reduces all.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. One on a device must have the result's dtype and C order.
+    overwrite_input : bool
+        Whether `a` may be changed; it never is.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
+        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+    stream : int or object, optional
+        The CUDA stream to work in, as for `sum`.
+    as_device : bool, optional
+        Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` lies there and
+        `axis` is given.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        Of float64 for integers and bool, else of the dtype of `a`. NaN where an element is NaN.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that is not supported, and for complex numbers.
+    ValueError
+        For an `out` that does not fit.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    The elements in the middle are found by radix selection, exactly: nothing is sorted, and `a` is read once
+    for each eleven bits of an element. They come to the host, which the call waits for, and their mean is
+    taken there: see docs/order.md.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.median(np.array([[10, 7, 4], [3, 2, 1]]), device="sim")
+    np.float64(3.5)
+    >>> gpureduce.median(np.array([[10, 7, 4], [3, 2, 1]]), axis=1, device="sim")
+    array([7., 2.])
+    """
+    return _median(a, axis, out, keepdims, Options(device=device, stream=stream, as_device=as_device), False)
+
+
+def nanmedian(
+    a: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the median of the elements that are no NaN, as `numpy.nanmedian`.
+
+    Parameters
+    ----------
+    a, axis, out, overwrite_input, keepdims, device, stream, as_device
+        As in `median`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        Of the dtype of `median`; NaN, with a RuntimeWarning, where all elements are NaN.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `median`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanmedian(np.array([3.0, np.nan, 1.0, 2.0, 7.0]), device="sim")
+    np.float64(2.5)
+    """
+    return _median(a, axis, out, keepdims, Options(device=device, stream=stream, as_device=as_device), True)
+
+
+def quantile(
+    a: AnyArray,
+    q: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return quantiles, as `numpy.quantile`.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As in `median`.
+    q : array_like of float
+        One quantile or several, of 0 to 1, in host memory.
+    axis, out, overwrite_input
+        As in `median`.
+    method : str
+        How a quantile between two elements is estimated: one of NumPy's ``"linear"``, ``"lower"``,
+        ``"higher"``, ``"midpoint"``, ``"nearest"``, ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
+        ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``,
+        ``"median_unbiased"`` and ``"normal_unbiased"``.
+    keepdims : bool
+        Whether reduced axes stay, with length one.
+    weights : None
+        Weights of elements, which NumPy takes, are not supported.
+    device, stream, as_device
+        As in `median`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        Of the shape of `q`, and behind it that of `a` without the reduced axes. The dtype is that of NumPy
+        2.4: of a float `a` its own, unless `q` is an array of a wider one; float64 of integers. Methods that
+        take an element keep its dtype, and only these take bool. NaN where an element is NaN.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `median`; ValueError, too, for a `q` outside 0 to 1 and an unknown method.
+    IndexError
+        For no elements along the axes, if there are results.
+
+    Notes
+    -----
+    As of `median`; all quantiles are found together, sixteen elements in each pass over `a`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.quantile(np.array([[10, 7, 4], [3, 2, 1]]), [0.25, 0.5], axis=1, device="sim")
+    array([[5.5, 1.5],
+           [7. , 2. ]])
+    >>> gpureduce.quantile(np.arange(10), 0.33, method="lower", device="sim")
+    np.int64(2)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, False)
+
+
+def nanquantile(
+    a: AnyArray,
+    q: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return quantiles of the elements that are no NaN, as `numpy.nanquantile`.
+
+    Parameters
+    ----------
+    a, q, axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
+        As in `quantile`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        As of `quantile`; NaN, with a RuntimeWarning, where all elements are NaN.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `quantile`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanquantile(np.array([[10.0, np.nan, 4], [3, 2, 1]]), 0.5, axis=0, device="sim")
+    array([6.5, 2. , 2.5])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, True)
+
+
+def percentile(
+    a: AnyArray,
+    q: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return percentiles, as `numpy.percentile`.
+
+    Parameters
+    ----------
+    a
+        As in `median`.
+    q : array_like of float
+        One percentile or several, of 0 to 100, in host memory.
+    axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
+        As in `quantile`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        As of `quantile`.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError, DeviceError
+        As `quantile`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.percentile(np.arange(11.0), [5, 95], device="sim")
+    array([0.5, 9.5])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _quantile(a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options, False)
+
+
+def nanpercentile(
+    a: AnyArray,
+    q: AnyArray,
+    axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    out: Out | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return percentiles of the elements that are no NaN, as `numpy.nanpercentile`.
+
+    Parameters
+    ----------
+    a, q, axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
+        As in `percentile`.
+
+    Returns
+    -------
+    numpy scalar, numpy.ndarray or DeviceArray
+        As of `nanquantile`.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `quantile`.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> gpureduce.nanpercentile(np.array([0.0, np.nan, 10.0]), 25, device="sim")
+    np.float64(2.5)
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _quantile(a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options, True)
+
+
+def take(a: Any, device: Any) -> Operand:
+    """Take an array whose elements have an order."""
+    operand = intake(a, device)
+    if operand.dtype.kind == "c":
+        raise TypeError(f"a: expected real numbers, got {operand.dtype}")
+    return operand
+
+
+def _quantiles(given: Any, whole: int) -> np.ndarray:
+    q = np.asanyarray(given) if whole == 1 else np.asanyarray(np.true_divide(given, whole))
+    if q.ndim > 2:
+        raise ValueError("q: expected a number, or an array of one axis or two")
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError(f"q: expected {'quantiles' if whole == 1 else 'percentiles'} of 0 to {whole}")
+    return q
+
+
+def _warn_of_nans() -> None:
+    warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=outside_level())
+
+
+def _counts(lines: Lines) -> np.ndarray:
+    """Return how many elements of each line are no NaN; 1 of a line of NaNs, whose elements will do."""
+    counts = lines.valid()
+    if not counts.all():
+        _warn_of_nans()
+    return np.maximum(counts, 1)
+
+
+def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_out: bool) -> Any:
+    operand = take(a, options.device)
+    shape = operand.shape
+    axes = rules.reduced_axes(axis, len(shape))
+    target = Target(out, options, operand, axis, shape, axes, keepdims)
+    target.set_dtype(middle(*[np.empty(0, operand.dtype)] * 2).dtype)
+    target.follow_others()
+    if 0 in shape:
+        return _of_none(target)
+    lines = Lines(operand, axes, target)
+    if leave_out and lines.has_nans:
+        counts = _counts(lines)
+        lower, upper = lines.elements(np.stack([(counts - 1) // 2, counts // 2]), False)
+        result = np.where(counts % 2 == 1, _kept(lower), middle(lower, upper))
+        return target.store(result.astype(target.dtype, copy=False))
+    ranks = np.array([(lines.length - 1) // 2, lines.length // 2])
+    lower, upper = lines.elements(ranks, lines.has_nans)
+    return target.store(_kept(lower) if lines.length % 2 == 1 else middle(lower, upper))
+
+
+def _kept(elements: np.ndarray) -> np.ndarray:
+    return elements.astype(np.float64) if elements.dtype.kind in "biu" else elements
+
+
+def _of_none(target: Target) -> Any:
+    """Return the results of no elements."""
+    if 0 not in target.shape:
+        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+    return target.store(np.full(target.shape, np.nan, target.dtype))
+
+
+def _quantile(
+    a: Any,
+    q: np.ndarray,
+    given: type,
+    axis: Any,
+    out: Any,
+    method: str,
+    keepdims: Any,
+    weights: Any,
+    options: Options,
+    leave_out: bool,
+) -> Any:
+    if method not in POSITIONS:
+        raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
+    if weights is not None:
+        raise TypeError("weights: not supported")
+    operand = take(a, options.device)
+    axes = rules.reduced_axes(axis, len(operand.shape))
+    kept = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
+    target = Target(out, options, operand, axis, q.shape + kept, (), False)
+    weak, flat = given in (int, float), q.reshape(-1)
+    count = rules.reduced_count(operand.shape, axes)
+    all_alike = place(method, max(count, 1), flat)
+    dtype = operand.dtype if all_alike.weight is None else _dtype(operand.dtype, all_alike, weak)
+    _require_out(target, dtype)
+    target.set_dtype(dtype)
+    target.follow_others()
+    if count == 0 and not leave_out:
+        raise IndexError("a: no elements along the axes")
+    if 0 in operand.shape or not q.size:
+        return _of_none(target)
+    lines = Lines(operand, axes, target)
+    if leave_out and lines.has_nans:
+        at = place(method, _counts(lines), flat[:, None])
+        return target.store(np.ascontiguousarray(_at(lines, at, weak, False)))
+    return target.store(np.ascontiguousarray(_at(lines, all_alike, weak, lines.has_nans)))
+
+
+def _dtype(elements: np.dtype, at: Place, weak: bool) -> np.dtype:
+    """Return the dtype of what lies between elements."""
+    if elements.kind == "b":
+        raise TypeError("a: bool has a quantile only by a method that takes an element, as 'nearest'")
+    none = np.empty((0, 1), elements)
+    assert at.weight is not None
+    return between(none, none, at.weight[:0, None], weak).dtype
+
+
+def _require_out(target: Target, dtype: np.dtype) -> None:
+    out = target.host_out
+    if out is not None and not np.can_cast(dtype, out.dtype, casting="same_kind"):
+        raise TypeError(f"out: cannot cast from {dtype} to {out.dtype} by the rule 'same_kind'")
+
+
+def _at(lines: Lines, at: Place, weak: bool, nans: bool) -> np.ndarray:
+    """Return what is at places: a row for each quantile, a column for each line."""
+    if at.weight is None:
+        return lines.elements(at.lower, nans)
+    found = lines.elements(np.concatenate([at.lower, at.upper]), nans)
+    lower, upper = found[: len(at.lower)], found[len(at.lower) :]
+    weight = at.weight.reshape(len(at.lower), -1)
+    return between(lower, upper, weight, weak)

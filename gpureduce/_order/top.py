@@ -1,0 +1,150 @@
+"""The public function: the first elements in an order, and where they are."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import to_device
+from gpureduce._device.devices import Device, text
+from gpureduce._order.lines import Lines
+from gpureduce._order.quantiles import take
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
+from gpureduce._rules.arguments import c_strides
+from gpureduce._rules.dtypes import name_of
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from gpureduce._reduce.types import AnyArray, Stream
+
+_INT64 = np.dtype(np.int64)
+
+
+class TopK(NamedTuple):
+    """What `topk` returns.
+
+    Attributes
+    ----------
+    values : numpy.ndarray or DeviceArray
+        The elements.
+    indices : numpy.ndarray or DeviceArray
+        Where they stand along the axis, in int64.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.topk([1.0, 5.0, 2.0], 2, device="sim").indices
+    array([1, 2])
+    """
+
+    values: Any
+    indices: Any
+
+
+def topk(
+    a: AnyArray,
+    k: SupportsIndex,
+    axis: SupportsIndex = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> TopK:
+    """Return the `k` largest or smallest elements along an axis and where they stand, as `torch.topk`.
+
+    Parameters
+    ----------
+    a : array_like or device array
+        As in `median`.
+    k : int
+        How many elements, up to the length of the axis.
+    axis : int
+        Along which they are looked for.
+    largest : bool
+        Whether the largest ones are taken; False takes the smallest.
+    sorted : bool
+        Whether they come in their order, those that are equal by their index. False leaves them in the order
+        in which they stand in `a`, which is faster for a large `k`.
+    device : str or Device, optional
+        As in `median`.
+    stream : int or object, optional
+        As in `median`.
+    as_device : bool, optional
+        Whether results stay on the device, as a `DeviceArray` each. None leaves them there when `a` lies
+        there.
+
+    Returns
+    -------
+    TopK
+        ``values`` and ``indices``, of the shape of `a` with `k` in place of the length of `axis`.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that is not supported, and for complex numbers.
+    ValueError
+        For a `k` that is negative or larger than the axis.
+    DeviceError
+        When the device is not there or fails.
+
+    Notes
+    -----
+    NaN is larger than all numbers, and zeros of either sign are equal. Of equal elements those with the
+    lowest indices are taken, so that results are the same on every run. The host waits only for results that
+    it gets. Sorting is made for up to a million elements: what it takes grows with the square of `k` beyond
+    some ten thousand. See docs/order.md.
+
+    Examples
+    --------
+    >>> import numpy as np, gpureduce
+    >>> values, indices = gpureduce.topk(np.array([3.0, 9.0, -1.0, 9.0]), 3, device="sim")
+    >>> values, indices
+    (array([9., 9., 3.]), array([1, 3, 0]))
+    """
+    operand = take(a, device)
+    stays = operand.view is not None if as_device is None else bool(as_device)
+    if operand.view is None:
+        there = to_device(operand.handle, text(operand.kind, operand.index))
+        operand = take(there, None)
+    options = Options(stream=stream, as_device=True)
+    axes = rules.reduced_axes(axis, len(operand.shape))
+    if len(axes) > 1 or axis is None:
+        raise TypeError("axis: expected one integer")
+    length = operand.shape[axes[0]] if axes else 1
+    count = operator.index(k)
+    if not 0 <= count <= length:
+        raise ValueError(f"k: expected 0 to {length}, the length of the axis, got {count}")
+    kept = rules.kept_shape(operand.shape, axes)
+    shape = (*kept, count) if axes else ()
+    values, indices = (Target(None, options, operand, axes, shape, (), False) for _ in range(2))
+    for target, dtype in ((values, operand.dtype), (indices, _INT64)):
+        target.set_dtype(dtype)
+        target.follow_others()
+    if 0 not in (*operand.shape, count):
+        lines = Lines(operand, axes, values)
+        wanted = (lines.count, count)
+        ends = [
+            (target.view.pointer, wanted, c_strides(wanted, dtype.itemsize), name_of(dtype))
+            for target, dtype in ((values, operand.dtype), (indices, _INT64))
+        ]
+        place = (ends[0], values.kind, values.index, values.stream)
+        _core.order_firsts(lines.handle, count, bool(largest), bool(sorted), ends[1], place)
+    return TopK(*(_result(target, axes, len(kept), stays) for target in (values, indices)))
+
+
+def _result(target: Target, axes: tuple[int, ...], last: int, stays: bool) -> Any:
+    """Return a result with its last axis where it belongs."""
+    array = target.store(None)
+    order = list(range(last))
+    if axes and axes[0] != last:
+        order.insert(axes[0], last)
+        array = array.transpose(tuple(order)).copy()
+    return array if stays else array.numpy()

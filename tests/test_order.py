@@ -1,0 +1,428 @@
+"""Medians, quantiles and the first elements against NumPy, by value, dtype, shape and error."""
+
+import math
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from gpureduce._order.methods import POSITIONS
+from gpureduce._profiles.observed import kernel_profiles
+
+HELD = 31744  # bytes of a line that a block holds
+PART = 4096
+SORTED = 1024
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+    "float64",
+)  # fmt: skip
+FLOATS = DTYPES[-3:]
+SIZES = [1, 2, 3, 31, 32, 33, 257, 1000, 8191, HELD // 4 + 1, 2 * PART, 4 * PART + 1, 9 * PART + 77]
+METHODS = tuple(POSITIONS)
+# As NumPy 2.4 takes the dtype of q, and that of its results.
+new_numpy = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="dtypes of quantiles are those of NumPy 2.4"
+)
+
+
+def values(shape, dtype, seed):
+    """Numbers of either sign, some of them equal, few near one another."""
+    draw = np.random.default_rng(seed)
+    numbers = draw.standard_normal(shape) * 10.0 ** draw.integers(-3, 5, shape)
+    if dtype == "bool":
+        return numbers > 0
+    if np.dtype(dtype).kind in "iu":
+        limits = np.iinfo(dtype)
+        drawn = draw.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return np.where(draw.random(shape) < 0.3, draw.integers(0, 5, shape).astype(dtype), drawn)
+    with np.errstate(over="ignore"):
+        return np.where(draw.random(shape) < 0.3, np.round(numbers), numbers).astype(dtype)
+
+
+def exactly(got, wanted):
+    got = got.numpy() if isinstance(got, gpureduce.DeviceArray) else got
+    assert (np.shape(got), got.dtype) == (np.shape(wanted), wanted.dtype)
+    np.testing.assert_array_equal(got, wanted)
+
+
+def ranks_of(n):
+    return sorted({0, n // 3, (n - 1) // 2, n // 2, n - 1})
+
+
+def select(a, ranks, device, nans=False):
+    there = gpureduce.to_device(a, device)
+    place = (None, there.kind, there.index, there.stream)
+    return _core.order_select(there.view_tuple(), np.asarray(ranks, np.int64), nans, place)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_of_ranks(dtype, device):
+    """Of lines of all lengths: one or few, alone and with many, whose bins are smaller."""
+    for n in SIZES:
+        for lines in (1, 3):
+            a = values((lines, n), dtype, n)
+            wanted = np.sort(a, axis=1)
+            for ranks in (ranks_of(n)[-1:], ranks_of(n), ranks_of(n) * 1 + [n - 1] * 20):
+                exactly(select(a, ranks, device), wanted[:, ranks])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+def test_many_long_lines(dtype, device):
+    """So many that a block takes each, which it does not hold."""
+    n = HELD // np.dtype(dtype).itemsize + 5
+    a = values((264, n), dtype, 1)
+    wanted = np.sort(a, axis=1)
+    for ranks in ([n // 2], list(range(0, n, n // 20))):
+        exactly(select(a, ranks, device), wanted[:, ranks])
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+def test_ranks_of_each_line(dtype, device):
+    for lines, n in ((5, 300), (3, 3 * PART * 4), (70, 9)):
+        a = values((lines, n), dtype, lines)
+        ranks = np.sort(np.random.default_rng(n).integers(0, n, (lines, 3)), axis=1)
+        exactly(select(a, ranks, device), np.take_along_axis(np.sort(a, axis=1), ranks, axis=1))
+
+
+@pytest.mark.core
+def test_elements_that_are_alike(device):
+    """Those that differ in their last bit, and those that are all the same."""
+    for dtype, ones in (("float32", np.uint32), ("float64", np.uint64), ("int64", np.uint64)):
+        base = np.array([1.5], dtype).view(ones)
+        for n in (500, 5 * PART + 3):
+            line = (base + np.random.default_rng(n).integers(0, 3, n).astype(ones)).view(dtype)
+            for a in (line, np.full(n, -7, dtype)):
+                exactly(gpureduce.quantile(a, [0.1, 0.5, 0.99], method="lower", device=device),
+                        np.quantile(a, [0.1, 0.5, 0.99], method="lower"))  # fmt: skip
+
+
+def test_signs_of_zero(device):
+    """The least of zeros is the negative one, as every element is one of the array."""
+    a = np.array([0.0, -0.0, 0.0, -0.0, -0.0], np.float32)
+    got = select(a.reshape(1, 5), range(5), device)
+    assert np.signbit(got[0]).tolist() == [True, True, True, False, False]
+    got = gpureduce.topk(a, 3, largest=False, device=device)
+    assert got.indices.tolist() == [0, 1, 2] and np.signbit(got.values).tolist() == [False, True, False]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_medians(dtype, device):
+    for shape in ((1,), (2,), (300,), (301,), (5, 4, 7), (3, 900), (2, 9000)):
+        a = values(shape, dtype, 3)
+        for axis in (None, -1, tuple(range(len(shape)))) + ((0,) if shape[-1] < 9000 else ()):
+            for keepdims in (False, True):
+                with np.errstate(over="ignore"):
+                    wanted = np.median(a, axis=axis, keepdims=keepdims)
+                    got = gpureduce.median(a, axis=axis, keepdims=keepdims, device=device)
+                exactly(got, wanted)
+
+
+@new_numpy
+@pytest.mark.parametrize("method", METHODS)
+def test_methods(method, device):
+    """Of lengths at which positions are whole numbers, lie between, and beyond the ends."""
+    for n in (1, 2, 3, 5, 9, 10, 40, 101):
+        for dtype in ("float32", "float64", "int32", "uint8"):
+            a = values(n, dtype, n) if dtype != "int32" else values(n, "int16", n).astype("int32")
+            for q in (0.5, 0, 1.0, np.linspace(0, 1, 21), np.float32(0.3), [[0.2, 0.7], [0.9, 0.05]]):
+                with np.errstate(over="ignore"):
+                    wanted = np.quantile(a, q, method=method)
+                    exactly(gpureduce.quantile(a, q, method=method, device=device), wanted)
+
+
+def drawn(draw, dtype, device):
+    """Return an array of any layout, on the host or the device, and its elements."""
+    shape = tuple(draw.choice((1, 2, 3, 5, 17, 40)) for _ in range(draw.choice((1, 1, 1, 2, 2))))
+    if draw.random() < 0.1:
+        shape = draw.choice(((9000,), (2, 9000), (2, 5, 3, 2)))
+    a = values(shape, dtype, draw.randrange(2**32))
+    mask = np.random.default_rng(draw.randrange(2**32)).random(shape)
+    if a.dtype.kind == "f" and draw.random() < 0.5:
+        a[mask < draw.choice((0.01, 0.2, 1.0))] = np.nan
+    if a.dtype.kind == "f" and draw.random() < 0.2:
+        a[mask > 0.9] = draw.choice((np.inf, -np.inf))
+    views = (lambda b: b, lambda b: b.T, lambda b: b[::-1], lambda b: b[..., ::2], lambda b: b[None])
+    view = draw.choice(views)
+    if draw.random() < 0.4:
+        return view(gpureduce.to_device(a, device)), view(a)
+    return draw.choice((np.asarray, np.asfortranarray))(view(a)), view(a)
+
+
+@new_numpy
+@pytest.mark.filterwarnings("ignore")  # NumPy's, of NaNs and infinities
+def test_whatever_is_drawn(device, pytestconfig, thin):
+    draw = random.Random(25)
+    names = ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile")
+    for _ in range(60 if thin else pytestconfig.getoption("property_cases") // 10):
+        name, dtype = draw.choice(names), draw.choice(DTYPES)
+        given, a = drawn(draw, dtype, device)
+        some = tuple(draw.sample(range(a.ndim), draw.randint(1, a.ndim)))
+        options = {
+            "axis": draw.choice((None, *range(-a.ndim, a.ndim), some)), "keepdims": draw.random() < 0.3,
+        }  # fmt: skip
+        q = draw.choice((0.5, 0, 1, 0.3, draw.random(), [0.1, 0.9], [0.25, 0.5, 0.75, 0.5], [0.5]))
+        arguments = () if name.endswith("median") else (np.multiply(q, 100) if "perc" in name else q,)
+        if arguments:
+            options["method"] = draw.choice(METHODS)
+        here = {} if isinstance(given, gpureduce.DeviceArray) else {"device": device}
+        try:
+            wanted = getattr(np, name)(a, *arguments, **options)
+        except TypeError as error:
+            assert dtype == "bool", error
+            with pytest.raises(TypeError, match="bool has a quantile only by"):
+                getattr(gpureduce, name)(given, *arguments, **options, **here)
+            continue
+        got = getattr(gpureduce, name)(given, *arguments, **options, **here)
+        if np.size(wanted) and np.isnan(wanted).all():  # its dtype is that of `a` in NumPy, not the others'
+            assert np.shape(got) == np.shape(wanted)
+            assert np.isnan(got.numpy() if isinstance(got, gpureduce.DeviceArray) else got).all()
+        else:
+            exactly(got, wanted)
+
+
+def test_bfloat16(device):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = values((7, 300), "float32", 4).astype(ml_dtypes.bfloat16)
+    wanted = np.sort(a.astype("f4"), axis=1)
+    for q in (0.0, 0.31, 1.0):
+        got = gpureduce.quantile(a, q, axis=1, method="lower", device=device)
+        assert got.dtype == a.dtype and (got.astype("f4") == wanted[:, int(299 * q)]).all()
+    got = gpureduce.median(a[:, 1:], axis=1, device=device)
+    odd = np.sort(a[:, 1:].astype("f4"), axis=1)[:, 149]
+    assert got.dtype == a.dtype and (got.astype("f4") == odd).all()
+    values_, indices = gpureduce.topk(a, 5, device=device)
+    assert values_.dtype == a.dtype and (values_.astype("f4") == wanted[:, :-6:-1]).all()
+    assert (np.take_along_axis(a, indices, 1) == values_).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nans(dtype, device):
+    """NaNs of either sign are last, whatever their other bits are; and those of one line stay there."""
+    a = values((4, 10000), dtype, 5)
+    a[0, 5], a[2, 9999] = np.nan, -np.nan
+    a[2, :40] = np.array([-np.inf, np.inf, np.nan, -np.nan], dtype).repeat(10)
+    for rows in (a, a[:, :50], np.tile(a, (70, 1))):
+        exactly(gpureduce.median(rows, axis=1, device=device), np.median(rows, axis=1))
+        exactly(gpureduce.nanmedian(rows, axis=1, device=device), np.nanmedian(rows, axis=1))
+    sorted_ = np.sort(a, axis=1)
+    exactly(select(a, ranks_of(10000), device), sorted_[:, ranks_of(10000)])
+    place = (None, *((there := gpureduce.to_device(a, device)).kind, there.index, 1))
+    exactly(_core.order_valids(there.view_tuple(), place), (~np.isnan(a)).sum(axis=1))
+
+
+def test_lines_of_nans(device):
+    a = np.array([[1.0, np.nan, 3.0, 8.0], [np.nan] * 4])
+    for name, q in (("nanmedian", ()), ("nanquantile", (0.5,)), ("nanpercentile", ([50, 50],))):
+        with pytest.warns(RuntimeWarning, match="All-NaN slice") as seen:
+            got = getattr(gpureduce, name)(a, *q, axis=1, device=device)
+        assert len(seen) == 1 and seen[0].filename == __file__
+        assert (got[..., 0] == 3).all() and np.isnan(got[..., 1]).all()
+
+
+@pytest.mark.filterwarnings("ignore")  # NumPy's, of no elements
+@pytest.mark.parametrize("there", [False, True])
+def test_no_elements(there, device):
+    for shape, axis in (((0,), None), ((3, 0), 1), ((0, 3), 1), ((3, 0), 0), ((0, 3), None)):
+        a = np.zeros(shape, np.float32)
+        given = gpureduce.to_device(a, device) if there else a
+        here = {} if there else {"device": device}
+        for name in ("median", "nanmedian"):
+            exactly(getattr(gpureduce, name)(given, axis=axis, **here), getattr(np, name)(a, axis=axis))
+        try:
+            wanted = np.quantile(a, [0.2, 0.3], axis=axis)
+        except IndexError:
+            with pytest.raises(IndexError, match="a: no elements"):
+                gpureduce.quantile(given, [0.2, 0.3], axis=axis, **here)
+        else:
+            exactly(gpureduce.quantile(given, [0.2, 0.3], axis=axis, **here), wanted)
+    assert np.isnan(gpureduce.nanquantile(np.ones((2, 0)), 0.5, axis=1, device=device)).tolist() == [1, 1]
+    assert gpureduce.median(np.ones((2, 0, 3)), axis=(0, 2), device=device).shape == (0,)
+    assert gpureduce.quantile(np.ones((3, 2)), [], axis=0, device=device).shape == (0, 2)
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert gpureduce.median(np.ones(0, int), device=device).dtype == np.float64
+
+
+def test_where_results_go(device):
+    a = values((6, 50), "float32", 6)
+    there = gpureduce.to_device(a, device)
+    got = gpureduce.median(there, axis=1)
+    assert isinstance(got, gpureduce.DeviceArray)
+    exactly(got, np.median(a, axis=1))
+    assert isinstance(gpureduce.median(there), np.float32) and there.median() == np.median(a)
+    exactly(there.quantile([0.5, 0.9], axis=0), np.quantile(a, [0.5, 0.9], axis=0).astype("f8"))
+    out = gpureduce.to_device(np.zeros(6, np.float32), device)
+    assert gpureduce.quantile(there, 0.5, axis=1, out=out) is out
+    exactly(out, np.quantile(a, 0.5, axis=1))
+    host = np.zeros((6, 1))
+    assert gpureduce.median(a, axis=1, keepdims=True, out=host, device=device) is host
+    exactly(host, np.median(a, axis=1, keepdims=True).astype(np.float64))
+    assert isinstance(gpureduce.percentile(a, 3, device=device, as_device=True), gpureduce.DeviceArray)
+    assert isinstance(gpureduce.nanmedian(there, axis=0, as_device=False), np.ndarray)
+    assert there.numpy().tobytes() == a.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda a, **d: gpureduce.median(a * 1j, **d), TypeError, "a: expected real numbers"),
+        (lambda a, **d: gpureduce.quantile(a, 1.5, **d), ValueError, "q: expected quantiles of 0 to 1"),
+        (lambda a, **d: gpureduce.quantile(a, np.nan, **d), ValueError, "q: expected quantiles"),
+        (lambda a, **d: gpureduce.percentile(a, [101], **d), ValueError, "q: expected percentiles"),
+        (lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d), ValueError, "q: expected a number"),
+        (lambda a, **d: gpureduce.quantile(a, 0.5, method="x", **d), ValueError, "method: expected one of"),
+        (lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d), TypeError, "weights: not supported"),
+        (lambda a, **d: gpureduce.quantile(a, 0.5, out=np.zeros((), int), **d), TypeError, "out: cannot"),
+        (lambda a, **d: gpureduce.median(a, out=np.zeros(3), **d), ValueError, "out: shape"),
+        (lambda a, **d: gpureduce.median(a, axis=2, **d), np.exceptions.AxisError, "out of bounds"),
+        (lambda a, **d: gpureduce.median(a, axis=(0, 0), **d), ValueError, "duplicate"),
+        (lambda a, **d: gpureduce.topk(a, 4, **d), ValueError, "k: expected 0 to 3"),
+        (lambda a, **d: gpureduce.topk(a, -1, **d), ValueError, "k: expected 0 to 3"),
+        (lambda a, **d: gpureduce.topk(a, 1.0, **d), TypeError, "integer"),
+        (lambda a, **d: gpureduce.topk(a, 1, axis=None, **d), TypeError, "axis: expected one integer"),
+        (lambda a, **d: gpureduce.topk(a * 1j, 1, **d), TypeError, "a: expected real numbers"),
+    ],
+)
+def test_what_is_refused(call, error, text, device):
+    with pytest.raises(error, match=text):
+        call(np.zeros((2, 3)), device=device)
+
+
+def test_what_the_core_refuses():
+    """Ranks that do not ascend or lie outside, and elements that are no lines: memory would be missed."""
+    a = values((2, 30), "float32", 7)
+    place = (None, _core.SIM, 0, 1)
+    for ranks in ([30], [-1], [5, 4], [], [[1], [2], [3]], np.array([1], np.int32)):
+        ranks = ranks if isinstance(ranks, np.ndarray) else np.array(ranks, np.int64)
+        with pytest.raises(ValueError, match="ranks: expected"):
+            _core.order_select(a, ranks, False, place)
+    for wrong in (a[0], a[None], a[:0]):
+        with pytest.raises(ValueError, match="a: expected lines"):
+            _core.order_select(wrong, np.array([1]), False, place)
+    with pytest.raises(TypeError, match="has no order"):
+        _core.order_select(a + 1j, np.array([1]), False, place)
+    there = gpureduce.to_device(a, "sim")
+    view = there.view_tuple()
+    with pytest.raises(ValueError, match="out: overlaps"):
+        _core.order_select(view, np.array([1]), False, ((view[0], (2, 1), (4, 4), "float32"), *place[1:]))
+    with pytest.raises(ValueError, match="side by side"):
+        turned = (view[0], (30, 2), (4, 120), "float32")
+        _core.order_select(turned, np.array([1]), False, place)
+    with pytest.raises(ValueError, match="indices: expected room"):
+        _core.order_firsts(view, 2, True, True, view, place)
+    for k in (0, 31):
+        with pytest.raises(ValueError, match="k: expected"):
+            _core.order_firsts(view, k, True, True, view, place)
+
+
+def first_of(a, k, largest, sort):
+    """The indices of the first elements along the last axis: of equal ones the lowest."""
+    order = np.argsort(a, axis=-1, kind="stable")
+    if largest:
+        turned = np.argsort(a[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+        order = a.shape[-1] - 1 - turned
+    found = order[..., :k]
+    return found if sort else np.sort(found, axis=-1)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_first_elements(dtype, device):
+    """In lines that a block holds and in those of many; of few and of several tiles that are sorted."""
+    draw = random.Random(dtype)
+    for lines, n in ((1, 1), (4, 7), (3, 300), (1, 1500), (2, 20000), (270, 40), (1, 9 * PART + 3)):
+        a = values((lines, n), dtype, n)
+        for k in {1, min(n, 5), min(n, SORTED), min(n, 2 * SORTED + 77)}:
+            largest, sort = draw.random() < 0.5, draw.random() < 0.7
+            found = gpureduce.topk(a, k, largest=largest, sorted=sort, device=device)
+            wanted = first_of(a, k, largest, sort)
+            exactly(found.indices, wanted)
+            exactly(found.values, np.take_along_axis(a, wanted, -1))
+
+
+def test_first_elements_of_many_long_lines(device):
+    a = values((264, HELD // 4 + 3), "int32", 8)
+    found = gpureduce.topk(a, 3, device=device)
+    exactly(found.indices, first_of(a, 3, True, True))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_first_elements_with_nans(dtype, device):
+    """NaN is larger than all numbers, as in PyTorch; and of NaNs the first comes first."""
+    for n in (60, 5 * PART):
+        a = values((2, n), dtype, n)
+        a[1, [3, n // 2, n - 1]] = np.array([-np.nan, np.nan, np.nan], dtype)
+        a[1, 7] = np.inf
+        found = gpureduce.topk(a, 5, device=device)
+        assert found.indices[1, :4].tolist() == [3, n // 2, n - 1, 7]
+        assert np.isnan(found.values[1, :3]).all() and found.values[1, 3] == np.inf
+        exactly(found.indices[0], first_of(a[0], 5, True, True))
+        found = gpureduce.topk(a, n, largest=False, device=device)
+        assert found.indices[1, -3:].tolist() == [3, n // 2, n - 1]
+
+
+def test_first_elements_that_are_equal(device):
+    for n in (900, 6 * PART + 1):
+        a = np.random.default_rng(n).integers(0, 3, n).astype(np.uint8)
+        for k in (n // 2, n):
+            for largest in (True, False):
+                found = gpureduce.topk(a, k, largest=largest, device=device)
+                exactly(found.indices, first_of(a, k, largest, True))
+
+
+def test_first_elements_along_axes(device):
+    a = values((5, 40, 3), "float32", 9)
+    there = gpureduce.to_device(a, device)
+    for axis in (0, 1, 2, -1, -2):
+        wanted = np.moveaxis(first_of(np.moveaxis(a, axis, -1), 3, True, True), -1, axis)
+        for found in (gpureduce.topk(a, 3, axis, device=device), gpureduce.topk(there, 3, axis),
+                      there.topk(3, axis=axis, as_device=True)):  # fmt: skip
+            exactly(found.indices, wanted)
+            exactly(found.values, np.take_along_axis(a, wanted, axis))
+    kept = gpureduce.topk(there[:, ::-1, ::2], 2, 1)
+    assert isinstance(kept, gpureduce.TopK) and isinstance(kept.values, gpureduce.DeviceArray)
+    wanted = np.moveaxis(first_of(np.moveaxis(a[:, ::-1, ::2], 1, -1), 2, True, True), -1, 1)
+    exactly(kept.indices, wanted)
+    assert gpureduce.topk(there, 0, 1).indices.shape == (5, 0, 3)
+    assert gpureduce.topk(np.zeros((0, 4)), 2, device=device).values.shape == (0, 2)
+    exactly(gpureduce.topk(np.float64(3.5), 1, device=device).values, np.array(3.5))
+    exactly(gpureduce.topk(np.float64(3.5), 1, device=device).indices, np.array(0))
+
+
+def test_results_are_the_same_on_every_run_and_backend(device):
+    a = np.random.default_rng(10).integers(0, 50, 7 * PART).astype(np.float32)
+    first = gpureduce.topk(a, 3000, device=device)
+    for where in (device, device, "sim"):
+        again = gpureduce.topk(a, 3000, device=where)
+        assert (again.indices == first.indices).all() and (again.values == first.values).all()
+
+
+@pytest.mark.large
+def test_long_lines(on_gpu, device):
+    n = 2**28 + 77 if on_gpu else 2**22 + 77
+    a = (np.arange(n, dtype=np.int64) * 2654435761 >> 5).astype(np.int32)
+    ranks = [5, n // 2, n - 9]
+    exactly(select(a.reshape(1, n), ranks, device)[0], np.partition(a, ranks)[ranks])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 900), (3, 40), (2, 9 * PART)], ids=str)
+def test_kernels_have_no_races(dtype, shape):
+    a = values(shape, dtype, 11)
+    for ranks in ([shape[1] // 2], list(range(0, 40, 2))):
+        result, launches, problem = _core.profile_order(a, np.array(ranks), dtype == "float64")
+        assert problem is None
+        np.testing.assert_array_equal(result, np.sort(a, axis=1)[:, ranks])
+        assert {kernel.races for kernel in kernel_profiles(launches, "", 0)} == {()}
+
+
+def test_nothing_is_warned_of_on_the_way(device):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isnan(gpureduce.median([1.0, math.nan], device=device))
+        assert math.isnan(gpureduce.quantile([1.0, math.nan], 0.3, device=device))
+        assert gpureduce.quantile([math.inf, 1.0], 0.0, method="lower", device=device) == 1
