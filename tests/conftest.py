@@ -34,9 +34,10 @@ from gpureduce.bench import environment  # noqa: E402
 # Of documents, committed figures, builds and Python alone: slow builds leave them out.
 WITHOUT_C = {
     "test_beside", "test_build", "test_conv_results", "test_dask", "test_documents", "test_examples",
-    "test_exercises", "test_export", "test_flox", "test_hardware_counters", "test_layers", "test_matmul_results",
-    "test_metadata", "test_mutants", "test_notebooks", "test_own_kernels", "test_own_rungs", "test_pages",
-    "test_peers", "test_results", "test_rung_counters", "test_signatures", "test_state_processes",
+    "test_exercises", "test_export", "test_flox", "test_hardware_counters", "test_layers",
+    "test_matmul_results", "test_metadata", "test_mutants", "test_notebooks", "test_own_kernels",
+    "test_own_rungs", "test_pages", "test_peers", "test_results", "test_rung_counters", "test_signatures",
+    "test_state_processes",
 }  # fmt: skip
 
 # Modules whose tests take the same ways through C with other operators, shapes and numbers.

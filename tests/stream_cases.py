@@ -87,7 +87,7 @@ CALLS = (
 
 @contextlib.contextmanager
 def without_garbage():
-    """Let no graph of an earlier test be destroyed meanwhile, which makes a capture fail (H200, driver 580)."""
+    """Let no graph of an earlier test be destroyed: that makes a capture fail (H200, driver 580)."""
     gc.collect()
     gc.disable()
     try:

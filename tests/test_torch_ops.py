@@ -5,9 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
+from stream_cases import without_garbage  # noqa: E402
+
 import gpureduce  # noqa: E402
 import gpureduce.torch as ops  # noqa: E402
-from stream_cases import without_garbage  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
