@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
-# Before NumPy is there, here and in children: the threads of its library of products wait in a circle.
+# Here and in children, before NumPy is there: threads of OpenBLAS that have nothing to do run in a circle.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Hundreds of children read what the first one compiles.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+gc.set_threshold(20_000, 20, 20)  # a tenth of the time went into looking for garbage
 
 ROOT = Path(__file__).resolve().parent.parent
 # `python -m pytest` puts the checkout in front of the installed package, but a checkout that was not built
