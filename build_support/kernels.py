@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from architectures import SWITCH, architectures
+from architectures import ALL, SWITCH, architectures
 from find_nvcc import find_nvcc, nvcc_version
 from progress import side_by_side
 from setuptools.errors import CompileError
@@ -29,7 +29,10 @@ PTX_FLAGS = [
     *("-ptx", "-fmad=false", "-O3", "-std=c++17"),
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
-FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all", "--compress-mode=size"]
+FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
+# For wheels, as it takes thirty times as long: two thirds of the bytes.
+SMALLEST = ["--compress-mode=size"]
+PACKED = 7  # of 9 levels: 1 % more bytes than the last leaves, in two fifths of its time
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
 # What the flat kernels are built as, by folder: a suffix of the file name, and the PTX target. They are there
@@ -140,7 +143,8 @@ def _fatbin_flags(kernel: Kernel, numbers: list[int]) -> list[str]:
     if arch != str(target):
         codes = [f"sm_{arch}"] * (target in numbers) + [f"compute_{arch}"]
     lines = LINES if _is_rung(kernel.source) else []
-    return [*FATBIN_FLAGS, "-gencode", f"arch=compute_{arch},code=[{','.join(codes)}]", *lines]
+    mode = SMALLEST if numbers == ALL else []
+    return [*FATBIN_FLAGS, *mode, "-gencode", f"arch=compute_{arch},code=[{','.join(codes)}]", *lines]
 
 
 def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path, Path]:
@@ -168,7 +172,7 @@ def _compile(nvcc: str, kernel: Kernel, numbers: list[int], ptx: Path, packed: P
 
 def pack(text: bytes) -> bytes:
     """Return a text packed, the same bytes at any time."""
-    return gzip.compress(text, mtime=0)
+    return gzip.compress(text, PACKED, mtime=0)
 
 
 def _build_cub(nvcc: str, numbers: list[int]) -> Path:

@@ -249,6 +249,16 @@ def test_fatbins_hold_what_is_asked_for(support, nvcc, devices, sources, capsys,
     assert compiled(sources) == ["v0 -fatbin", "v0 -ptx"]
 
 
+def test_fatbins_of_wheels_are_as_small_as_they_can_be(support, monkeypatch):
+    """Which takes too long where a build is for the GPUs that are there, or for none."""
+    kernels = support("kernels")
+    monkeypatch.chdir(SUPPORT.parent)
+    kernel = kernels.Kernel(Path("cuda_kernels/reduce/v7_warp_shuffle.cu"), "", 75)
+    every = support("architectures").ALL
+    small = [kernels.SMALLEST[0] in kernels._fatbin_flags(kernel, numbers) for numbers in ([], [90], every)]
+    assert small == [False, False, True]
+
+
 def test_cub_is_for_the_same_gpus_or_for_its_own(support, nvcc, devices, sources, monkeypatch):
     build = support("kernels").build_kernels
     devices(86)
