@@ -456,7 +456,7 @@ def scans():
         "reduceat": functools.partial(gpureduce.reduceat, matrix, [3, 1, 2], "min", axis=1, **SIM),
         "group_reduce": functools.partial(gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, **SIM),
         "profile_segments": functools.partial(
-            _core.profile_segments, vector, "sum", 0, np.array([0, 300]), 0, np.zeros((), np.float32)
+            _core.profile_segments, vector, "prod", 0, np.array([0, 300]), 0, np.zeros((), np.float32)
         ),
         "profile_scan": functools.partial(_core.profile_scan, vector, False, 0, False),
         "profile_scan of no axis": functools.partial(_core.profile_scan, vector, False, 1, False),
