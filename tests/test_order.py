@@ -48,6 +48,15 @@ def exactly(got, wanted):
     np.testing.assert_array_equal(got, wanted)
 
 
+def alike(got, wanted):
+    """As `exactly`, except that what is nothing but NaN may have the dtype that others have."""
+    got = got.numpy() if isinstance(got, gpureduce.DeviceArray) else got
+    if np.size(wanted) and np.isnan(wanted).all():
+        assert np.shape(got) == np.shape(wanted) and np.isnan(got).all()
+    else:
+        exactly(got, wanted)
+
+
 def ranks_of(n):
     return sorted({0, n // 3, (n - 1) // 2, n // 2, n - 1})
 
@@ -55,7 +64,7 @@ def ranks_of(n):
 def select(a, ranks, device, nans=False):
     there = gpureduce.to_device(a, device)
     place = (None, there.kind, there.index, there.stream)
-    return _core.order_select(there.view_tuple(), np.asarray(ranks, np.int64), nans, place)
+    return _core.order_select(there.view_tuple(), np.asarray(ranks, np.int64), nans, None, place)
 
 
 @pytest.mark.core
@@ -178,11 +187,29 @@ def test_whatever_is_drawn(device, pytestconfig, thin):
                 getattr(gpureduce, name)(given, *arguments, **options, **here)
             continue
         got = getattr(gpureduce, name)(given, *arguments, **options, **here)
-        if np.size(wanted) and np.isnan(wanted).all():  # its dtype is that of `a` in NumPy, not the others'
-            assert np.shape(got) == np.shape(wanted)
-            assert np.isnan(got.numpy() if isinstance(got, gpureduce.DeviceArray) else got).all()
-        else:
-            exactly(got, wanted)
+        alike(got, wanted)
+
+
+@new_numpy
+@pytest.mark.filterwarnings("ignore")  # NumPy's, of infinities
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_that_stay_on_the_device(dtype, device):
+    """What is made of two elements there is what NumPy makes of them, to the bit; of many quantiles, too."""
+    draw = random.Random(dtype)
+    for shape in ((1,), (2,), (9,), (6, 51), (3, 9001)):
+        a = values(shape, dtype, 12)
+        if a.dtype.kind == "f":
+            a[..., -1] = draw.choice((np.inf, -0.0, np.nan))
+        there = gpureduce.to_device(a, device)
+        options = {"axis": -1, "keepdims": draw.random() < 0.5}
+        exactly(there.median(**options), np.median(a, **options))
+        for method in METHODS if dtype != "bool" else ("nearest", "lower"):
+            for q in (0.5, draw.random(), np.float32(0.3), [draw.random(), 0, 1], np.linspace(0, 1, 12)):
+                got = there.quantile(q, method=method, as_device=True, **options)
+                assert isinstance(got, gpureduce.DeviceArray)
+                alike(got, np.quantile(a, q, method=method, **options))
+    a = values(300, dtype, 13)
+    exactly(gpureduce.median(a, device=device, as_device=True), np.median(a))
 
 
 def test_bfloat16(device):
@@ -299,19 +326,28 @@ def test_what_the_core_refuses():
     for ranks in ([30], [-1], [5, 4], [], [[1], [2], [3]], np.array([1], np.int32)):
         ranks = ranks if isinstance(ranks, np.ndarray) else np.array(ranks, np.int64)
         with pytest.raises(ValueError, match="ranks: expected"):
-            _core.order_select(a, ranks, False, place)
+            _core.order_select(a, ranks, False, None, place)
     for wrong in (a[0], a[None], a[:0]):
         with pytest.raises(ValueError, match="a: expected lines"):
-            _core.order_select(wrong, np.array([1]), False, place)
+            _core.order_select(wrong, np.array([1]), False, None, place)
     with pytest.raises(TypeError, match="has no order"):
-        _core.order_select(a + 1j, np.array([1]), False, place)
+        _core.order_select(a + 1j, np.array([1]), False, None, place)
+    two = np.zeros(2).tobytes()
+    for ends in ((0, "float64", b"\0\0", b"\0\0", two, two), (3, "float32", b"\0\0", b"\0\0", two, two),
+                 (0, "float32", b"\0\1", b"\0\0", two, two), (0, "float32", b"\0", b"\0\0", two, two),
+                 (0, "float32", b"\0" * 9, b"\0" * 9, bytes(72), bytes(72)), (1, "x", b"\0", b"\0", two, two),
+                 (0, "float32", b"", b"", b"", b"")):  # fmt: skip
+        with pytest.raises(ValueError, match="ends: expected"):
+            _core.order_select(a, np.array([1]), False, ends, place)
     there = gpureduce.to_device(a, "sim")
     view = there.view_tuple()
     with pytest.raises(ValueError, match="out: overlaps"):
-        _core.order_select(view, np.array([1]), False, ((view[0], (2, 1), (4, 4), "float32"), *place[1:]))
+        _core.order_select(
+            view, np.array([1]), False, None, ((view[0], (2, 1), (4, 4), "float32"), *place[1:])
+        )
     with pytest.raises(ValueError, match="side by side"):
         turned = (view[0], (30, 2), (4, 120), "float32")
-        _core.order_select(turned, np.array([1]), False, place)
+        _core.order_select(turned, np.array([1]), False, None, place)
     with pytest.raises(ValueError, match="indices: expected room"):
         _core.order_firsts(view, 2, True, True, view, place)
     for k in (0, 31):

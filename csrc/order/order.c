@@ -3,7 +3,6 @@
 #include <stddef.h>
 
 #include "base/limits.h"
-#include "order/params.h"
 
 enum {
     HELD = 31744,      /* bytes of a line that a block holds */
@@ -243,6 +242,58 @@ static void plan_firsts(planned *self, size_t item) {
     }
 }
 
+/* Makes results of the elements in `at.out`. */
+static void plan_ends(planned *self, uint32_t out) {
+    const gr_ordering *of = self->of;
+    gr_order_ends ends = *of->ends;
+    ends.lines = of->lines;
+    ends.ranks = of->ranks;
+    ends.from = (uint32_t)of->dtype;
+    gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &ends, sizeof ends);
+    step->grid[0] = (uint32_t)least(gr_ceil_div(ends.lines * ends.results, GR_ORDER_THREADS), GR_MAX_GRID);
+    step->block[0] = GR_ORDER_THREADS;
+    step->kernel.owner = "quantile";
+    GR_KERNEL_NAME(step->kernel.file, "order_between");
+    GR_KERNEL_NAME(step->kernel.entry, "order_between");
+    gr_program_place(self->program, offsetof(gr_order_ends, in), self->at.out);
+    gr_program_place(self->program, offsetof(gr_order_ends, out), out);
+}
+
+static void plan_select(planned *self, size_t item) {
+    const gr_ordering *of = self->of;
+    gr_order_params *params = &self->params;
+    const uint32_t out = self->at.out;
+    if (of->given != NULL) {
+        params->flags |= GR_ORDER_GIVEN;
+        for (uint64_t i = 0; i < of->ranks; ++i)
+            params->given[i] = (uint64_t)of->given[i];
+    } else {
+        self->at.ranks = gr_program_input(self->program, 1);
+    }
+    if (of->ends != NULL)
+        self->at.out =
+            gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)(of->lines * of->ranks) * item);
+    if (is_in_rows(of))
+        plan_rows(self, (uint32_t)item);
+    else
+        plan_digits(self, (uint32_t)item);
+    if (of->ends != NULL)
+        plan_ends(self, out);
+}
+
+/* The dtype of the results, and how many a line has. */
+static gr_dtype dtype_of(const gr_ordering *self) {
+    if (self->task == GR_ORDER_VALIDS)
+        return GR_DTYPE_i64;
+    return self->ends != NULL ? (gr_dtype)self->ends->to : self->dtype;
+}
+
+static uint64_t results_of(const gr_ordering *self) {
+    if (self->task == GR_ORDER_SELECT)
+        return self->ends != NULL ? self->ends->results : self->ranks;
+    return self->task == GR_ORDER_FIRSTS ? self->k : 1;
+}
+
 void gr_order_plan(const gr_ordering *self, gr_program *program) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const kind of = kind_of(self->dtype);
@@ -253,28 +304,25 @@ void gr_order_plan(const gr_ordering *self, gr_program *program) {
                    .length = self->length,
                    .rank_count = self->ranks,
                    .infinity = of.infinity,
-                   .flags = (of.has_sign ? GR_ORDER_SIGNED : 0) | (self->own ? GR_ORDER_OWN : 0)},
+                   .flags = (of.has_sign ? GR_ORDER_SIGNED : 0) |
+                            (self->dtype == GR_DTYPE_b8 ? GR_ORDER_TRUTH : 0) |
+                            (self->own ? GR_ORDER_OWN : 0)},
         .kind = of,
         .top = self->task == GR_ORDER_FIRSTS,
     };
-    const uint64_t of_line = self->task == GR_ORDER_SELECT ? self->ranks : plan.top ? self->k : 1;
     if (self->nans && of.infinity != 0)
         plan.params.flags |= GR_ORDER_NANS;
     gr_program_begin(program);
     plan.at.in = gr_program_input(program, 0);
-    plan.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                                    (size_t)(self->lines * of_line) *
-                                        (self->task == GR_ORDER_VALIDS ? sizeof(int64_t) : item));
+    plan.at.out =
+        gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                          (size_t)(self->lines * results_of(self)) * gr_dtypes[dtype_of(self)].item_bytes);
     if (self->task == GR_ORDER_VALIDS) {
         plan_valids(&plan);
     } else if (plan.top) {
         plan_firsts(&plan, item);
     } else {
-        plan.at.ranks = gr_program_input(program, 1);
-        if (is_in_rows(self))
-            plan_rows(&plan, (uint32_t)item);
-        else
-            plan_digits(&plan, (uint32_t)item);
+        plan_select(&plan, item);
     }
 }
 

@@ -3,6 +3,7 @@
 #define GR_ORDER_ORDER_H
 
 #include "base/dtypes.h"
+#include "order/params.h"
 #include "program/program.h"
 
 typedef enum gr_order_task {
@@ -12,15 +13,17 @@ typedef enum gr_order_task {
 } gr_order_task;
 
 /* Of lines of `length` elements that lie side by side, one line behind the other. Input 0 has the elements.
-   Results are in C order: of SELECT lines, ranks. */
+   Results are in C order: of SELECT lines, ranks; with ends, results, lines. */
 typedef struct gr_ordering {
     gr_order_task task;
     gr_dtype dtype; /* no complex one */
     uint64_t lines, length;
-    uint64_t ranks; /* of a line; input 1 has them, in int64: they ascend, and are less than `length` */
-    bool own;       /* each line has ranks of its own */
-    bool nans;      /* the results of a line that has a NaN are NaN */
-    uint64_t k;     /* input 1 is where the indices of FIRSTS go, in int64 */
+    uint64_t ranks;       /* of a line, which ascend, and are less than `length` */
+    const int64_t *given; /* those of all lines, GR_ORDER_RANKS at most; NULL: input 1 has them, in int64 */
+    bool own;             /* each line has ranks of its own */
+    bool nans;            /* the results of a line that has a NaN are NaN */
+    const gr_order_ends *ends; /* what is made of the elements; NULL: they are the results */
+    uint64_t k;                /* input 1 is where the indices of FIRSTS go, in int64 */
     bool largest, sorted;
 } gr_ordering;
 

@@ -13,6 +13,7 @@ enum {
     GR_ORDER_MANY_BITS = 8, /* where many are */
     GR_ORDER_TILE = 4096,   /* elements: parts of a line begin at multiples of it */
     GR_ORDER_SORTED = 1024, /* elements that a block sorts */
+    GR_ORDER_RESULTS = 8,   /* between two elements each, that are made of a line at once */
 };
 
 enum {
@@ -27,6 +28,8 @@ enum {
     GR_ORDER_TOP = 256,    /* the elements up to the one rank are gathered */
     GR_ORDER_COUNT = 512,  /* elements below a key, and equal to it, are counted in each part */
     GR_ORDER_VALID = 1024, /* elements that are no NaN are counted in each line */
+    GR_ORDER_GIVEN = 2048, /* ranks stand in `given` */
+    GR_ORDER_TRUTH = 4096, /* elements are true or not */
 };
 
 /* What is known of a rank: the digits of its key so far, and its rank among the elements that have them. */
@@ -52,6 +55,25 @@ typedef struct gr_order_params {
     uint64_t infinity; /* the bits of it, or 0 for integers */
     uint32_t flags;
     uint32_t shift, bits; /* of the digit; of all digits but the last ones, where a block finds them all */
+    uint64_t given[GR_ORDER_RANKS]; /* ranks of all lines, where they are few */
 } gr_order_params;
+
+/* What becomes of two elements of a line, `lower` and `upper` among those that were found. */
+typedef enum gr_order_mean {
+    GR_ORDER_ALONE,   /* the lower one itself */
+    GR_ORDER_MIDDLE,  /* their mean */
+    GR_ORDER_BETWEEN, /* lower + (upper - lower) * weight, or upper - (upper - lower) * rest */
+} gr_order_mean;
+
+/* Results: a row for each, a column for each of `lines`. */
+typedef struct gr_order_ends {
+    uint64_t in; /* elements: of a line `ranks` */
+    uint64_t out;
+    uint64_t lines, ranks, results;
+    uint32_t from, to; /* dtypes, as rows of dtypes.def */
+    uint32_t mean;
+    uint8_t lower[GR_ORDER_RESULTS], upper[GR_ORDER_RESULTS];
+    double weight[GR_ORDER_RESULTS], rest[GR_ORDER_RESULTS];
+} gr_order_ends;
 
 #endif

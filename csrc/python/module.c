@@ -165,7 +165,8 @@ static PyMethodDef methods[] = {
     {"profile_segments", py_profile_segments, METH_VARARGS,
      "profile_segments(a, op, axis, offsets and an order, its length, nothing), as profile_scan"},
     {"order_select", py_order_select, METH_VARARGS,
-     "order_select(a, ranks, nans, (out, device_kind, device_index, stream)) -> array, or out"},
+     "order_select(a, ranks, nans, None or (mean, dtype, lower, upper, weight, rest), (out, device_kind, "
+     "device_index, stream)) -> array, or out"},
     {"order_firsts", py_order_firsts, METH_VARARGS,
      "order_firsts(a, k, largest, sorted, indices, (out, device_kind, device_index, stream)), likewise"},
     {"order_valids", py_order_valids, METH_VARARGS,

@@ -12,6 +12,8 @@ enum { ELEMENTS, OTHERS };
 typedef struct ordering {
     py_job job;
     gr_ordering order;
+    int64_t given[GR_ORDER_RANKS];
+    gr_order_ends ends;
 } ordering;
 
 /* Lines of elements, of which there are some. */
@@ -48,7 +50,7 @@ static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint
     return true;
 }
 
-/* Ranks of all lines alike, or of each. */
+/* Ranks of all lines alike, or of each; those of all are kept in `self` where they are few. */
 static int take_ranks(ordering *self, PyObject *given) {
     py_operand *ranks = &self->job.inputs[OTHERS];
     gr_ordering *order = &self->order;
@@ -65,7 +67,49 @@ static int take_ranks(ordering *self, PyObject *given) {
     if (!are_ranks(PyArray_DATA((PyArrayObject *)ranks->owner), order->own ? order->lines : 1, order->ranks,
                    order->length))
         return PY_REFUSE(PyExc_ValueError, "ranks: expected integers that ascend, less than the length");
+    if (!order->own && order->ranks <= GR_ORDER_RANKS) {
+        memcpy(self->given, PyArray_DATA((PyArrayObject *)ranks->owner),
+               order->ranks * sizeof self->given[0]);
+        order->given = self->given;
+        self->job.input_count = 1;
+    }
     self->job.extent[1] = order->ranks;
+    return 0;
+}
+
+/* What is made of the elements: (mean, dtype, lower, upper, weight, rest), the last four as bytes. */
+static int take_ends(ordering *self, PyObject *given) {
+    gr_order_ends *ends = &self->ends;
+    const char *name, *lower, *upper, *weight, *rest;
+    Py_ssize_t counts[4];
+    int mean, dtype = 0;
+    if (!PyTuple_Check(given) ||
+        !PyArg_ParseTuple(given, "isy#y#y#y#", &mean, &name, &lower, &counts[0], &upper, &counts[1], &weight,
+                          &counts[2], &rest, &counts[3]))
+        return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_TypeError, "ends: expected a tuple");
+    while (dtype < GR_DTYPE_COUNT && strcmp(gr_dtypes[dtype].numpy_name, name) != 0)
+        ++dtype;
+    const gr_dtype from = self->order.dtype, to = (gr_dtype)dtype, own = gr_dtypes[from].mean;
+    const bool fits = mean == GR_ORDER_ALONE ? to == from
+                      : mean == GR_ORDER_MIDDLE
+                          ? to == own
+                          : mean == GR_ORDER_BETWEEN && from != GR_DTYPE_b8 && from != GR_DTYPE_bf16 &&
+                                (to == own || to == GR_DTYPE_f64);
+    if (!fits || counts[0] < 1 || counts[0] > GR_ORDER_RESULTS || counts[1] != counts[0] ||
+        counts[2] != counts[0] * (Py_ssize_t)sizeof(double) || counts[3] != counts[2])
+        return PY_REFUSE(PyExc_ValueError, "ends: expected a mean of elements, for a few results");
+    *ends = (gr_order_ends){.results = (uint64_t)counts[0], .to = (uint32_t)to, .mean = (uint32_t)mean};
+    memcpy(ends->lower, lower, (size_t)counts[0]);
+    memcpy(ends->upper, upper, (size_t)counts[0]);
+    memcpy(ends->weight, weight, (size_t)counts[2]);
+    memcpy(ends->rest, rest, (size_t)counts[3]);
+    for (size_t i = 0; i < ends->results; ++i)
+        if (ends->lower[i] >= self->order.ranks || ends->upper[i] >= self->order.ranks)
+            return PY_REFUSE(PyExc_ValueError, "ends: expected numbers of ranks");
+    self->order.ends = ends;
+    self->job.dtype = to;
+    self->job.extent[1] = self->job.extent[0];
+    self->job.extent[0] = ends->results;
     return 0;
 }
 
@@ -107,13 +151,14 @@ static int take_place(ordering *self, PyObject *place) {
 }
 
 PyObject *py_order_select(PyObject *module, PyObject *args) {
-    PyObject *a, *ranks, *place, *result = NULL;
+    PyObject *a, *ranks, *ends, *place, *result = NULL;
     int nans;
-    if (!PyArg_ParseTuple(args, "OOpO", &a, &ranks, &nans, &place))
+    if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &ends, &place))
         return NULL;
     ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
     py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && take_place(&self, place) == 0)
+    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 &&
+        (ends == Py_None || take_ends(&self, ends) == 0) && take_place(&self, place) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;

@@ -12,13 +12,16 @@ template <class Key> struct Keys {
     static constexpr unsigned width = sizeof(Key) * 8;
     static constexpr Key sign = Key(Key(1) << (width - 1)), none = Key(~Key(0));
     Key infinity, flip, reverse;
-    bool one_zero;
+    bool one_zero, truth;
 
     __device__ explicit Keys(const gr_order_params &p)
         : infinity(Key(p.infinity)), flip(p.flags & GR_ORDER_SIGNED ? sign : Key(0)),
-          reverse(p.flags & GR_ORDER_LARGEST ? none : Key(0)), one_zero(p.flags & GR_ORDER_EQUAL) {
+          reverse(p.flags & GR_ORDER_LARGEST ? none : Key(0)), one_zero(p.flags & GR_ORDER_EQUAL),
+          truth(p.flags & GR_ORDER_TRUTH) {
     }
     __device__ Key of(Key x) const {
+        if (sizeof(Key) == 1 && truth)
+            x = x != 0;
         if (infinity == 0)
             return x ^ flip ^ reverse;
         const Key size = x & Key(~sign);
@@ -99,6 +102,20 @@ template <class Count> __device__ unsigned bin_of(const Count *bins, unsigned bi
         rest -= __shfl_sync(0xffffffffu, sum, 31);
     }
     return (from + 1) * each - 1;
+}
+
+// The rank that stands at `i` for a line.
+inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, uint64_t i) {
+    if (p.flags & GR_ORDER_TOP)
+        return p.k - 1;
+    uint64_t rank = 0;
+    if (p.flags & GR_ORDER_GIVEN) {
+#pragma unroll
+        for (unsigned j = 0; j < GR_ORDER_RANKS; ++j)
+            rank = j == i ? p.given[j] : rank;
+        return rank;
+    }
+    return reinterpret_cast<const uint64_t *>(p.ranks)[p.flags & GR_ORDER_OWN ? line * p.rank_count + i : i];
 }
 
 // What a block knows of the ranks that it looks for, which ascend. Those whose digits so far are the same are

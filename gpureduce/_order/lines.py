@@ -12,9 +12,13 @@ from gpureduce import _core
 from gpureduce._arrays.copies import gathered
 from gpureduce._arrays.layout import reshaped
 from gpureduce._arrays.operand import Operand
+from gpureduce._order.methods import Place
 from gpureduce._reduce.target import Target
 from gpureduce._rules.arguments import c_strides, same_strides
+from gpureduce._rules.dtypes import name_of
 
+ALONE, MIDDLE, BETWEEN = range(3)  # what the core makes of two elements
+RESULTS = 8  # that it makes of a line
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
 
 
@@ -70,7 +74,29 @@ class Lines:
         return result
 
     def _select(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
-        return _core.order_select(self.handle, np.ascontiguousarray(ranks, np.int64), nans, self._place)
+        return _core.order_select(self.handle, np.ascontiguousarray(ranks, np.int64), nans, None, self._place)
+
+    def results(self, at: Place, mean: int, weak: bool, nans: bool, target: Target) -> Any:
+        """Have what is made of elements written to a target on the device, and return its array.
+
+        None where kernels do not make it: of many results, or in a dtype that they do not have.
+        """
+        ranks, numbers = np.unique(np.concatenate([at.lower, at.upper]), return_inverse=True)
+        to, count = target.dtype, len(at.lower)
+        known = mean != BETWEEN or (self.dtype.name != "bfloat16" and to in (self.dtype, np.float64))
+        if not known or count > RESULTS or target.view is None:
+            return None
+        weight = np.zeros(count) if at.weight is None else at.weight
+        rest = 1 - weight
+        if weak:
+            weight, rest = weight.astype(to), rest.astype(to)
+        first, second = numbers.reshape(2, count).astype(np.uint8)
+        given = (first, second, weight.astype(np.float64), rest.astype(np.float64))
+        ends = (mean, name_of(to), *(each.tobytes() for each in given))
+        wanted = (count, self.count)
+        out = (target.view.pointer, wanted, c_strides(wanted, to.itemsize), name_of(to))
+        _core.order_select(self.handle, ranks.astype(np.int64), nans, ends, (out, *self._place[1:]))
+        return target.store(None)
 
     def valid(self) -> np.ndarray:
         """Return how many elements of each line are no NaN."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import Device
-from gpureduce._order.lines import Lines
+from gpureduce._order.lines import ALONE, BETWEEN, MIDDLE, Lines
 from gpureduce._order.methods import POSITIONS, Place, between, middle, place
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
@@ -73,8 +73,7 @@ def median(
     Notes
     -----
     The elements in the middle are found by radix selection, exactly: nothing is sorted, and `a` is read once
-    for each eleven bits of an element. They come to the host, which the call waits for, and their mean is
-    taken there: see docs/order.md.
+    for each eleven bits of an element. The host waits only for results that it gets: see docs/order.md.
 
     Examples
     --------
@@ -114,6 +113,10 @@ def nanmedian(
     ------
     TypeError, ValueError, DeviceError
         As `median`.
+
+    Notes
+    -----
+    The host waits for the number of elements that are no NaN, also where results stay on the device.
 
     Examples
     --------
@@ -176,7 +179,8 @@ def quantile(
 
     Notes
     -----
-    As of `median`; all quantiles are found together, sixteen elements in each pass over `a`.
+    All quantiles are found together, sixteen elements in each pass over `a`. The host waits only for results
+    that it gets, and where there are more than eight of a line: see docs/order.md.
 
     Examples
     --------
@@ -363,6 +367,8 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
         result = np.where(counts % 2 == 1, _kept(lower), middle(lower, upper))
         return target.store(result.astype(target.dtype, copy=False))
     ranks = np.array([(lines.length - 1) // 2, lines.length // 2])
+    if target.on_device:
+        return lines.results(Place(ranks[:1], ranks[1:], None), MIDDLE, False, lines.has_nans, target)
     lower, upper = lines.elements(ranks, lines.has_nans)
     return target.store(_kept(lower) if lines.length % 2 == 1 else middle(lower, upper))
 
@@ -413,6 +419,11 @@ def _quantile(
     if leave_out and lines.has_nans:
         at = place(method, _counts(lines), flat[:, None])
         return target.store(np.ascontiguousarray(_at(lines, at, weak, False)))
+    if target.on_device:
+        mean = ALONE if all_alike.weight is None else BETWEEN
+        result = lines.results(all_alike, mean, weak, lines.has_nans, target)
+        if result is not None:
+            return result
     return target.store(np.ascontiguousarray(_at(lines, all_alike, weak, lines.has_nans)))
 
 

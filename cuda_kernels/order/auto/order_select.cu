@@ -20,12 +20,9 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
 
     const unsigned count = unsigned(min(p.chunk, p.rank_count - first));
     if (threadIdx.x < count) {
-        const int64_t *given =
-            reinterpret_cast<const int64_t *>(p.ranks) + (p.flags & GR_ORDER_OWN ? line * p.rank_count : 0);
         ranks.prefix[threadIdx.x] = begins ? Key(0) : Key(states[threadIdx.x].prefix);
-        ranks.rest[threadIdx.x] = !begins                  ? states[threadIdx.x].rest
-                                  : p.flags & GR_ORDER_TOP ? p.k - 1
-                                                           : uint64_t(given[first + threadIdx.x]);
+        ranks.rest[threadIdx.x] =
+            begins ? given_rank(p, line, first + threadIdx.x) : states[threadIdx.x].rest;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -98,15 +95,12 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
                 held[i] = elements[i];
             elements = held;
         }
-        const int64_t *given =
-            reinterpret_cast<const int64_t *>(p.ranks) + (p.flags & GR_ORDER_OWN ? line * p.rank_count : 0);
         for (uint64_t first = 0; first < p.rank_count; first += chunk) {
             bool spoilt = false;
             const unsigned count = unsigned(min(uint64_t(chunk), p.rank_count - first));
             if (threadIdx.x < count) {
                 ranks.prefix[threadIdx.x] = 0;
-                ranks.rest[threadIdx.x] =
-                    p.flags & GR_ORDER_TOP ? p.k - 1 : uint64_t(given[first + threadIdx.x]);
+                ranks.rest[threadIdx.x] = given_rank(p, line, first + threadIdx.x);
             }
             for (unsigned known = 0; known < Keys<Key>::width;) {
                 const unsigned left = Keys<Key>::width - known, bits = min(p.bits, left);

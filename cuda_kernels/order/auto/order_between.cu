@@ -1,0 +1,93 @@
+// What is made of two elements of each line, as NumPy does it: every operation is rounded to the dtype of its
+// result.
+#include <type_traits>
+
+#include "functors.cuh"
+#include "order/params.h"
+
+template <class T>
+constexpr bool is_float = std::is_same<T, float>::value || std::is_same<T, double>::value ||
+                          std::is_same<T, gr_f16>::value || std::is_same<T, gr_bf16>::value;
+template <class T> constexpr bool is_half = std::is_same<T, gr_f16>::value;
+template <class T>
+constexpr bool is_complex = std::is_same<T, gr_c64>::value || std::is_same<T, gr_c128>::value;
+
+// What a result is made of. Arrays in the parameters are read by numbers that the compiler knows.
+struct Ends {
+    unsigned lower = 0, upper = 0;
+    double weight = 0, rest = 0;
+
+    __device__ Ends(const gr_order_ends &p, uint64_t result) {
+#pragma unroll
+        for (unsigned j = 0; j < GR_ORDER_RESULTS; ++j)
+            if (j == result) {
+                lower = p.lower[j];
+                upper = p.upper[j];
+                weight = p.weight[j];
+                rest = p.rest[j];
+            }
+    }
+};
+
+template <class T> __device__ T minus(T a, T b) {
+    if constexpr (is_float<T>)
+        return Narrow<T>::from(widen(a) - widen(b));
+    else
+        return Narrow<T>::from(uint64_t(widen(a)) - uint64_t(widen(b))); // which wraps
+}
+
+template <class To, class From> __device__ To between(const Ends &ends, From lower, From upper) {
+    using Wide = typename std::conditional<is_half<To>, float, To>::type;
+    const auto rounded = [](Wide x) { return Wide(widen(Narrow<To>::from(x))); };
+    const bool nearer = ends.weight >= 0.5;
+    const Wide from = Wide(widen(nearer ? upper : lower)), step = Wide(widen(minus(upper, lower)));
+    const Wide part = rounded(step * rounded(Wide(nearer ? ends.rest : ends.weight)));
+    return Narrow<To>::from(nearer ? from - part : from + part);
+}
+
+template <class T> __device__ auto middle(const Ends &ends, T lower, T upper) {
+    if constexpr (is_float<T>) {
+        const auto sum = widen(lower) + widen(upper);
+        const auto added = is_half<T> ? sum : widen(Narrow<T>::from(sum)); // halves are added in float
+        return ends.lower == ends.upper ? lower : Narrow<T>::from(added / 2);
+    } else {
+        const double a = double(widen(lower));
+        return ends.lower == ends.upper ? a : (a + double(widen(upper))) / 2;
+    }
+}
+
+template <class T> __device__ void order_mean(const gr_order_ends &p) {
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.lines * p.results; i += step) {
+        const uint64_t result = i / p.lines;
+        const Ends ends(p, result);
+        const T *line = reinterpret_cast<const T *>(p.in) + (i - result * p.lines) * p.ranks;
+        const T lower = line[ends.lower], upper = line[ends.upper];
+        if (p.mean == GR_ORDER_ALONE)
+            reinterpret_cast<T *>(p.out)[i] = lower;
+        else if (p.mean == GR_ORDER_MIDDLE)
+            reinterpret_cast<decltype(middle(ends, lower, upper)) *>(p.out)[i] = middle(ends, lower, upper);
+        else if (p.to != p.from)
+            reinterpret_cast<double *>(p.out)[i] = between<double>(ends, lower, upper);
+        else if constexpr (is_float<T>)
+            reinterpret_cast<T *>(p.out)[i] = between<T>(ends, lower, upper);
+    }
+}
+
+enum Dtype {
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) DTYPE_##name,
+#include "base/dtypes.def"
+#undef GR_DTYPE
+};
+
+extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS) order_between(const gr_order_ends p) {
+    switch (p.from) {
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
+    case DTYPE_##name:                                                                                       \
+        if constexpr (!is_complex<In>)                                                                       \
+            order_mean<In>(p);                                                                               \
+        break;
+#include "base/dtypes.def"
+#undef GR_DTYPE
+    }
+}
