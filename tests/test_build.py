@@ -300,6 +300,7 @@ def test_the_longest_kernels_come_first(support, monkeypatch):
         for build in kernels._builds(path).items()
     ]
     order = [str(kernel) for kernel in sorted(found, key=kernels._effort, reverse=True)]
+    order.remove("order_select")  # between those
     kinds = [name.partition("_")[0] for name in order]
     assert order[:2] == ["general_var", "segment_extremes"] and kinds[2] == "cub"
     general, flat = kinds.count("general") - 1, kinds.count("flat")
