@@ -1,7 +1,8 @@
 """Runs every variant under the four tools of compute-sanitizer: ``python tests/gpu/sanitize.py --out FILE``.
 
 With ``--ladder matmul`` those that multiply, with ``--ladder conv`` those that convolve, with
-``--ladder exact`` those that sum exactly, and `auto`, in ``--jobs`` processes side by side.
+``--ladder exact`` those that sum exactly, and `auto`, in ``--jobs`` processes side by side; with
+``--ladder calls`` what has no ladder.
 
 Expects no finding, except that racecheck must report the studies that race on purpose: a run in which it does
 not see them proves nothing about the others.
@@ -14,6 +15,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from exercise_calls import GROUPS
 
 import gpureduce
 from gpureduce.bench import environment
@@ -30,6 +33,7 @@ PROGRAMS = {
     "matmul": "exercise_products.py",
     "conv": "exercise_convolutions.py",
     "exact": "exercise_exact.py",
+    "calls": "exercise_calls.py",
 }
 # initcheck does not see what the copy engine stores by a tensor map.
 OPTIONS = {(ladder, "initcheck"): ["--by-threads"] for ladder in ("matmul", "conv")}
@@ -63,6 +67,16 @@ def groups(tool: str, names: list[str], jobs: int) -> list[list[str]]:
     return [names[i : i + step] for i in range(0, len(names), step)]
 
 
+def names_of(ladder: str) -> tuple[list[str], list[str]]:
+    """Return what races on purpose, and what must not."""
+    if ladder == "calls":
+        return [], list(GROUPS)
+    own = [v for v in gpureduce.variants(ladder) if v.block_sizes]  # not a library's
+    racy = [variant.name for variant in own if "racy" in variant.title]
+    clean = [variant.name for variant in own if variant.role != "study"]
+    return racy, clean + (["auto"] if ladder != "reduction" else [])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", help="results file to write")
@@ -72,10 +86,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--short", action="store_true", help="few dtypes and sizes only")
     options = parser.parse_args()
-    own = [v for v in gpureduce.variants(options.ladder) if v.block_sizes]  # not a library's
-    racy = [variant.name for variant in own if "racy" in variant.title]
-    clean = [variant.name for variant in own if variant.role != "study"]
-    clean += ["auto"] if options.ladder != "reduction" else []
+    racy, clean = names_of(options.ladder)
     if options.variants:
         racy, clean = ([name for name in names if name in options.variants] for names in (racy, clean))
     short = ["--short"] if options.short else []
