@@ -82,7 +82,7 @@ DOORS = {
     "conv": ["conv.h", "cudnn.h"],
     "exact": ["exact.h"],
     "scan": ["scan.h"],
-    "segments": ["segments.h"],
+    "segments": ["segments.h", "labels/labels.h"],
     "order": ["order.h"],
 }
 

@@ -259,6 +259,73 @@ def test_groups_of_floats_are_added_in_their_order(device):
     assert (many == 1).all()
 
 
+# Tiles of the sort, digits of 8 bits, and their borders.
+LABELLED = [
+    *((n, 40) for n in (0, 1, 31, 33, TILE - 1, TILE, TILE + 1, 3 * TILE + 7)),
+    *((2 * TILE + 5, groups) for groups in (2, 254, 255, 256, 257, 2**16 - 1, 2**16, 70000)),
+]
+
+
+@pytest.mark.parametrize(("n", "groups"), LABELLED)
+def test_labels_on_the_device_are_put_in_order_there(n, groups, device, monkeypatch):
+    """As on the host, to the bit: rows of a group are taken in their order."""
+    draw = np.random.default_rng(n + groups)
+    a = draw.standard_normal(n) * 2.0 ** draw.integers(-30, 30, n)
+    there = gpureduce.to_device(a, device)
+    for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        labels = draw.integers(0, min(groups, np.iinfo(dtype).max + 1), n).astype(dtype)
+        if dtype[0] == "i":
+            labels[draw.random(n) < 0.1] = draw.choice([-1, np.iinfo(dtype).min])
+        host = gpureduce.group_reduce(a, labels, groups, device=device)
+        first = gpureduce.group_reduce(a, labels, groups, "argmax", device=device)
+        with monkeypatch.context() as patch:
+            patch.setattr(_core, "device_read", None)
+            for given in (labels, np.repeat(labels, 3)[::3], labels[::-1].copy()[::-1]):
+                lie = gpureduce.to_device(given, device)
+                got = gpureduce.group_reduce(there, lie, groups)
+                place = gpureduce.group_reduce(there, lie, groups, "argmax")
+        assert np.array_equal(got.numpy(), host) and np.array_equal(place.numpy(), first), dtype
+
+
+def test_labels_on_the_device_of_skewed_groups(device):
+    n = 20 * TILE + 3
+    draw = np.random.default_rng(2)
+    for labels in (np.zeros(n), np.arange(n) // 9, np.arange(n)[::-1], (draw.random(n) < 1e-3) * 7.0):
+        labels, a = labels.astype("int32"), draw.integers(-99, 99, (n, 2))
+        groups = int(labels.max()) + 1
+        want = np.stack([np.bincount(labels, weights=column, minlength=groups) for column in a.T], 1)
+        there = gpureduce.to_device(a, device), gpureduce.to_device(labels, device)
+        for number in (None, groups):  # of None the largest label is looked for
+            assert np.array_equal(gpureduce.group_reduce(*there, number).numpy(), want)
+
+
+def test_labels_on_the_device_that_are_no_groups(device):
+    """They are not looked at, as the host would have to wait."""
+    labels = gpureduce.to_device(np.array([0, 5, 1, 2**40, -(2**62), 2**32 + 1, 1]), device)
+    a = gpureduce.to_device(np.array([1.0, 2, 4, 8, 16, 32, 64]), device)
+    assert gpureduce.group_reduce(a, labels, 3).numpy().tolist() == [1, 68, 0]
+    assert gpureduce.group_reduce(a, labels, 0).shape == (0,)
+    none = gpureduce.to_device(np.full(3, -1), device)
+    assert gpureduce.group_reduce(a[:3], none).shape == (0,)
+    with pytest.raises(ValueError, match="labels: expected 7"):
+        gpureduce.group_reduce(a, none, 3)
+    with pytest.raises(TypeError, match="num_groups: expected int or None"):
+        gpureduce.group_reduce(a, labels, "3")
+
+
+@pytest.mark.parametrize("groups", [9, 300])
+def test_kernels_of_labels_have_no_races(groups):
+    labels = np.random.default_rng(groups).integers(-1, groups, 2 * TILE + 9)
+    made, launches, problem = _core.profile_label_order(labels, groups)
+    assert problem is None and all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))
+    order = np.argsort(np.where(labels < 0, groups, labels), kind="stable")
+    offsets = np.append(0, np.cumsum(np.bincount(labels[labels >= 0], minlength=groups)))
+    assert np.array_equal(made, np.append(offsets, order))
+    for wrong, number in ((labels.astype(float), 3), (labels[None], 3), (labels > 0, 3), (labels, -1)):
+        with pytest.raises(ValueError, match="labels: expected integers"):
+            _core.profile_label_order(wrong, number)
+
+
 @pytest.mark.parametrize(
     ("labels", "groups", "error", "text"),
     [

@@ -39,6 +39,8 @@ PyObject *py_profile_scan(PyObject *module, PyObject *args);
 PyObject *py_segments(PyObject *module, PyObject *args);
 PyObject *py_profile_segments(PyObject *module, PyObject *args);
 PyObject *py_segment_coverage(PyObject *module, PyObject *ignored);
+PyObject *py_label_order(PyObject *module, PyObject *args);
+PyObject *py_profile_label_order(PyObject *module, PyObject *args);
 
 /* Order statistics of lines: elements of given ranks, the first ones, and how many are no NaN. */
 PyObject *py_order_select(PyObject *module, PyObject *args);

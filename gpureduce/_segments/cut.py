@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._arrays.device_array import empty
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
@@ -32,13 +33,34 @@ class Cut:
         self.offsets = offsets
         self.count = count
         self.order = order
+        self.reads = [offsets] if isinstance(offsets, Operand) else []
+        self.ordered = 0 if order is None else len(order)
 
-    def handle(self) -> Any:
-        """Return what the core takes."""
+    def handle(self, target: Target) -> Any:
+        """Return what the core takes, made for a call whose work is ordered behind that of others."""
         if isinstance(self.offsets, Operand):
             return self.offsets.handle
         offsets = np.ascontiguousarray(self.offsets, _INT64)
         return offsets if self.order is None else np.concatenate([offsets, self.order])
+
+
+class Labels:
+    """The same by labels that lie on the device, where they are put in order."""
+
+    def __init__(self, labels: Operand, count: int) -> None:
+        self.labels = labels
+        self.count = count
+        self.reads = [labels]
+        self.ordered = labels.shape[0]
+
+    def handle(self, target: Target) -> Any:
+        """Return what the core takes: offsets and the order, made in the stream of the call."""
+        labels, shape = self.labels, (self.count + 1 + self.ordered,)
+        made = empty(shape, _INT64, labels.kind, labels.index, target.stream_owner)
+        view = made.view_tuple()
+        _core.label_order(labels.handle, self.count, view, labels.kind, labels.index, target.stream)
+        self.made = made  # until the core has put what reads it into the stream
+        return view
 
 
 def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
@@ -82,7 +104,13 @@ def on_host(operand: Operand, name: str) -> np.ndarray:
 
 
 def run(
-    op: str, operand: Operand, axis: int, cut: Cut, out: Any, options: Options, dtype: DTypeLike | None = None
+    op: str,
+    operand: Operand,
+    axis: int,
+    cut: Cut | Labels,
+    out: Any,
+    options: Options,
+    dtype: DTypeLike | None = None,
 ) -> Any:
     """Reduce; the result has one row for each of the cut's."""
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
@@ -90,8 +118,7 @@ def run(
     shape = list(operand.shape)
     shape[axis] = cut.count
     target = Target(out, options, operand, axis, tuple(shape), (), False)
-    if isinstance(cut.offsets, Operand):
-        target.reads.append(cut.offsets)
+    target.reads += cut.reads
     if op in dtypes.UFUNCS:
         loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
         if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
@@ -110,8 +137,8 @@ def run(
         operand.handle,
         op,
         axis,
-        cut.handle(),
-        0 if cut.order is None else len(cut.order),
+        cut.handle(target),
+        cut.ordered,
         _of_nothing(op, operand.dtype, given),
         place,
         operand.kind,

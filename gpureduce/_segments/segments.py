@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpureduce._arrays.operand import Operand
 from gpureduce._device.devices import Device
+from gpureduce._reduce import engine
 from gpureduce._reduce.options import Options
-from gpureduce._segments.cut import Cut, beside, on_host, run, take
+from gpureduce._reduce.target import Target
+from gpureduce._segments.cut import Cut, Labels, beside, on_host, run, take
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
+_MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
 def segment_reduce(
@@ -200,9 +204,10 @@ def group_reduce(
         As in `segment_reduce`.
     labels : array_like or device array
         Integers, one for each row: the number of its group. A row with a negative one belongs to none. Those
-        on a device are copied to the host, where they are sorted.
+        on the device of `a` are put in order there; as they are not looked at, a row whose label is no group
+        belongs to none, too.
     num_groups : int, optional
-        How many groups there are. None takes the largest label and 1.
+        How many groups there are. None takes the largest label and 1, and waits for it if it is on a device.
     op
         As in `segment_reduce`; `argmin` and `argmax` give the first of equals.
     axis : int
@@ -218,7 +223,7 @@ def group_reduce(
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `segment_reduce`; ValueError, too, for a label that is no group.
+        As `segment_reduce`; ValueError, too, for a label of the host that is no group.
 
     Notes
     -----
@@ -232,18 +237,32 @@ def group_reduce(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     operand, along = take(a, op, axis, options)
-    numbers, length = on_host(beside(labels, "labels", operand), "labels"), operand.shape[along]
-    if len(numbers) != length:
-        raise ValueError(f"labels: expected {length}, one for each row, got {len(numbers)}")
+    found, length = beside(labels, "labels", operand), operand.shape[along]
+    if found.shape[0] != length:
+        raise ValueError(f"labels: expected {length}, one for each row, got {found.shape[0]}")
+    if found.view is not None:
+        groups = _groups(num_groups, found)
+        if max(groups, length) < _MOST_THERE:
+            return run(op, operand, along, Labels(found, groups), out, options)
+    numbers = on_host(found, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
     return run(op, operand, along, _sorted(numbers, groups), out, options)
 
 
-def _groups(given: Any, labels: np.ndarray) -> int:
+def _groups(given: Any, labels: np.ndarray | Operand) -> int:
     if given is None:
-        return max(int(labels.max()) + 1, 0) if len(labels) else 0
+        if not labels.shape[0]:
+            return 0
+        if isinstance(labels, np.ndarray):
+            return max(int(labels.max()) + 1, 0)
+        options = Options(device=None, stream=None, as_device=False)
+        target = Target(None, options, labels, None, labels.shape, (0,), False)
+        target.follow_others()
+        largest = engine.run("max", labels, (0,), stream=target.stream)
+        assert largest is not None
+        return max(int(largest) + 1, 0)
     if isinstance(given, (bool, np.bool_)) or not hasattr(given, "__index__"):
         raise TypeError(f"num_groups: expected int or None, got {type(given).__name__}")
     groups = given.__index__()

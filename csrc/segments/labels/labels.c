@@ -1,0 +1,103 @@
+#include "segments/labels/labels.h"
+
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "segments/labels/params.h"
+
+enum { DIGITS = 1 << GR_LABEL_BITS, TILE = GR_LABEL_THREADS * GR_LABEL_EACH, WORD = 4 };
+
+_Static_assert(DIGITS == GR_LABEL_THREADS, "a thread for each digit");
+
+bool gr_labels_fit(const gr_labels *self) {
+    return self->rows < UINT32_MAX && self->groups < UINT32_MAX;
+}
+
+/* One after the other, keys go to and fro between two buffers, and so do rows. */
+typedef struct rooms {
+    uint32_t labels, out, counts, totals;
+    uint32_t keys[2], rows[2];
+} rooms;
+
+static rooms take_rooms(const gr_labels *self, uint32_t passes, const gr_label_params *params,
+                        gr_program *program) {
+    const size_t bytes = (size_t)self->rows * WORD, groups = (size_t)self->groups;
+    rooms at = {.labels = gr_program_input(program, 0)};
+    at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (groups + 1 + (size_t)self->rows) * 8);
+    at.counts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)params->tiles * DIGITS * WORD);
+    at.totals = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)DIGITS * WORD);
+    for (uint32_t i = 0; i < 2; ++i) {
+        if (passes > i)
+            at.keys[i] = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+        if (passes > i + 1)
+            at.rows[i] = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    }
+    return at;
+}
+
+static void launch(gr_program *program, const char *name, uint64_t blocks, const gr_label_params *params) {
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    step->grid[0] = (uint32_t)blocks;
+    step->block[0] = GR_LABEL_THREADS;
+    step->kernel.owner = "group_reduce";
+    GR_KERNEL_NAME(step->kernel.file, "label_order");
+    GR_KERNEL_NAME(step->kernel.entry, "label_", name);
+}
+
+#define PLACE(field, buffer) gr_program_place(program, offsetof(gr_label_params, field), buffer)
+
+/* What a pass reads: labels, or what the pass before wrote. */
+static void place_keys(gr_program *program, uint32_t pass, const rooms *at) {
+    if (pass == 0)
+        PLACE(labels, at->labels);
+    else
+        PLACE(keys_in, at->keys[(pass - 1) % 2]);
+}
+
+static void plan_pass(gr_program *program, gr_label_params *params, uint32_t pass, bool last,
+                      const rooms *at) {
+    params->shift = pass * GR_LABEL_BITS;
+    launch(program, "count", params->tiles, params);
+    place_keys(program, pass, at);
+    PLACE(counts, at->counts);
+    launch(program, "scan", DIGITS, params);
+    PLACE(counts, at->counts);
+    PLACE(totals, at->totals);
+    launch(program, "place", params->tiles, params);
+    place_keys(program, pass, at);
+    if (pass > 0)
+        PLACE(rows_in, at->rows[(pass - 1) % 2]);
+    PLACE(keys_out, at->keys[pass % 2]);
+    if (last)
+        PLACE(out, at->out);
+    else
+        PLACE(rows_out, at->rows[pass % 2]);
+    PLACE(counts, at->counts);
+    PLACE(totals, at->totals);
+}
+
+gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error) {
+    gr_label_params params = {
+        .stride = self->stride,
+        .rows = self->rows,
+        .groups = self->groups,
+        .tiles = gr_ceil_div(self->rows, TILE),
+        .item_bytes = (uint32_t)gr_dtypes[self->dtype].item_bytes,
+    };
+    if (self->dtype == GR_DTYPE_i8 || self->dtype == GR_DTYPE_i16 || self->dtype == GR_DTYPE_i32 ||
+        self->dtype == GR_DTYPE_i64)
+        params.sign = UINT64_C(1) << (8 * params.item_bytes - 1);
+    uint32_t passes = 1; /* enough for the key `groups` */
+    while (self->groups >> passes * GR_LABEL_BITS > 0)
+        ++passes;
+    gr_program program;
+    gr_program_begin(&program);
+    const rooms at = take_rooms(self, passes, &params, &program);
+    for (uint32_t pass = 0; pass < passes && self->rows > 0; ++pass)
+        plan_pass(&program, &params, pass, pass + 1 == passes, &at);
+    launch(&program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);
+    gr_program_place(&program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
+    gr_program_place(&program, offsetof(gr_label_params, out), at.out);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}
