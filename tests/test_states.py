@@ -235,6 +235,56 @@ def test_ddof(device):
         gpureduce.partial([1.0], "sum", device=device).result(ddof=1)
 
 
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(case=cases())
+def test_a_mask_leaves_out_elements(case, device):
+    """To the byte, of what is finite: a state knows nothing of what does not count."""
+    op, array, cuts, draw = case
+    mask = np.array(draw(st.lists(st.booleans(), min_size=len(array), max_size=len(array))), bool)
+    for at in cuts[:1]:
+        mask[:at] = draw(st.booleans())
+    state = gpureduce.partial(array, op, where=mask, device=device)
+    if op in PLACES and mask.any():
+        chosen = gpureduce.partial(array[mask], op, device=device)
+        assert state.result() == np.flatnonzero(mask)[chosen.result()]
+        assert np.array_equal(
+            state._fields["value"], chosen._fields["value"], equal_nan=array.dtype.kind not in "biu"
+        )
+        return
+    chosen = gpureduce.partial(array[mask], op, device=device)
+    if op in ("min", "max", "prod") and array.dtype.kind not in "biu":  # the sign of a zero, and which NaN
+        name, fields = "value", (state._fields, chosen._fields)
+        assert np.array_equal(*(each[name] for each in fields), equal_nan=True)
+    elif not np.isfinite(array[mask].astype(np.complex128)).all():  # finite parts beside them are anything
+        assert np.array_equal(state.result(), chosen.result(), equal_nan=True)
+    else:
+        assert state.to_bytes() == chosen.to_bytes()
+
+
+def test_masks_of_any_shape(device):
+    a = np.random.default_rng(4).standard_normal((6, 40, 5)).astype(np.float32)
+    mask = np.random.default_rng(5).random((40, 1)) < 0.4
+    given, chosen = (a, gpureduce.to_device(a, device)), a[:, mask[:, 0]]
+    for op in OPS:
+        for each in given[: 1 if op in ("var", "std") else 2]:
+            for axis in (1,) if op in PLACES else (1, (0, 1)):
+                state = gpureduce.partial(each, op, axis, where=mask, keepdims=True, device=device)
+                want = gpureduce.partial(chosen, op, axis, keepdims=True, device=device).result()
+                if op in PLACES:
+                    want = np.flatnonzero(mask)[want]
+                got = state.result()
+                assert got.dtype == want.dtype
+                if op == "prod":
+                    np.testing.assert_allclose(got, want, rtol=1e-4)
+                else:
+                    assert np.array_equal(got, want), (op, axis)
+    none = gpureduce.partial(a, "argmax", 1, where=False, device=device)
+    assert none.to_bytes() == gpureduce.partial(a[:, :0], "argmax", 1, device=device).to_bytes()
+    one = gpureduce.partial(a[:, :20], "mean", 1, where=mask[:20], device=device)
+    one += gpureduce.partial(a[:, 20:], "mean", 1, where=mask[20:], device=device)
+    assert np.array_equal(one.result(), gpureduce.mean(a, axis=1, where=mask, exact=True, device=device))
+
+
 def test_no_elements_run_no_kernel(monkeypatch):
     monkeypatch.setattr(gpureduce._core, "exact_states", None)
     monkeypatch.setattr(gpureduce._core, "general", None)
@@ -257,6 +307,15 @@ def test_no_elements_run_no_kernel(monkeypatch):
         (lambda: gpureduce.partial([1.0], "mean", dtype=int, device="sim"), "does not hold"),
         (lambda: gpureduce.partial([1.0], "sum", dtype=bool, device="sim"), "no exact sum"),
         (lambda: gpureduce.partial([1.0], "argmax", offset=-1, device="sim"), "count from 0"),
+        (
+            lambda: gpureduce.partial([1.0], "dot", b=[1.0], where=[True], device="sim"),
+            "where: is not for dot",
+        ),
+        (lambda: gpureduce.partial([1.0], "sum", where=[True], device=["sim"]), "where: is for one device"),
+        (
+            lambda: gpureduce.partial(gpureduce.to_device([1.0], "sim"), "var", where=[True]),
+            "where: var of a device array takes none",
+        ),
         (lambda: gpureduce.partial([[1.0]], "argmax", 0, within=(3,), device="sim"), "within"),
         (lambda: gpureduce.State(), "made by gpureduce.partial"),
         (lambda: gpureduce.partial([1], "sum", device="sim") + 1, "unsupported operand"),

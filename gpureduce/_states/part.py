@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def state_of(
     within: Any = None,
     device: Any = None,
     stream: Any = None,
+    where: Any = True,
 ) -> State:
     """Return the state of elements that are in one array; the arguments are those of `partial`."""
     find(op)
@@ -47,6 +49,8 @@ def state_of(
     if (b is not None) != (op == "dot"):
         raise TypeError("b: the other vector of a dot product" + (" is missing" if b is None else ""))
     if op == "dot":
+        if where is not True:
+            raise TypeError("where: is not for dot")
         state = _of_products(a, b, axis, dtype, options)
         return state._reshaped((1,)) if keepdims else state
     if dtype is not None and op not in ("sum", "mean", "var", "std", "prod"):
@@ -55,21 +59,35 @@ def state_of(
     ndim = len(operand.shape)
     axes = rules.single_axis(axis, ndim) if op in _PLACES else rules.reduced_axes(axis, ndim)
     target = Target(None, options, operand, axis, operand.shape, axes, False)
+    mask = None if where is True else target.take_mask(where, operand)
+    if mask is not None and op in ("var", "std") and operand.view is not None:
+        raise TypeError(f"where: {op} of a device array takes none; var and moments do")
     target.follow_others()
     held, result, take = _ways(op, operand, dtype)
     state = nothing(op, held, result, rules.kept_shape(operand.shape, axes))
     count = rules.reduced_count(operand.shape, axes)
     if count > 0 and 0 not in state.shape:
-        state._fields.update(take(operand, axes, target))
-        if "count" in state._fields:
-            state._fields["count"].fill(count)
+        state._fields.update(take(operand, axes, target, mask))
         if op in _PLACES:
             _move(state._fields["index"], operand.shape, axes, offset, within)
+        if "count" in state._fields:
+            state._fields["count"][...] = (
+                count if mask is None else _run("count_nonzero", mask, axes, target, None)
+            )
+            _clear(state)
     return state._reshaped(rules.kept_shape(operand.shape, axes, True)) if keepdims else state
 
 
 Taken = dict[str, np.ndarray]
-Take = Callable[[Operand, tuple[int, ...], Target], Taken]
+Take = Callable[[Operand, tuple[int, ...], Target, Operand | None], Taken]
+
+
+def _clear(state: State) -> None:
+    """Leave nothing behind of what counts no elements: equal states are equal bytes."""
+    none = state._fields["count"] == 0
+    for name, field in state._fields.items():
+        if name != "count":
+            field[none] = 0
 
 
 def _ways(op: str, operand: Operand, dtype: DTypeLike | None) -> tuple[np.dtype, np.dtype, Take]:
@@ -113,11 +131,13 @@ def _growing(op: str, operand: Operand, dtype: DTypeLike | None) -> tuple[np.dty
 
 
 def _casting(dtype: np.dtype, take: Take) -> Take:
-    return lambda operand, axes, target: take(operand.cast(dtype), axes, target)
+    return lambda operand, axes, target, mask: take(operand.cast(dtype), axes, target, mask)
 
 
-def _run(op: str, operand: Operand, axes: tuple[int, ...], target: Target) -> np.ndarray:
-    result = engine.run(op, operand, axes, stream=target.stream)
+def _run(
+    op: str, operand: Operand, axes: tuple[int, ...], target: Target, mask: Operand | None
+) -> np.ndarray:
+    result = engine.run(op, operand, axes, mask, stream=target.stream)
     assert result is not None
     return np.ascontiguousarray(result).reshape(rules.kept_shape(operand.shape, axes))
 
@@ -130,26 +150,33 @@ def _states(op: str, operand: Operand, axes: tuple[int, ...], second: Any, targe
     return words.reshape(rules.kept_shape(operand.shape, axes) + words.shape[1:])
 
 
-def _sums(operand: Operand, axes: tuple[int, ...], target: Target) -> Taken:
-    return {"sum": _states("sum", operand, axes, None, target)}
+def _sums(operand: Operand, axes: tuple[int, ...], target: Target, mask: Operand | None) -> Taken:
+    return {"sum": _states("sum", operand, axes, None if mask is None else mask.handle, target)}
 
 
-def _spread(operand: Operand, axes: tuple[int, ...], target: Target) -> Taken:
-    """Return sums, and those of squares, of elements that go to the device once."""
+def _spread(operand: Operand, axes: tuple[int, ...], target: Target, mask: Operand | None) -> Taken:
+    """Return sums, and those of squares, of elements that go to the device once.
+
+    Those that do not count are -0 there, which changes nothing, not even the sign of a zero.
+    """
+    if mask is not None:
+        nothing = np.zeros((), operand.dtype)
+        chosen = np.where(mask.handle, operand.handle, -nothing)
+        operand = replace(operand, handle=chosen)
     if operand.view is None:
         view = to_device(operand.handle, text(operand.kind, operand.index))
         operand = intake(view, None)
     first, *others = [_states("dot", part, axes, True, target) for part in floating.parts_of(operand)]
     for other in others:
         exact.merge(first, other)
-    return {**_sums(operand, axes, target), "squares": first}
+    return {**_sums(operand, axes, target, None), "squares": first}
 
 
-def _whole(operand: Operand, axes: tuple[int, ...], target: Target) -> Taken:
+def _whole(operand: Operand, axes: tuple[int, ...], target: Target, mask: Operand | None) -> Taken:
     """Return sums of integers, of 64 bits those of their halves, each in 64 bits."""
     if operand.dtype.itemsize < 8:
-        return {"sum": exact.of_integers(_run("sum", operand, axes, target))}
-    low, high = (_run("sum", half, axes, target) for half in _exact.halves(operand))
+        return {"sum": exact.of_integers(_run("sum", operand, axes, target, mask))}
+    low, high = (_run("sum", half, axes, target, mask) for half in _exact.halves(operand))
     total = exact.of_integers(low)
     exact.merge(total, exact.of_integers(high, 1))
     return {"sum": total}
@@ -172,11 +199,13 @@ def _of_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> Sta
 # Positions
 
 
-def _place(op: str, operand: Operand, axes: tuple[int, ...], target: Target) -> Taken:
-    """Return positions, and the elements there."""
-    index = _run(op, operand, axes, target)
+def _place(op: str, operand: Operand, axes: tuple[int, ...], target: Target, mask: Operand | None) -> Taken:
+    """Return positions, 0 where no element counts, and the elements there."""
+    index = _run(op, operand, axes, target, mask)
+    index[index < 0] = 0
     if operand.view is not None:
-        return {"index": index, "value": _run("min" if op == "argmin" else "max", operand, axes, target)}
+        value = _run("min" if op == "argmin" else "max", operand, axes, target, mask)
+        return {"index": index, "value": value}
     if len(axes) == len(operand.shape):
         where = np.unravel_index(int(index), operand.shape)
         return {"index": index, "value": np.array(operand.handle[where], operand.dtype)}

@@ -28,6 +28,7 @@ def partial(
     within: tuple[SupportsIndex, ...] | None = None,
     device: Devices = None,
     stream: Stream | None = None,
+    where: AnyArray | bool = True,
 ) -> State:
     """Return the state of a reduction after part of its elements, which merges with those of other parts.
 
@@ -56,6 +57,9 @@ def partial(
         As `sum` takes it: of several devices each makes states of pieces, which are merged.
     stream : int or object, optional
         As `sum` takes it. The host waits for the state.
+    where : array_like or device array of bool
+        The elements that count, broadcast against `a`, as `sum` takes it: not for ``"dot"``, and of one
+        device.
 
     Returns
     -------
@@ -76,7 +80,11 @@ def partial(
     >>> second = gpureduce.partial(a[2:], "argmax", offset=2, device="sim")
     >>> (second + first).result()
     np.int64(1)
+    >>> gpureduce.partial(a, "mean", where=a < 9, device="sim").result()
+    np.float64(2.0)
     """
     if spread.is_spread(a, device):
+        if where is not True:
+            raise ValueError("where: is for one device")
         return spread.state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream)
-    return state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream)
+    return state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where)
