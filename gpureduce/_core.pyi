@@ -81,6 +81,7 @@ def segments(
     device_kind: int,
     device_index: int,
     stream: object,
+    ddof: float,
     /,
 ) -> Any: ...
 def segment_coverage() -> list[tuple[str, str]]: ...

@@ -1394,21 +1394,21 @@ def cumulative_sum(
 @overload
 def group_reduce(
     a: DeviceArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-    axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+    axis: SupportsIndex = 0, ddof: float = 0, out: None = None, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-    axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+    axis: SupportsIndex = 0, ddof: float = 0, out: None = None, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-    axis: SupportsIndex = 0, out: Out | None = None, device: str | Device | None = None,
+    axis: SupportsIndex = 0, ddof: float = 0, out: Out | None = None, device: str | Device | None = None,
     stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
@@ -1435,18 +1435,21 @@ def reduceat(
 
 @overload
 def segment_reduce(
-    a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
-    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
-    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
+    out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
 ) -> Any: ...

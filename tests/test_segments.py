@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,11 +19,14 @@ DTYPES = (
     "float16", "complex64", "complex128",
 )  # fmt: skip
 PLACES = ("argmin", "argmax")
+SPREADS = ("var", "std")
 # What of no elements NumPy has a result for.
 WITH_IDENTITY = ("sum", "prod", "any", "all", "count_nonzero")
 
 
 def takes(op, dtype):
+    if op in SPREADS:
+        return np.dtype(dtype).kind != "c"
     return not op.startswith("bitwise") or np.dtype(dtype).kind in "biu"
 
 
@@ -44,15 +48,12 @@ def rows_reduced(op, a, rows, axis):
         return ufuncs[op].reduce(part, axis=axis, dtype=a.dtype)
     if op in PLACES:
         return np.asarray(rows)[getattr(np, op)(part, axis=axis)]
-    if a.dtype == np.float16:
+    wide = a.dtype == np.float16 or (op in SPREADS and a.dtype == np.float32)
+    if wide:
         part = part.astype(np.float64)
     with np.errstate(over="ignore"):
         found = np.asarray(getattr(np, op)(part, axis=axis))
-        return (
-            found.astype(a.dtype)
-            if a.dtype == np.float16 and op not in ("any", "all", "count_nonzero")
-            else found
-        )
+        return found.astype(a.dtype) if wide and op not in ("any", "all", "count_nonzero") else found
 
 
 def segments_reduced(op, a, offsets, axis):
@@ -62,9 +63,9 @@ def segments_reduced(op, a, offsets, axis):
 
 def agree(got, wanted, op):
     assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
-    if op in ("mean", "prod") and got.dtype.kind in "fc":
+    if op in ("mean", "prod", *SPREADS) and got.dtype.kind in "fc":
         tolerance = {"float16": 2e-3, "float32": 3e-7, "complex64": 1e-6}.get(got.dtype.name, 1e-13)
-        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=1e-15)
+        np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=0 if op in SPREADS else 1e-15)
     else:
         np.testing.assert_array_equal(got, wanted)
 
@@ -225,6 +226,55 @@ def test_reduceat_takes_dtype_and_refuses_rows_that_are_none(device):
     out = np.empty((5, 2))
     assert gpureduce.reduceat(a, [0, 3], axis=1, out=out, device=device) is out
     np.testing.assert_array_equal(out, np.add.reduceat(a, [0, 3], axis=1))
+
+
+# ---- variances ----
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_variances_about_a_large_mean(dtype, device):
+    """No worse than NumPy's two passes, against exact fractions; and with ddof, down to nothing left."""
+    draw = np.random.default_rng(11)
+    n, far = 3 * TILE + 5, 1e8 if dtype == "float64" else 1e4
+    a = (far + draw.standard_normal(n)).astype(dtype)
+    offsets = [0, 1, 3, 700, 700, TILE + 1, n]
+    for op, root in (("var", False), ("std", True)):
+        for ddof in (0, 1, 1.5):
+            got = gpureduce.segment_reduce(a, offsets, op, ddof=ddof, device=device)
+            assert got.dtype == a.dtype
+            for result, (i, j) in zip(got, itertools.pairwise(offsets), strict=True):
+                part = [Fraction(float(x)) for x in a[i:j]]
+                if j - i <= ddof:  # of one element squares are 0, and 0 / 0 is NaN
+                    assert np.isnan(result) if j - i < 2 else np.isinf(result) or result > 0
+                    continue
+                if not part:
+                    assert np.isnan(result)
+                    continue
+                mean = sum(part) / len(part)
+                exact = float(sum((x - mean) ** 2 for x in part) / Fraction(len(part) - ddof))
+                exact = math.sqrt(exact) if root else exact
+                assert abs(float(result) - exact) <= 4 * float(np.finfo(dtype).eps) * exact
+
+
+def test_variances_of_what_is_not_finite(device):
+    a = np.array([1.0, np.nan, 3.0, np.inf, 5.0, 7.0, -np.inf, 1e200, -1e200])
+    got = gpureduce.segment_reduce(a, [0, 1, 3, 4, 6, 7, 9, 9], "var", device=device)
+    np.testing.assert_array_equal(got, [0, np.nan, np.nan, 1, np.nan, np.inf, np.nan])
+    with pytest.raises(TypeError, match="ddof: is for var and std, not for sum"):
+        gpureduce.segment_reduce(a, [0, 9], ddof=1, device=device)
+    with pytest.raises(TypeError, match="a: segments of complex64 have no var"):
+        gpureduce.group_reduce(np.zeros(9, np.complex64), np.zeros(9, int), 1, "var", device=device)
+
+
+def test_variances_of_groups_on_the_device(device):
+    draw = np.random.default_rng(12)
+    a, labels = draw.standard_normal((3, 2000, 4)), draw.integers(-1, 6, 2000)
+    there = gpureduce.to_device(a, device), gpureduce.to_device(labels, device)
+    got = gpureduce.group_reduce(*there, 7, "std", axis=1, ddof=1).numpy()
+    assert np.isnan(got[:, 6]).all()
+    for group in range(6):
+        want = a[:, labels == group].std(axis=1, ddof=1)
+        np.testing.assert_allclose(got[:, group], want, rtol=2e-15)
 
 
 # ---- groups ----
@@ -392,10 +442,10 @@ def test_offsets_on_a_device_that_are_nonsense_read_nothing_else():
         gpureduce.segment_reduce(a, gpureduce.to_device(np.array(offsets), "sim"), "mean")
 
 
-@pytest.mark.parametrize("op", ["sum", "argmax"])
+@pytest.mark.parametrize("op", ["sum", "argmax", "var"])
 @pytest.mark.parametrize("shape", [(3 * TILE,), (400, 5)], ids=str)
 def test_kernels_have_no_races(op, shape):
-    a = integers(shape, "complex64", 9)
+    a = integers(shape, "float32" if op in SPREADS else "complex64", 9)
     offsets = np.array([0, 1, 1, shape[0] // 2, shape[0]])
     nothing = np.zeros((), gpureduce.segment_reduce(a, offsets, op, device="sim").dtype)
     result, launches, problem = _core.profile_segments(a, op, 0, offsets, 0, nothing)

@@ -159,7 +159,7 @@ static PyMethodDef methods[] = {
      "profile_scan(a, product, axis, initial), as profile, looking for races"},
     {"segments", py_segments, METH_VARARGS,
      "segments(a, op, axis, offsets and an order, its length, nothing, out, device_kind, device_index, "
-     "stream) -> array, or out"},
+     "stream, ddof) -> array, or out"},
     {"segment_coverage", py_segment_coverage, METH_NOARGS,
      "segment_coverage() -> the pairs of operator and dtype that segments takes"},
     {"label_order", py_label_order, METH_VARARGS,

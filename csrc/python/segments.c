@@ -89,10 +89,10 @@ PyObject *py_segments(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *a, *op, *offsets, *nothing, *out, *kind, *index, *stream, *result = NULL;
     Py_ssize_t axis, ordered;
-    if (!PyArg_ParseTuple(args, "OOnOnOOOOO", &a, &op, &axis, &offsets, &ordered, &nothing, &out, &kind,
-                          &index, &stream))
-        return NULL;
     segmentation self = {.axis = 0};
+    if (!PyArg_ParseTuple(args, "OOnOnOOOOOd", &a, &op, &axis, &offsets, &ordered, &nothing, &out, &kind,
+                          &index, &stream, &self.segments.ddof))
+        return NULL;
     py_job_begin(&self.job, state);
     if (take_elements(&self, a, op, axis) == 0 && take_offsets(&self, offsets, ordered) == 0 &&
         take_results(&self, nothing) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&

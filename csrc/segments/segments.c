@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "scan/scan.h"
 #include "segments/params.h"
+#include "segments/spread/params.h"
 
 enum { ENOUGH = 4 }; /* tiles for each block that is there at once; where there are fewer, they are smaller */
 
@@ -36,13 +37,16 @@ static const way ways[GR_OP_COUNT] = {
     [GR_OP_max] = {"extremes", "max", 0, false},
     [GR_OP_argmin] = {"extremes", "argmin", 0, true},
     [GR_OP_argmax] = {"extremes", "argmax", 0, true},
+    [GR_OP_var] = {"var", "var", 0, false},
+    [GR_OP_std] = {"var", "var", 0, false},
     [GR_OP_bitwise_and] = {"bits", "bitwise_and", 0, false},
     [GR_OP_bitwise_or] = {"bits", "bitwise_or", 0, false},
     [GR_OP_bitwise_xor] = {"bits", "bitwise_xor", 0, false},
 };
 
 bool gr_segments_take(gr_op op, gr_dtype dtype) {
-    return ways[op].kernel != NULL && gr_op_takes(op, dtype);
+    const bool is_complex = dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
+    return ways[op].kernel != NULL && gr_op_takes(op, dtype) && !(gr_op_is_variance(op) && is_complex);
 }
 
 static held held_by(gr_op op, gr_dtype dtype) {
@@ -51,12 +55,14 @@ static held held_by(gr_op op, gr_dtype dtype) {
         return HELD_WHOLE;
     if (mean == GR_DTYPE_c64 || mean == GR_DTYPE_c128)
         return HELD_PAIR;
-    return op == GR_OP_mean || gr_dtypes[dtype].kind == GR_KIND_NUMBER ? HELD_REAL : HELD_WHOLE;
+    const bool real = op == GR_OP_mean || gr_op_is_variance(op) || gr_dtypes[dtype].kind == GR_KIND_NUMBER;
+    return real ? HELD_REAL : HELD_WHOLE;
 }
 
 /* Of a node, for a State that is held in such values: two bytes for each of it and of its flags. */
-static uint32_t node_bytes(held by, bool places) {
-    return 32u + (by == HELD_PAIR ? 16u : 0u) + (places ? 16u : 0u);
+static uint32_t node_bytes(held by, gr_op op) {
+    return 32u + (by == HELD_PAIR ? 16u : 0u) + (ways[op].places ? 16u : 0u) +
+           (gr_op_is_variance(op) ? 48u : 0u);
 }
 
 /* How a tile is shared among threads. */
@@ -123,24 +129,57 @@ static void place_all(gr_program *program, const uint32_t ends[3], const rooms *
     }
 }
 
+/* From squares about the means, which are in a buffer, to variances. */
+static void plan_finish(const gr_segments *self, const gr_segment_params *of, uint32_t squares,
+                        uint32_t offsets, gr_program *program) {
+    const gr_dtype to = gr_op_result(self->op, self->dtype);
+    gr_spread_params params = {
+        .rows = of->rows,
+        .results = self->lines * self->segments * self->inner,
+        .segments = self->segments,
+        .inner = self->inner,
+        .ddof = self->ddof,
+        .to = (uint32_t)to,
+        .root = self->op == GR_OP_std,
+        .nothing_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+    };
+    memcpy(params.nothing, &self->nothing, sizeof params.nothing);
+    const size_t bytes = (size_t)params.results * params.nothing_bytes;
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)gr_ceil_div(params.results, GR_SPREAD_THREADS);
+    step->block[0] = GR_SPREAD_THREADS;
+    step->kernel.owner = gr_ops[self->op].name;
+    GR_KERNEL_NAME(step->kernel.file, "segment_var");
+    GR_KERNEL_NAME(step->kernel.entry, "segment_var_finish");
+    gr_program_place(program, offsetof(gr_spread_params, squares), squares);
+    gr_program_place(program, offsetof(gr_spread_params, out), out);
+    gr_program_place(program, offsetof(gr_spread_params, offsets), offsets);
+}
+
 void gr_segments_plan(const gr_segments *self, gr_program *program) {
     static const unsigned char zero = 0;
     const held by = held_by(self->op, self->dtype);
     const way *as = &ways[self->op];
-    const gr_segment_params params = params_of(self, by);
+    const bool spreads = gr_op_is_variance(self->op);
+    gr_segment_params params = params_of(self, by);
+    if (spreads) { /* what is made first are doubles */
+        params.to = GR_DTYPE_f64;
+        params.nothing_bytes = sizeof(double);
+    }
     const uint64_t tiles = params.chains * params.chain_tiles;
     const size_t results = (size_t)(self->lines * self->segments * self->inner);
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
-    const uint32_t ends[] = {in, offsets,
-                             gr_program_buffer(program, GR_BUFFER_OUTPUT, results * params.nothing_bytes)};
+    const gr_buffer_kind made = spreads ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
+    const uint32_t ends[] = {in, offsets, gr_program_buffer(program, made, results * params.nothing_bytes)};
     rooms at;
     const bool cut = params.chain_pieces > 1;
     if (cut) {
         at.nodes = gr_program_buffer(
             program, GR_BUFFER_TEMPORARY,
             GR_SEGMENT_HEAD + ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
-                                  node_bytes(by, as->places));
+                                  node_bytes(by, self->op));
         at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_pieces + 1) * 8);
         gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = at.nodes;
         gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
@@ -158,6 +197,8 @@ void gr_segments_plan(const gr_segments *self, gr_program *program) {
     GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
     GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", held_names[by]);
     place_all(program, ends, cut ? &at : NULL);
+    if (spreads)
+        plan_finish(self, &params, ends[2], offsets, program);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

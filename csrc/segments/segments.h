@@ -15,6 +15,7 @@ typedef struct gr_segments {
     uint64_t segments;
     uint64_t ordered;  /* rows that the order has; 0 for none */
     gr_scalar nothing; /* the result of no elements */
+    double ddof;       /* of variances: what is taken off how many elements there are */
 } gr_segments;
 
 /* Whether there are kernels for an operator on elements of a dtype. */

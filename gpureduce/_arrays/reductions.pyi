@@ -1072,14 +1072,14 @@ class Reductions:
     @overload
     def group_reduce(
         self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-        axis: SupportsIndex = 0, out: None = None, device: str | Device | None = None,
+        axis: SupportsIndex = 0, ddof: float = 0, out: None = None, device: str | Device | None = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
     @overload
     def group_reduce(
         self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-        axis: SupportsIndex = 0, out: Out | None = None, device: str | Device | None = None,
+        axis: SupportsIndex = 0, ddof: float = 0, out: Out | None = None, device: str | Device | None = None,
         stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
@@ -1099,13 +1099,14 @@ class Reductions:
 
     @overload
     def segment_reduce(
-        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-        device: str | Device | None = None, stream: Stream | None = None,
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
+        out: None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
     @overload
     def segment_reduce(
-        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
-        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
+        out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
     ) -> Any: ...

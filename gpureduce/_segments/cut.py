@@ -111,10 +111,13 @@ def run(
     out: Any,
     options: Options,
     dtype: DTypeLike | None = None,
+    ddof: float = 0,
 ) -> Any:
     """Reduce; the result has one row for each of the cut's."""
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
+    if ddof and op not in ("var", "std"):
+        raise TypeError(f"ddof: is for var and std, not for {op}")
     shape = list(operand.shape)
     shape[axis] = cut.count
     target = Target(out, options, operand, axis, tuple(shape), (), False)
@@ -144,13 +147,20 @@ def run(
         operand.kind,
         operand.index,
         target.stream,
+        float(ddof),
     )
     return target.store(None if place is not None else result)
 
 
 def _of_nothing(op: str, dtype: np.dtype, given: np.dtype) -> np.ndarray:
     """Return the result of no elements."""
-    simple = {"prod": 1, "all": 1, "mean": np.nan, "argmin": -1, "argmax": -1}
+    simple = {
+        "prod": 1,
+        "all": 1,
+        "argmin": -1,
+        "argmax": -1,
+        **dict.fromkeys(("mean", "var", "std"), np.nan),
+    }
     if op in ("min", "max"):
         return np.asarray(_furthest(dtype, op == "min"), dtype)
     if op == "bitwise_and":

@@ -31,6 +31,7 @@ def segment_reduce(
     op: str = "sum",
     *,
     axis: SupportsIndex = 0,
+    ddof: float = 0,
     out: Out | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
@@ -48,9 +49,11 @@ def segment_reduce(
         before the first and from the last on belong to none. On the device of `a`, as int64 side by side,
         they are not looked at: of offsets that descend there results are undefined.
     op : str
-        The name of a reduction of one array, as ``"sum"``, ``"mean"`` or ``"argmax"``.
+        The name of a reduction of one array, as ``"sum"``, ``"var"`` or ``"argmax"``.
     axis : int
         The axis that is cut into segments.
+    ddof : float
+        Of ``"var"`` and ``"std"``: what is taken off the number of elements before it divides.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. One on a device must have the result's dtype and C order.
     device : str or Device, optional
@@ -66,7 +69,8 @@ def segment_reduce(
     numpy.ndarray or DeviceArray
         In C order, with a row for each segment in place of `axis`, and the dtype of the reduction. That of
         an empty segment is 0, of a product 1, of `all` True, of `min` the largest and of `max` the least
-        value of the dtype, of a mean NaN, of `argmin` and `argmax`, which give positions along `axis`, -1.
+        value of the dtype, of a mean, `var` and `std` NaN, of `argmin` and `argmax`, which give positions
+        along `axis`, -1.
 
     Raises
     ------
@@ -100,7 +104,7 @@ def segment_reduce(
     if found.view is not None:
         if found.dtype != _INT64 or (found.shape[0] > 1 and found.view.strides != (8,)):
             raise TypeError("offsets: on a device, expected int64 side by side")
-        return run(op, operand, along, Cut(found, found.shape[0] - 1), out, options)
+        return run(op, operand, along, Cut(found, found.shape[0] - 1), out, options, ddof=ddof)
     ends, length = found.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
@@ -109,7 +113,7 @@ def segment_reduce(
         raise ValueError(f"offsets: expected 0 to {length}, got {ends[0]} to {ends[-1]}")
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("offsets: expected integers that do not descend")
-    return run(op, operand, along, Cut(ends, len(ends) - 1), out, options)
+    return run(op, operand, along, Cut(ends, len(ends) - 1), out, options, ddof=ddof)
 
 
 def reduceat(
@@ -191,6 +195,7 @@ def group_reduce(
     op: str = "sum",
     *,
     axis: SupportsIndex = 0,
+    ddof: float = 0,
     out: Out | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
@@ -212,7 +217,7 @@ def group_reduce(
         As in `segment_reduce`; `argmin` and `argmax` give the first of equals.
     axis : int
         The axis along which the labels lie.
-    out, device, stream, as_device
+    ddof, out, device, stream, as_device
         As in `segment_reduce`.
 
     Returns
@@ -243,12 +248,12 @@ def group_reduce(
     if found.view is not None:
         groups = _groups(num_groups, found)
         if max(groups, length) < _MOST_THERE:
-            return run(op, operand, along, Labels(found, groups), out, options)
+            return run(op, operand, along, Labels(found, groups), out, options, ddof=ddof)
     numbers = on_host(found, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
-    return run(op, operand, along, _sorted(numbers, groups), out, options)
+    return run(op, operand, along, _sorted(numbers, groups), out, options, ddof=ddof)
 
 
 def _groups(given: Any, labels: np.ndarray | Operand) -> int:

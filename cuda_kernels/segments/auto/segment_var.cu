@@ -1,0 +1,78 @@
+// Variances of segments: their squares about the means, as doubles, and what becomes of these.
+#include "large_states.cuh"
+
+#include "segments.cuh"
+#include "segments/spread/params.h"
+
+// Of elements: how many, and sums about a point among them, which is never rounded; as in variance.cuh, but
+// that NaNs and infinities make all NaN.
+struct Spread {
+    double count, point, sum, squares;
+
+    // The squares about the mean. Those that are beyond a double are so together.
+    __device__ operator double() const {
+        const double rest = squares - sum * (sum / count);
+        if (isinf(squares) && isfinite(sum))
+            return squares;
+        return rest < 0 ? 0 : rest;
+    }
+};
+inline __device__ double divide(const Spread &s, uint64_t) { // nobody asks for means of these
+    return s;
+}
+
+template <class V> struct SegmentVar {
+    using Held = V;
+    using State = Spread;
+    static constexpr bool truth = false, turned = false, places = false, means = true;
+    static __device__ State load(V x, int64_t) {
+        return {1, x, x - x, x - x};
+    }
+    static __device__ State combine(const State &a, const State &b) {
+        const double apart = b.point - a.point;
+        const double from_a = fma(b.count, apart, b.sum), from_b = fma(a.count, -apart, a.sum);
+        const double sum_a = a.sum + from_a, sum_b = b.sum + from_b; // about either point
+        const bool nearer = fabs(sum_b) < fabs(sum_a);
+        const double more = nearer ? -apart * (a.sum + from_b) : apart * (b.sum + from_a);
+        return {a.count + b.count, nearer ? b.point : a.point, nearer ? sum_b : sum_a,
+                (a.squares + b.squares) + more};
+    }
+    static __device__ int64_t place(const State &) {
+        return 0;
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS, 2)
+    segment_var_real(const gr_segment_params p) {
+    reduce_segments<SegmentVar<double>>(p);
+}
+
+template <class Out> __device__ void put_variance(const gr_spread_params &p, uint64_t i, double x) {
+    reinterpret_cast<Out *>(p.out)[i] = Value<double>::to<Out>(x);
+}
+
+extern "C" __global__ void __launch_bounds__(GR_SPREAD_THREADS) segment_var_finish(const gr_spread_params p) {
+    const uint64_t i = uint64_t(blockIdx.x) * GR_SPREAD_THREADS + threadIdx.x;
+    if (i >= p.results)
+        return;
+    const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets) + i / p.inner % p.segments;
+    const int64_t count = min(offsets[1], int64_t(p.rows)) - max(offsets[0], int64_t(0));
+    if (count <= 0) {
+        unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + i * p.nothing_bytes;
+        for (unsigned byte = 0; byte < p.nothing_bytes; ++byte)
+            out[byte] = p.nothing[byte];
+        return;
+    }
+    double x = reinterpret_cast<const double *>(p.squares)[i] / max(double(count) - p.ddof, 0.0);
+    x = p.root ? sqrt(x) : x;
+    switch (p.to) {
+    case SEGMENT_f32:
+        return put_variance<float>(p, i, x);
+    case SEGMENT_f16:
+        return put_variance<gr_f16>(p, i, x);
+    case SEGMENT_bf16:
+        return put_variance<gr_bf16>(p, i, x);
+    default:
+        return put_variance<double>(p, i, x);
+    }
+}
