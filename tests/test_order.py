@@ -319,6 +319,34 @@ def test_what_is_refused(call, error, text, device):
         call(np.zeros((2, 3)), device=device)
 
 
+@pytest.mark.gpu
+def test_graphs(device):
+    """Captured calls do when the graph runs what they would do by themselves, on what is there then."""
+    torch = pytest.importorskip("torch")
+    a = values((3, 50000), "float32", 14)
+    there = torch.from_numpy(a).to(device)
+    out, middle = torch.empty((2, 3), device=device), torch.empty(3, device=device)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+
+    def call():
+        gpureduce.quantile(there, np.float32([0.2, 0.9]), axis=1, out=out)
+        gpureduce.median(there, axis=1, out=middle)
+
+    with torch.cuda.stream(stream):
+        call()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        call()
+        with pytest.raises(ValueError, match="captured"):
+            gpureduce.median(there[:, ::2], axis=1, as_device=True)
+    for factor in (1, -3):
+        there.copy_(torch.from_numpy(a * np.float32(factor)))
+        graph.replay()
+        torch.cuda.synchronize()
+        exactly(out.cpu().numpy(), np.quantile(there.cpu().numpy(), np.float32([0.2, 0.9]), axis=1))
+        exactly(middle.cpu().numpy(), np.median(there.cpu().numpy(), axis=1))
+
+
 def test_what_the_core_refuses():
     """Ranks that do not ascend or lie outside, and elements that are no lines: memory would be missed."""
     a = values((2, 30), "float32", 7)
