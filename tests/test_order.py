@@ -204,7 +204,14 @@ def test_results_that_stay_on_the_device(dtype, device):
         options = {"axis": -1, "keepdims": draw.random() < 0.5}
         exactly(there.median(**options), np.median(a, **options))
         for method in METHODS if dtype != "bool" else ("nearest", "lower"):
-            for q in (0.5, draw.random(), np.float32(0.3), [draw.random(), 0, 1], np.linspace(0, 1, 12)):
+            for q in (
+                0.5,
+                draw.random(),
+                np.float32(0.3),
+                [draw.random(), 0, 1],
+                np.linspace(0, 1, 12),
+                [0, 1],
+            ):
                 got = there.quantile(q, method=method, as_device=True, **options)
                 assert isinstance(got, gpureduce.DeviceArray)
                 alike(got, np.quantile(a, q, method=method, **options))

@@ -7,6 +7,7 @@
 enum {
     HELD = 31744,      /* bytes of a line that a block holds */
     FEW = 2,           /* ranks for which there are bins for a large digit */
+    SMALL = 32,        /* elements of a line that threads of a warp take */
     MANY_LINES = 2,    /* of a multiprocessor: a block takes a line then, whatever its length */
     MOST_DOWN = 65535, /* blocks along y */
 };
@@ -103,6 +104,17 @@ static void cut(gr_order_params *params) {
     const uint64_t tiles = gr_ceil_div(params->length, GR_ORDER_TILE);
     params->part = gr_ceil_div(tiles, most) * GR_ORDER_TILE;
     params->parts = gr_ceil_div(params->length, params->part);
+}
+
+/* One launch, a few threads a line. */
+static void plan_small(planned *self) {
+    gr_order_params params = self->params;
+    while (1u << params.bits < params.length)
+        ++params.bits;
+    params.flags |= (self->top ? GR_ORDER_TOP : 0) | (self->of->sorted ? GR_ORDER_RANKED : 0);
+    gr_step *step = launch(self, "small", "small", &params);
+    const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
+    step->grid[0] = (uint32_t)least(gr_ceil_div(params.lines, of_block), blocks() * 4);
 }
 
 /* One launch, a block a line. */
@@ -229,6 +241,10 @@ static void plan_firsts(planned *self, size_t item) {
     params->flags |= GR_ORDER_EQUAL | (of->largest ? GR_ORDER_LARGEST : 0);
     self->at.out = is_in_rows(of) ? to[0] : 0;
     self->at.indices = is_in_rows(of) ? to[1] : 0;
+    if (of->length <= SMALL) {
+        plan_small(self);
+        return;
+    }
     if (is_in_rows(of)) {
         plan_rows(self, (uint32_t)item);
     } else {
@@ -273,7 +289,9 @@ static void plan_select(planned *self, size_t item) {
     if (of->ends != NULL)
         self->at.out =
             gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)(of->lines * of->ranks) * item);
-    if (is_in_rows(of))
+    if (of->length <= SMALL)
+        plan_small(self);
+    else if (is_in_rows(of))
         plan_rows(self, (uint32_t)item);
     else
         plan_digits(self, (uint32_t)item);

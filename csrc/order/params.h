@@ -17,19 +17,20 @@ enum {
 };
 
 enum {
-    GR_ORDER_SIGNED = 1,   /* keys are integers with a sign */
-    GR_ORDER_LARGEST = 2,  /* the order is reversed */
-    GR_ORDER_EQUAL = 4,    /* zeros of either sign have one key */
-    GR_ORDER_NANS = 8,     /* a line that has a NaN has nothing else among its results */
-    GR_ORDER_OWN = 16,     /* each line has ranks of its own */
-    GR_ORDER_FIRST = 32,   /* no digit is known yet */
-    GR_ORDER_LAST = 64,    /* this digit is the last one */
-    GR_ORDER_HELD = 128,   /* lines are held in shared memory */
-    GR_ORDER_TOP = 256,    /* the elements up to the one rank are gathered */
-    GR_ORDER_COUNT = 512,  /* elements below a key, and equal to it, are counted in each part */
-    GR_ORDER_VALID = 1024, /* elements that are no NaN are counted in each line */
-    GR_ORDER_GIVEN = 2048, /* ranks stand in `given` */
-    GR_ORDER_TRUTH = 4096, /* elements are true or not */
+    GR_ORDER_SIGNED = 1,    /* keys are integers with a sign */
+    GR_ORDER_LARGEST = 2,   /* the order is reversed */
+    GR_ORDER_EQUAL = 4,     /* zeros of either sign have one key */
+    GR_ORDER_NANS = 8,      /* a line that has a NaN has nothing else among its results */
+    GR_ORDER_OWN = 16,      /* each line has ranks of its own */
+    GR_ORDER_FIRST = 32,    /* no digit is known yet */
+    GR_ORDER_LAST = 64,     /* this digit is the last one */
+    GR_ORDER_HELD = 128,    /* lines are held in shared memory */
+    GR_ORDER_TOP = 256,     /* the elements up to the one rank are gathered */
+    GR_ORDER_COUNT = 512,   /* elements below a key, and equal to it, are counted in each part */
+    GR_ORDER_VALID = 1024,  /* elements that are no NaN are counted in each line */
+    GR_ORDER_GIVEN = 2048,  /* ranks stand in `given` */
+    GR_ORDER_TRUTH = 4096,  /* elements are true or not */
+    GR_ORDER_RANKED = 8192, /* what is gathered of lines of a warp comes in its order */
 };
 
 /* What is known of a rank: the digits of its key so far, and its rank among the elements that have them. */
@@ -54,7 +55,8 @@ typedef struct gr_order_params {
     uint64_t k;
     uint64_t infinity; /* the bits of it, or 0 for integers */
     uint32_t flags;
-    uint32_t shift, bits; /* of the digit; of all digits but the last ones, where a block finds them all */
+    uint32_t shift, bits; /* of the digit; of all digits but the last ones, where a block finds them all;
+                             2^bits threads of a warp take a line */
     uint64_t given[GR_ORDER_RANKS]; /* ranks of all lines, where they are few */
 } gr_order_params;
 

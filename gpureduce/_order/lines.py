@@ -86,7 +86,8 @@ class Lines:
         """
         ranks, numbers = np.unique(np.concatenate([at.lower, at.upper]), return_inverse=True)
         to, count = target.dtype, len(at.lower)
-        known = mean != BETWEEN or (self.dtype.name != "bfloat16" and to in (self.dtype, np.float64))
+        floats = (self.dtype, np.float64) if self.dtype.kind == "f" else (np.float64,)
+        known = mean != BETWEEN or (self.dtype.name != "bfloat16" and to in floats)
         if not known or count > RESULTS or target.view is None:
             return None
         weight = np.zeros(count) if at.weight is None else at.weight
