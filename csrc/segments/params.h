@@ -8,9 +8,20 @@ enum {
     GR_SEGMENT_THREADS = 256,     /* of a block */
     GR_SEGMENT_EACH = 16,         /* items, rows of elements and ends of segments, that a thread takes */
     GR_SEGMENT_PIECES = 4,        /* of a tile at most */
-    GR_SEGMENT_BLOCKS = 4,        /* of a multiprocessor at once */
+    GR_SEGMENT_BLOCKS = 3,        /* of a multiprocessor at once */
     GR_SEGMENT_MOST_COLUMNS = 32, /* of a tile */
     GR_SEGMENT_HEAD = 64,         /* bytes before the first node: the ticket */
+};
+
+enum {
+    GR_STREAM_WARPS = 8,       /* of a block */
+    GR_STREAM_BLOCKS = 4,      /* of a multiprocessor at once */
+    GR_STREAM_BATCH = 512,     /* elements that a warp takes at a time, at most */
+    GR_STREAM_VECTORS = 4,     /* loads of 16 bytes that each lane has on the way, at most */
+    GR_STREAM_SHORT = 32,      /* elements that a lane reduces alone */
+    GR_STREAM_LEAST = 2048,    /* rows and ends of a range at least, where it is not a whole line */
+    GR_STREAM_WEIGHT = 16,     /* rows that take as long as an end */
+    GR_STREAM_SLOT_BYTES = 64, /* two of them hand on what a block has */
 };
 
 enum {
@@ -43,5 +54,38 @@ typedef struct gr_segment_params {
     uint32_t nothing_bytes;
     uint8_t nothing[16]; /* the result of no elements */
 } gr_segment_params;
+
+/* What elements that lie side by side are loaded as: numbers, or bits of so many bytes. */
+typedef enum gr_stream_kind {
+    GR_STREAM_F32,
+    GR_STREAM_F64,
+    GR_STREAM_F16,
+    GR_STREAM_BF16,
+    GR_STREAM_BITS8,
+    GR_STREAM_BITS16,
+    GR_STREAM_BITS32,
+    GR_STREAM_BITS64,
+} gr_stream_kind;
+
+/* The same where rows have one column, lie side by side and have no order: the rows and ends of a line, an
+   end counted as `weight` rows, are cut into `line_ranges` of them, each for a warp. Bits stand for the
+   integer
+   ((bits & mask) ^ turn) - less, or for whether that is not 0. */
+typedef struct gr_stream_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t offsets;
+    uint64_t slots; /* of blocks, zero before and after; 0 where a line has one range */
+    uint64_t rows, segments;
+    int64_t line_stride; /* in elements */
+    uint64_t ranges, line_ranges;
+    double each_range, ends_each; /* one by line_ranges; how many ends a range has, on average */
+    uint64_t mask, turn, less;
+    uint32_t kind, item; /* item: bytes */
+    uint32_t to, flags;
+    uint32_t weight;
+    uint32_t nothing_bytes;
+    uint8_t nothing[16];
+} gr_stream_params;
 
 #endif

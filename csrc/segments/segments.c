@@ -157,10 +157,108 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
     gr_program_place(program, offsetof(gr_spread_params, offsets), offsets);
 }
 
+/* What elements are loaded as by kernels of streams. */
+static void load_as(gr_stream_params *params, gr_dtype dtype, bool turned) {
+    const bool is_signed = dtype == GR_DTYPE_i8 || dtype == GR_DTYPE_i16 || dtype == GR_DTYPE_i32;
+    const uint32_t bits = 8 * params->item;
+    params->mask = UINT64_MAX;
+    switch (dtype) {
+    case GR_DTYPE_f32:
+        params->kind = GR_STREAM_F32;
+        break;
+    case GR_DTYPE_f64:
+        params->kind = GR_STREAM_F64;
+        break;
+    case GR_DTYPE_f16:
+        params->kind = GR_STREAM_F16;
+        break;
+    case GR_DTYPE_bf16:
+        params->kind = GR_STREAM_BF16;
+        break;
+    default:
+        params->kind = bits == 8    ? GR_STREAM_BITS8
+                       : bits == 16 ? GR_STREAM_BITS16
+                       : bits == 32 ? GR_STREAM_BITS32
+                                    : GR_STREAM_BITS64;
+        params->turn = is_signed || (turned && dtype == GR_DTYPE_u64) ? 1ull << (bits - 1) : 0;
+        params->less = is_signed ? params->turn : 0;
+    }
+    if (params->kind < GR_STREAM_BITS8 && params->flags & GR_SEGMENT_TRUTH) { /* -0 is no more true than 0 */
+        params->kind = bits == 16 ? GR_STREAM_BITS16 : bits == 32 ? GR_STREAM_BITS32 : GR_STREAM_BITS64;
+        params->mask = ~(1ull << (bits - 1));
+    }
+    if (dtype == GR_DTYPE_b8)
+        params->flags |= GR_SEGMENT_TRUTH;
+}
+
+/* Whether kernels of streams take them: elements side by side, of one column. */
+static bool streams(const gr_segments *self, held by) {
+    const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
+    return self->inner == 1 && self->ordered == 0 && (self->length <= 1 || self->along_stride == item) &&
+           by != HELD_PAIR && item <= 8 && !gr_op_is_variance(self->op) &&
+           gr_dtypes[self->dtype].numpy_name[0] != 'c' &&
+           !(ways[self->op].flags & GR_SEGMENT_MEAN && gr_dtypes[self->dtype].kind == GR_KIND_BITS);
+}
+
+static gr_stream_params stream_of(const gr_segments *self) {
+    const gr_dtype to = gr_op_result(self->op, self->dtype);
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_STREAM_BLOCKS * GR_STREAM_WARPS;
+    gr_stream_params params = {
+        .rows = self->length,
+        .segments = self->segments,
+        .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
+        .item = (uint32_t)gr_dtypes[self->dtype].item_bytes,
+        .to = (uint32_t)to,
+        .flags = ways[self->op].flags,
+        .weight = GR_STREAM_WEIGHT,
+        .nothing_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+    };
+    memcpy(params.nothing, &self->nothing, sizeof params.nothing);
+    load_as(&params, self->dtype, self->op == GR_OP_min || self->op == GR_OP_max || ways[self->op].places);
+    const uint64_t items = self->length + params.weight * self->segments,
+                   shares = gr_ceil_div(items, GR_STREAM_LEAST);
+    params.line_ranges = most / self->lines;
+    if (params.line_ranges > shares)
+        params.line_ranges = shares;
+    if (params.line_ranges == 0)
+        params.line_ranges = 1;
+    params.ranges = self->lines * params.line_ranges;
+    params.each_range = 1 / (double)params.line_ranges;
+    params.ends_each = (double)self->segments / (double)params.line_ranges;
+    return params;
+}
+
+static void plan_streams(const gr_segments *self, held by, gr_program *program) {
+    const gr_stream_params params = stream_of(self);
+    const uint64_t blocks = gr_ceil_div(params.ranges, GR_STREAM_WARPS);
+    const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                                           (size_t)(self->lines * self->segments) * params.nothing_bytes);
+    uint32_t slots = 0;
+    if (params.line_ranges > 1)
+        slots = gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)blocks * 2 * GR_STREAM_SLOT_BYTES);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)blocks;
+    step->block[0] = 32 * GR_STREAM_WARPS;
+    step->kernel.owner = gr_ops[self->op].name;
+    GR_KERNEL_NAME(step->kernel.file, "stream_", ways[self->op].file);
+    GR_KERNEL_NAME(step->kernel.entry, "stream_", ways[self->op].kernel, "_", held_names[by]);
+    gr_program_place(program, offsetof(gr_stream_params, in), in);
+    gr_program_place(program, offsetof(gr_stream_params, offsets), offsets);
+    gr_program_place(program, offsetof(gr_stream_params, out), out);
+    if (params.line_ranges > 1)
+        gr_program_place(program, offsetof(gr_stream_params, slots), slots);
+}
+
 void gr_segments_plan(const gr_segments *self, gr_program *program) {
     static const unsigned char zero = 0;
     const held by = held_by(self->op, self->dtype);
     const way *as = &ways[self->op];
+    if (streams(self, by)) {
+        gr_program_begin(program);
+        plan_streams(self, by, program);
+        return;
+    }
     const bool spreads = gr_op_is_variance(self->op);
     gr_segment_params params = params_of(self, by);
     if (spreads) { /* what is made first are doubles */

@@ -45,32 +45,42 @@ template <> struct Value<double> {
     }
 };
 
-// State of a value at a row, and its value again; `Turned` where the order of uint64_t counts.
+// State of a value at a row, and where it was; `turned` where the order of uint64_t counts, `streams` where
+// kernels of streams take elements side by side.
 template <class V> struct OfValues {
     using Held = V;
     using State = V;
-    static constexpr bool truth = false, turned = false, places = false, means = false;
+    static constexpr bool truth = false, turned = false, places = false, means = false, streams = true;
     static __device__ State load(V x, int64_t) {
         return x;
     }
-    static __device__ V value(State s) {
-        return s;
+    static __device__ int64_t place(State) {
+        return 0;
     }
 };
 template <class V> struct SegmentSum : OfValues<V> {
     static constexpr bool truth = std::is_same<V, int64_t>::value; // sums of 1 for each true element, too
     static constexpr bool means = std::is_same<V, double>::value;  // of integers, too
+    static __device__ V identity() {
+        return Neutral<V>::make();
+    }
     static __device__ V combine(V a, V b) {
         return plus(a, b);
     }
 };
 template <class V> struct SegmentProd : OfValues<V> {
+    static __device__ V identity() { // of pairs only nearly: infinity times 0
+        return One<V>::make();
+    }
     static __device__ V combine(V a, V b) {
         return times(a, b);
     }
 };
 template <class V, bool Largest> struct SegmentExtreme : OfValues<V> {
     static constexpr bool turned = true;
+    static __device__ V identity() {
+        return worst<Largest>(V());
+    }
     static __device__ V combine(V a, V b) {
         return wins<Largest>(b, a) ? b : a;
     }
@@ -81,7 +91,7 @@ template <class V> using SegmentMax = SegmentExtreme<V, true>;
 template <class V, bool Largest> struct SegmentPlace {
     using Held = V;
     using State = Place<V>;
-    static constexpr bool truth = false, turned = true, places = true, means = false;
+    static constexpr bool truth = false, turned = true, places = true, means = false, streams = true;
     static __device__ State load(V x, int64_t row) {
         return {x, row};
     }
@@ -91,24 +101,36 @@ template <class V, bool Largest> struct SegmentPlace {
                    ? b
                    : a;
     }
-    static __device__ int64_t value(State s) {
+    static __device__ int64_t place(State s) {
         return s.position;
+    }
+    static __device__ State identity() { // behind all elements
+        return {worst<Largest>(V()), INT64_MAX};
     }
 };
 template <class V> using SegmentArgMin = SegmentPlace<V, false>;
 template <class V> using SegmentArgMax = SegmentPlace<V, true>;
 
 template <class V> struct SegmentAnd : OfValues<V> {
+    static __device__ V identity() {
+        return ~V(0);
+    }
     static __device__ V combine(V a, V b) {
         return a & b;
     }
 };
 template <class V> struct SegmentOr : OfValues<V> {
+    static __device__ V identity() {
+        return V(0);
+    }
     static __device__ V combine(V a, V b) {
         return a | b;
     }
 };
 template <class V> struct SegmentXor : OfValues<V> {
+    static __device__ V identity() {
+        return V(0);
+    }
     static __device__ V combine(V a, V b) {
         return a ^ b;
     }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "chained_tiles.cuh"
-#include "segment_ops.cuh"
+#include "segment_values.cuh"
 #include "segments/params.h"
 
 enum { GR_PART_ENDS = 1, GR_PART_HOLDS = 2 }; // a segment ends in it; elements are behind the last end
@@ -61,13 +61,14 @@ template <class F> struct Segments : SegmentChain<F> {
                   "sums of nodes take the place of elements");
 
     const gr_segment_params &p;
+    const SegmentValues<F, gr_segment_params> values;
     Held *held; // elements, from the front on; ends from the back on
     unsigned char *held_end;
     State *carried; // what the tile's pieces so far leave in each column
     const int64_t *offsets;
 
     __device__ Segments(const gr_segment_params &params, unsigned char *elements, unsigned char *states)
-        : SegmentChain<F>(states, params.columns_shift, params.groups_shift), p(params),
+        : SegmentChain<F>(states, params.columns_shift, params.groups_shift), p(params), values{{params}},
           held(reinterpret_cast<Held *>(elements)), held_end(elements + held_bytes),
           carried(ahead + GR_SEGMENT_MOST_COLUMNS), offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
     }
@@ -119,43 +120,16 @@ template <class F> struct Segments : SegmentChain<F> {
         return p.order != 0 ? offsets[p.order + row] : row;
     }
 
-    // Calls work(In()) with the dtype of the elements.
-    template <class Work> __device__ void of_elements(Work work) const {
-        switch (p.from) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
-    case SEGMENT_##name:                                                                                     \
-        if constexpr (takes<F, In>)                                                                          \
-            work(In());                                                                                      \
-        break;
-#include "base/dtypes.def"
-#undef GR_DTYPE
-        }
-    }
-    __device__ Held truth_or(Held x) const {
-        if constexpr (F::truth)
-            return p.flags & GR_SEGMENT_TRUTH ? x != 0 : x;
-        else
-            return x;
-    }
-    template <class In> __device__ Held value_of(In x) const {
-        if constexpr (F::truth && !is_whole<In>)
-            return is_true(widen(x));
-        else if constexpr (F::turned && std::is_same<In, uint64_t>::value)
-            return int64_t(x ^ highest_bit);
-        else
-            return truth_or(Value<Held>::of(x));
-    }
-
     template <class In> __device__ void load_as(const SegmentTile &tile, const SegmentPiece &piece) {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
         const unsigned across = columns, step = threads / across;
         if (p.flags & GR_SEGMENT_LINEAR) {
             in += piece.row * int64_t(p.width);
-#pragma unroll
+#pragma unroll 4
             for (unsigned k = 0; k < most; ++k) {
                 const unsigned i = threadIdx.x + k * threads;
                 if (i < piece.rows * p.width)
-                    held[padded(i)] = value_of(in[i]);
+                    held[padded(i)] = values.value_of(in[i]);
             }
             return;
         }
@@ -164,7 +138,8 @@ template <class F> struct Segments : SegmentChain<F> {
         in += column * p.inner_stride;
 #pragma unroll 8
         for (unsigned row = threadIdx.x / across; row < piece.rows; row += step)
-            held[padded(row * p.width + column)] = value_of(in[row_of(piece.row + row) * p.along_stride]);
+            held[padded(row * p.width + column)] =
+                values.value_of(in[row_of(piece.row + row) * p.along_stride]);
     }
     __device__ void load(const SegmentTile &tile, const SegmentPiece &piece) {
         uint32_t *ends = ends_of(piece);
@@ -172,49 +147,15 @@ template <class F> struct Segments : SegmentChain<F> {
             const int64_t end = offsets[piece.segment + 1 + j] - piece.row;
             ends[j] = uint32_t(max(int64_t(0), min(end, int64_t(piece.rows))));
         }
-        of_elements([&](auto x) { load_as<decltype(x)>(tile, piece); });
+        values.of_elements([&](auto x) { load_as<decltype(x)>(tile, piece); });
         __syncthreads();
     }
 
-    template <class Out> __device__ void put_as(uint64_t index, Sum sum, int64_t count) const {
-        Out *out = reinterpret_cast<Out *>(p.out) + index;
-        if constexpr (F::places) {
-            if constexpr (std::is_same<Out, int64_t>::value)
-                *out = row_of(F::value(sum));
-        } else if constexpr (std::is_same<Held, int64_t>::value) {
-            if constexpr (F::truth && std::is_same<Out, gr_bool>::value) {
-                if (p.flags & (GR_SEGMENT_ANY | GR_SEGMENT_ALL))
-                    sum = p.flags & GR_SEGMENT_ANY ? sum != 0 : sum == count;
-            }
-            if constexpr (F::turned && std::is_same<Out, uint64_t>::value)
-                *out = uint64_t(sum) ^ highest_bit;
-            else
-                *out = Value<Held>::template to<Out>(sum);
-        } else {
-            *out =
-                Value<Held>::template to<Out>(p.flags & GR_SEGMENT_MEAN ? divide(sum, uint64_t(count)) : sum);
-        }
-    }
     // Writes the result of a segment, of `count` elements.
     __device__ void put(const SegmentTile &tile, uint64_t segment, Sum sum, int64_t count) const {
-        const uint64_t index = tile.out + segment * p.inner + column;
-        if (column >= tile.width)
-            return;
-        if (count <= 0) {
-            unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + index * p.nothing_bytes;
-            for (unsigned i = 0; i < p.nothing_bytes; ++i)
-                out[i] = p.nothing[i];
-            return;
-        }
-        switch (p.to) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sums, mean, scope)                                         \
-    case SEGMENT_##name:                                                                                     \
-        if constexpr (gives<F, In>)                                                                          \
-            put_as<In>(index, sum, count);                                                                   \
-        break;
-#include "base/dtypes.def"
-#undef GR_DTYPE
-        }
+        if (column < tile.width)
+            values.put(tile.out + segment * p.inner + column, sum, count,
+                       F::places ? row_of(F::place(sum)) : 0);
     }
 
     // Adds a piece in which no segment ends, with elements side by side, to what the thread has.
@@ -232,7 +173,7 @@ template <class F> struct Segments : SegmentChain<F> {
 #pragma unroll
             for (unsigned k = 0; k < batch; ++k)
                 if (const unsigned row = threadIdx.x + (begin + k) * threads; row < piece.rows) {
-                    const Sum one = F::load(value_of(loaded[k]), piece.row + row);
+                    const Sum one = F::load(values.value_of(loaded[k]), piece.row + row);
                     part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
                     part.flags = GR_PART_HOLDS;
                 }
@@ -325,7 +266,10 @@ template <class F> struct Segments : SegmentChain<F> {
             const bool within =
                 i < p.pieces && pieces[i].ends == 0 && p.flags & GR_SEGMENT_LINEAR && p.width == 1;
             if (within) {
-                of_elements([&](auto x) { add_as<decltype(x)>(tile, pieces[i], open); });
+                values.of_elements([&](auto x) {
+                    if constexpr (!F::streams || is_pair<decltype(x)> || (F::means && is_whole<decltype(x)>))
+                        add_as<decltype(x)>(tile, pieces[i], open);
+                });
                 pending = true;
                 continue;
             }

@@ -6,6 +6,7 @@ CHAIN = INCLUDE + "chained_tiles.cuh"
 NODES = INCLUDE + "prefix_tree.cuh"
 SCAN = INCLUDE + "scan.cuh"
 SEGMENTS, OPS = INCLUDE + "segments.cuh", INCLUDE + "segment_ops.cuh"
+STREAMS = INCLUDE + "segment_streams.cuh"
 SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
 
 
@@ -120,8 +121,8 @@ MUTANTS = (
     Mutant(
         "places are counted in the order",
         SEGMENTS,
-        "*out = row_of(F::value(sum));",
-        "*out = F::value(sum);",
+        "F::places ? row_of(F::place(sum)) : 0",
+        "F::place(sum)",
         segments("test_groups"),
     ),
     Mutant(
@@ -144,6 +145,56 @@ MUTANTS = (
         "low += count * step;",
         "low += count * step - (step > 1);",
         segments("skewed"),
+    ),
+    # Streams
+    Mutant(
+        "what is behind the end of a range goes on",
+        STREAMS,
+        "return b.flags & GR_STREAM_ENDS ? b : Part{",
+        "return Part{",
+        segments("skewed"),
+    ),
+    Mutant(
+        "a window that is full of ends is empty",
+        STREAMS,
+        "__clz(__brev(~found))",
+        "__ffs(~found) - 1",
+        segments("skewed"),
+    ),
+    Mutant(
+        "a range begins behind the end that it has",
+        STREAMS,
+        "int64_t(batch), end));",
+        "int64_t(batch), line.stop));",
+        segments("skewed"),
+    ),
+    Mutant(
+        "a block forgets what others have of a segment",
+        STREAMS,
+        "F::combine(carry.open, record.first.part);",
+        "record.first.part;",
+        segments("lengths_and_borders or skewed"),
+    ),
+    Mutant(
+        "the next batch is not on its way behind an end",
+        STREAMS,
+        "if (min(range.stop, range.budget - int(p.weight) * j) > stops)",
+        "if (last > stops)",
+        segments("skewed"),
+    ),
+    Mutant(
+        "the address of a line is a multiple of 16",
+        STREAMS,
+        "of.shift = (at & 15) >> (__ffs(item) - 1);",
+        "of.shift = 0;",
+        segments("begin_anywhere"),
+    ),
+    Mutant(
+        "int8 has no sign",
+        SEGMENT_PLAN,
+        "params->less = is_signed ? params->turn : 0;",
+        "params->less = 0;",
+        segments("every_dtype"),
     ),
     Mutant(
         "a plan forgets the ends",

@@ -1,0 +1,465 @@
+// Segments of elements that lie side by side: a warp streams a range of rows, batch after batch, and looks
+// closer only at a batch in which a segment ends. Segments that reach from one range into another are put
+// together by the blocks, and what reaches beyond a block by the first one, which reads what others left in
+// slots. A float32 sum of 2^26 elements in 1 to 10^4 segments takes what their flat sum takes.
+#pragma once
+
+#include "chained_tiles.cuh"
+#include "chunk.cuh"
+#include "segment_values.cuh"
+
+enum { GR_STREAM_ENDS = 1, GR_STREAM_PENDING = 2 }; // a segment ends in it; the first of these began before
+
+// What a range or a block hands on: the State of the elements behind its last end; of its first segment, if
+// that is pending, what it has before the end.
+template <class State> struct StreamPart {
+    State open;
+    uint32_t flags, padding; // which has a name, or it would be copied byte by byte
+};
+template <class State> struct StreamPending {
+    State part;
+    uint64_t index; // of the result
+    int64_t count;  // of all its elements
+};
+template <class State> struct StreamRecord {
+    StreamPart<State> part;
+    StreamPending<State> first;
+};
+
+template <class F> struct Streams {
+    using Held = typename F::Held;
+    using State = typename F::State;
+    using Part = StreamPart<State>;
+    using Pending = StreamPending<State>;
+    using Record = StreamRecord<State>;
+    static constexpr unsigned warps = GR_STREAM_WARPS, threads = 32 * warps;
+    static constexpr unsigned room = warps * GR_STREAM_BATCH * sizeof(Held);
+    static constexpr int far = 1 << 30; // beyond all rows of a range
+
+    const gr_stream_params &p;
+    const SegmentResults<F, gr_stream_params> results;
+    unsigned char *bytes, *ranges;
+    const unsigned lane, warp;
+
+    __device__ Streams(const gr_stream_params &params, unsigned char *elements, unsigned char *of_warps)
+        : p(params), results{params}, bytes(elements), ranges(of_warps), lane(threadIdx.x % 32),
+          warp(threadIdx.x / 32) {
+    }
+
+    // Calls work(In()) with what elements are loaded as.
+    template <class Work> __device__ void of_elements(Work work) const {
+        if constexpr (std::is_same<Held, double>::value) {
+            switch (p.kind) {
+            case GR_STREAM_F32:
+                return work(float());
+            case GR_STREAM_F64:
+                return work(double());
+            case GR_STREAM_F16:
+                return work(gr_f16());
+            default:
+                return work(gr_bf16());
+            }
+        } else {
+            switch (p.kind) {
+            case GR_STREAM_BITS8:
+                return work(uint8_t());
+            case GR_STREAM_BITS16:
+                return work(uint16_t());
+            case GR_STREAM_BITS32:
+                return work(uint32_t());
+            default:
+                return work(uint64_t());
+            }
+        }
+    }
+    template <class In> __device__ Held value_of(In x) const {
+        if constexpr (std::is_same<Held, double>::value) {
+            return Value<Held>::of(x);
+        } else {
+            const uint64_t value = (uint64_t(x & In(p.mask)) ^ p.turn) - p.less;
+            if constexpr (F::truth)
+                return p.flags & GR_SEGMENT_TRUTH ? value != 0 : int64_t(value);
+            return int64_t(value);
+        }
+    }
+
+    static __device__ Part join(Part a, Part b) {
+        return b.flags & GR_STREAM_ENDS ? b : Part{F::combine(a.open, b.open), a.flags, 0};
+    }
+    static __device__ State reduce_warp(State x) {
+#pragma unroll
+        for (unsigned step = 16; step > 0; step /= 2)
+            x = F::combine(x, shuffle_down(x, step));
+        return x;
+    }
+    // Offsets on a device are as the caller made them; whatever they are, no row is read that is not there.
+    __device__ int64_t offset(uint64_t i) const {
+        return max(int64_t(0), min(reinterpret_cast<const int64_t *>(p.offsets)[i], int64_t(p.rows)));
+    }
+    __device__ void put(uint64_t index, State sum, int64_t count) const {
+        results.put(index, sum, count, F::place(sum));
+    }
+
+    // A line, and which of its rows are in segments. Positions count elements from an address that is a
+    // multiple of 16.
+    struct Line {
+        uint64_t in;
+        int64_t shift, base, stop, anchor, all; // all: positions from the anchor, and ends
+    };
+    __device__ Line line_of(uint64_t line, unsigned item, int64_t batch) const {
+        const uint64_t at = p.in + line * uint64_t(p.line_stride) * item;
+        Line of;
+        of.in = at & ~15ull;
+        of.shift = (at & 15) >> (__ffs(item) - 1);
+        of.base = offset(0) + of.shift;
+        of.stop = max(of.base, offset(p.segments) + of.shift);
+        of.anchor = of.base & -batch;
+        of.all = of.stop - of.anchor + int64_t(p.weight) * int64_t(p.segments);
+        return of;
+    }
+    __device__ int64_t end_of(const Line &line, int64_t j) const {
+        return max(line.base, min(offset(j + 1) + line.shift, line.stop));
+    }
+
+    // How many ends are before a range, by a warp that looks at 32 of them at a time: first around where they
+    // are if segments are alike.
+    __device__ int64_t search(const Line &line, int64_t from, uint64_t in_line) const {
+        int64_t low = 0, high = int64_t(p.segments);
+        const int64_t guess = int64_t(p.ends_each * double(in_line));
+        const int64_t row = line.anchor + from - int64_t(p.weight) * guess; // where it is likely to begin
+        const int64_t line_at = (row & -int64_t(GR_STREAM_BATCH)) + lane * (128 / p.item);
+        if (line_at >= line.base && line_at < line.stop)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(line.in + uint64_t(line_at) * p.item));
+        int64_t probe = lane < 16 ? guess - (1ll << 2 * (15 - lane)) : guess + (1ll << 2 * (lane - 16)) - 1;
+        while (low < high) {
+            const bool before =
+                probe < low ||
+                (probe < high && end_of(line, probe) - line.anchor + int64_t(p.weight) * (probe + 1) <= from);
+            const unsigned count = __popc(__ballot_sync(0xffffffffu, before));
+            const int64_t above = shuffle_from(probe, min(count, 31u)),
+                          below = shuffle_from(probe, max(count, 1u) - 1);
+            if (count < 32)
+                high = min(high, above);
+            if (count > 0)
+                low = max(low, below + 1);
+            probe = low + (lane + 1) * ((high - low + 31) / 32) - 1;
+        }
+        return low;
+    }
+
+    // Elements on their way, which lie in lanes as `vectors` chunks of 16 bytes do.
+    struct Batch {
+        Chunk<uint32_t> chunks[GR_STREAM_VECTORS];
+    };
+    template <class In>
+    static constexpr unsigned vectors = sizeof(In) < GR_STREAM_VECTORS ? sizeof(In) : GR_STREAM_VECTORS;
+    // Calls work(value, place in the batch) for the elements of a lane.
+    template <class In, class Work> __device__ void each(const Batch &batch, Work work) const {
+        constexpr unsigned length = 16 / sizeof(In);
+#pragma unroll
+        for (unsigned k = 0; k < vectors<In>; ++k) {
+            Chunk<In> chunk;
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i)
+                chunk.words[i] = batch.chunks[k].words[i];
+#pragma unroll
+            for (unsigned e = 0; e < length; ++e)
+                work(value_of(chunk.at(e)), (k * 32 + lane) * length + e);
+        }
+    }
+
+    // What a warp has of its range, counted from the batch in which its first row lies, and from its first
+    // end.
+    struct Range {
+        const int64_t *offsets; // of ends
+        uint64_t in, out;       // out: the index of the first result
+        int64_t first;          // the row that the first position is
+        int least, most;        // the elements that are there
+        int base, stop;         // where rows of segments are
+        int budget, ends;       // positions and ends to take; ends that there are
+        int row;                // the first
+        bool began;             // the first segment is in no range before
+        int64_t count;          // of its elements
+    };
+    __device__ Range range_of(const Line &line, uint64_t number, unsigned item, int64_t batch, int64_t from,
+                              int64_t to, uint64_t in_line) const {
+        const bool first = in_line == 0;
+        const int64_t weight = p.weight, low = first ? 0 : search(line, from, in_line);
+        const int64_t segments = int64_t(p.segments), after = low > 0 ? end_of(line, low - 1) : line.base;
+        const int64_t end = low < segments ? end_of(line, low) : line.stop;
+        const int64_t row =
+            first ? line.base : max(after, min((line.anchor + from - weight * low) & -int64_t(batch), end));
+        const int64_t origin = row & -batch, most = far;
+        Range range;
+        range.offsets = reinterpret_cast<const int64_t *>(p.offsets) + low + 1;
+        range.in = line.in + uint64_t(origin) * item;
+        range.out = number * p.segments + uint64_t(low);
+        range.first = origin - line.shift;
+        range.least = int(max(line.shift - origin, -most));
+        range.most = int(min(int64_t(p.rows) + line.shift - origin, most));
+        range.base = int(max(line.base - origin, -most));
+        range.stop = int(min(line.stop - origin, most));
+        range.budget = int(min(line.anchor + to - weight * low - origin, most));
+        range.ends = int(min(segments - low, most));
+        range.row = int(row - origin);
+        range.began = first || after >= row;
+        range.count = end - after;
+        return range;
+    }
+    __device__ int end_at(const Range &range, int k) const {
+        if (k >= range.ends)
+            return far;
+        const int64_t end = range.offsets[k] - range.first;
+        return int(max(int64_t(range.base), min(end, int64_t(range.stop))));
+    }
+
+    // Whether end j, at position `end`, is in the range; if not, up to which row it goes: of whole batches,
+    // but for a segment that begins behind the last of them.
+    __device__ bool has_end(const Range &range, int end, int j) const {
+        return j < range.ends && end + int(p.weight) * (j + 1) <= range.budget;
+    }
+    __device__ int last_row(const Range &range, int end, int j, int begun, int batch) const {
+        return min(min(end, range.stop), max(begun, (range.budget - int(p.weight) * j) & -batch));
+    }
+
+    __device__ void fetch(const Range &range, int b, int batch, unsigned item, Batch &next) const {
+        if (b < range.least || b + batch > range.most)
+            return;
+        const Chunk<uint32_t> *from = reinterpret_cast<const Chunk<uint32_t> *>(range.in + int64_t(b) * item);
+#pragma unroll
+        for (unsigned k = 0; k < GR_STREAM_VECTORS; ++k)
+            if (k < item)
+                next.chunks[k] = load_chunk(from + k * 32 + lane);
+    }
+
+    // Of a batch in shared memory, what the lanes have of rows from `begin` to before `end`.
+    __device__ State strided(const Held *held, State x, int begin, int end, int64_t first) const {
+        for (int i = begin + int(lane); i < end; i += 32)
+            x = F::combine(x, F::load(held[i], first + i));
+        return x;
+    }
+
+    // Reduces a range; the record is valid in lane 0.
+    __device__ Record run(const Range &range, unsigned item, int batch) {
+        Held *held = reinterpret_cast<Held *>(bytes) + warp * GR_STREAM_BATCH;
+        Record record;
+        record.part = {F::identity(), 0, 0};
+        record.first = {F::identity(), range.out, range.count};
+        State open = F::identity();
+        int j = 0, j0 = 0, b = 0, row = range.row, begun = row;
+        int window = end_at(range, int(lane));
+        Batch next;
+        fetch(range, 0, batch, item, next);
+        for (;;) {
+            const int end = __shfl_sync(0xffffffffu, window, j - j0), stops = b + batch;
+            const bool more = has_end(range, end, j);
+            const int last = more ? end : last_row(range, end, j, begun, batch);
+            const bool whole = b >= range.least && stops <= range.most;
+            const int64_t first = range.first + b; // what row the batch begins with
+            const Batch now = next;
+            if (min(range.stop, range.budget - int(p.weight) * j) > stops)
+                fetch(range, stops, batch, item, next);
+            if (row == b && whole && (last > stops || (last == stops && !more))) {
+                of_elements([&](auto x) {
+                    each<decltype(x)>(now, [&](Held value, unsigned i) {
+                        open = F::combine(open, F::load(value, first + i));
+                    });
+                });
+                row = b = stops;
+                if (row == last)
+                    break;
+                continue;
+            }
+            __syncwarp();
+            of_elements([&](auto x) {
+                using In = decltype(x);
+                if (whole) {
+                    each<In>(now, [&](Held value, unsigned i) { held[i] = value; });
+                    return;
+                }
+                const In *in = reinterpret_cast<const In *>(range.in) + b;
+                for (int i = max(range.least - b, 0) + int(lane); i < min(batch, range.most - b); i += 32)
+                    held[i] = value_of(in[i]);
+            });
+            __syncwarp();
+            for (;;) { // ends in this batch, as far as the window shows them
+                const int k = j0 + int(lane);
+                const bool ends = k >= j && window <= stops && has_end(range, window, k);
+                const unsigned found = __ballot_sync(0xffffffffu, ends) >> (j - j0);
+                const int count = __clz(__brev(~found)); // the first of them: all, where offsets ascend
+                if (count == 0)
+                    break;
+                int begin = max(row, __shfl_up_sync(0xffffffffu, window, 1));
+                if (k == j)
+                    begin = row;
+                const bool mine = k >= j && k < j + count;
+                const int length = mine ? window - begin : 0;
+                State sum = F::identity();
+                if (k > j && length <= GR_STREAM_SHORT)
+#pragma unroll 4
+                    for (int i = 0; i < length; ++i)
+                        sum = F::combine(sum, F::load(held[begin - b + i], first + begin - b + i));
+                // Of the first segment lanes have parts, too.
+                unsigned rest = __ballot_sync(0xffffffffu, k == j || length > GR_STREAM_SHORT);
+                for (; rest != 0; rest &= rest - 1) {
+                    const unsigned of = __ffs(rest) - 1;
+                    const int from = __shfl_sync(0xffffffffu, begin, of) - b,
+                              to = __shfl_sync(0xffffffffu, window, of) - b;
+                    const State all = reduce_warp(strided(held, open, from, to, first));
+                    const State there = shuffle_from(all, 0);
+                    if (lane == of)
+                        sum = there;
+                    open = F::identity();
+                }
+                const bool pending = !(record.part.flags & GR_STREAM_ENDS) && !range.began;
+                if (pending)
+                    record.first.part = shuffle_from(sum, unsigned(j - j0));
+                if (mine && !(pending && k == j))
+                    put(range.out + k, sum, window - (k == j ? begun : begin));
+                record.part.flags |= GR_STREAM_ENDS | (pending ? GR_STREAM_PENDING : 0);
+                j += count;
+                row = begun = max(row, __shfl_sync(0xffffffffu, window, j - j0 - 1));
+                if (j - j0 < 32)
+                    break;
+                j0 = j;
+                window = end_at(range, j0 + int(lane));
+            }
+            const int then = __shfl_sync(0xffffffffu, window, j - j0);
+            const bool others = has_end(range, then, j);
+            const int stop = others ? then : last_row(range, then, j, begun, batch), to = min(stops, stop);
+            open = strided(held, open, row - b, to - b, first);
+            row = max(row, to);
+            if (!others && row >= stop)
+                break;
+            b = stops;
+        }
+        record.part.open = reduce_warp(open);
+        return record;
+    }
+
+    // The range of a warp: between which rows and ends of its line it is.
+    __device__ Record run(uint64_t number) {
+        const unsigned item = p.item;
+        const int batch = min(GR_STREAM_BATCH, 512 * GR_STREAM_VECTORS >> (__ffs(item) - 1));
+        // Lines of several ranges are few, and a division of 64 bits is a call.
+        const uint64_t of = p.line_ranges == 1 ? number : uint32_t(number) / uint32_t(p.line_ranges);
+        const uint64_t in_line = number - of * p.line_ranges;
+        const Line line = line_of(of, item, batch);
+        const int64_t share = p.line_ranges == 1 ? line.all : int64_t(double(line.all) * p.each_range) + 1;
+        const int64_t step = (share + batch - 1) & -int64_t(batch);
+        const int64_t from = in_line == 0 ? -1 : min(int64_t(in_line) * step, line.all);
+        const int64_t to =
+            in_line + 1 == p.line_ranges ? line.all : min(int64_t(in_line + 1) * step, line.all);
+        if (from < to) {
+            Range *range = reinterpret_cast<Range *>(ranges) + warp; // few registers are left for it
+            const Range mine = range_of(line, of, item, batch, from, to, in_line);
+            if (lane == 0)
+                *range = mine;
+            __syncwarp();
+            return run(*range, item, batch);
+        }
+        return {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
+    }
+
+    // Puts segments together of which several records have parts, by all threads; begins with a barrier. What
+    // is pending of all of them, and stays so, goes to `beyond`, if there is one.
+    __device__ void settle(const Record *records, unsigned count, Record *beyond, Part *totals) const {
+        __syncthreads();
+        const unsigned each = (count + threads - 1) / threads, begin = min(threadIdx.x * each, count),
+                       end = min(begin + each, count);
+        Part sum = {F::identity(), 0, 0};
+        for (unsigned i = begin; i < end; ++i)
+            sum = join(sum, records[i].part);
+#pragma unroll
+        for (unsigned step = 1; step < 32; step *= 2) {
+            const Part other = shuffle_up(sum, step);
+            if (lane >= step)
+                sum = join(other, sum);
+        }
+        Part carry = shuffle_up(sum, 1);
+        if (lane == 0)
+            carry = {F::identity(), 0, 0};
+        if (lane == 31)
+            totals[warp] = sum;
+        if (beyond != nullptr && threadIdx.x == 0)
+            *beyond = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
+        __syncthreads();
+        Part ahead = {F::identity(), 0, 0};
+        for (unsigned i = 0; i < warp; ++i)
+            ahead = join(ahead, totals[i]);
+        carry = join(ahead, carry);
+        for (unsigned i = begin; i < end; ++i) {
+            const Record record = records[i];
+            if (record.part.flags & GR_STREAM_PENDING) {
+                const State all = F::combine(carry.open, record.first.part);
+                if (beyond != nullptr && !(carry.flags & GR_STREAM_ENDS)) {
+                    beyond->first = {all, record.first.index, record.first.count};
+                    beyond->part.flags = GR_STREAM_PENDING;
+                } else {
+                    put(record.first.index, all, record.first.count);
+                }
+            }
+            carry = join(carry, record.part);
+        }
+        __syncthreads();
+        if (beyond != nullptr && threadIdx.x == threads - 1) {
+            beyond->part.open = carry.open;
+            beyond->part.flags |= carry.flags & GR_STREAM_ENDS;
+        }
+    }
+};
+
+template <class F> __device__ void stream_segments(const gr_stream_params &p) {
+    using Work = Streams<F>;
+    using Part = typename Work::Part;
+    using Pending = typename Work::Pending;
+    using Record = typename Work::Record;
+    __shared__ alignas(16) unsigned char bytes[Work::room];
+    __shared__ alignas(16) unsigned char totals[Work::warps * sizeof(Part)];
+    __shared__ alignas(16) unsigned char own[sizeof(Record)];
+    __shared__ alignas(16) unsigned char ranges[Work::warps * sizeof(typename Work::Range)];
+    Work work(p, bytes, ranges);
+    const uint64_t range = blockIdx.x * uint64_t(Work::warps) + work.warp;
+    Record record = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
+    if (range < p.ranges)
+        record = work.run(range);
+    if (p.slots == 0)
+        return;
+    // Records take the place of elements.
+    Record *records = reinterpret_cast<Record *>(bytes), *mine = reinterpret_cast<Record *>(own);
+    __syncthreads();
+    if (work.lane == 0)
+        records[work.warp] = record;
+    work.settle(records, Work::warps, gridDim.x > 1 ? mine : nullptr, reinterpret_cast<Part *>(totals));
+    if (gridDim.x == 1)
+        return;
+    const uint64_t slots = p.slots;
+    if (blockIdx.x != 0) {
+        if (threadIdx.x == Work::threads - 1) {
+            const uint64_t slot = slots + uint64_t(blockIdx.x) * (2 * GR_STREAM_SLOT_BYTES);
+            slot_put(slot, mine->part);
+            slot_put(slot + GR_STREAM_SLOT_BYTES, mine->first);
+        }
+        return;
+    }
+    __syncthreads();
+    for (unsigned block = threadIdx.x; block < gridDim.x; block += Work::threads) {
+        const uint64_t slot = slots + uint64_t(block) * (2 * GR_STREAM_SLOT_BYTES);
+        if (block == 0) {
+            records[0] = *mine;
+        } else {
+            records[block].part = slot_take<Part>(slot);
+            records[block].first = slot_take<Pending>(slot + GR_STREAM_SLOT_BYTES);
+        }
+    }
+    work.settle(records, gridDim.x, nullptr, reinterpret_cast<Part *>(totals));
+}
+
+#define GR_STREAM_ENTRY(op, kind, ...)                                                                       \
+    extern "C" __global__ void __launch_bounds__(32 * GR_STREAM_WARPS, GR_STREAM_BLOCKS)                     \
+        stream_##op##_##kind(const gr_stream_params p) {                                                     \
+        stream_segments<__VA_ARGS__>(p);                                                                     \
+    }
+#define GR_STREAM_ENTRIES(op, F)                                                                             \
+    GR_STREAM_ENTRY(op, real, F<double>)                                                                     \
+    GR_STREAM_ENTRY(op, whole, F<int64_t>)

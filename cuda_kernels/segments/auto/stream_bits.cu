@@ -1,0 +1,6 @@
+// Bits of segments of elements side by side.
+#include "segment_streams.cuh"
+
+GR_STREAM_ENTRY(bitwise_and, whole, SegmentAnd<int64_t>)
+GR_STREAM_ENTRY(bitwise_or, whole, SegmentOr<int64_t>)
+GR_STREAM_ENTRY(bitwise_xor, whole, SegmentXor<int64_t>)
