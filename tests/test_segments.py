@@ -374,6 +374,13 @@ def test_labels_on_the_device_of_skewed_groups(device):
             assert np.array_equal(gpureduce.group_reduce(*there, number).numpy(), want)
 
 
+def test_labels_of_more_tiles_than_a_block_adds_up_at_once():
+    labels = np.random.default_rng(3).integers(0, 3, 258 * TILE + 5).astype(np.uint8)
+    made = _core.label_order(labels, 3, None, _core.SIM, 0, 0)
+    offsets = np.append(0, np.cumsum(np.bincount(labels)))
+    assert np.array_equal(made, np.append(offsets, np.argsort(labels, kind="stable")))
+
+
 def test_labels_on_the_device_that_are_no_groups(device):
     """They are not looked at, as the host would have to wait."""
     labels = gpureduce.to_device(np.array([0, 5, 1, 2**40, -(2**62), 2**32 + 1, 1]), device)

@@ -22,6 +22,7 @@ from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
 from exact import MUTANTS as EXACT
 from floats import MUTANTS as FLOATS
+from groups import MUTANTS as GROUPS
 from moments import MUTANTS as MOMENTS
 from mutants import MUTANTS as REDUCTIONS
 from products import MUTANTS as PRODUCTS
@@ -173,7 +174,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *MOMENTS, *SCANS)
+        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *GROUPS, *MOMENTS, *SCANS)
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

@@ -1,0 +1,96 @@
+"""The traps of labels in order, of variances of segments, and of reductions with several outputs."""
+
+from mutants import Mutant
+
+LABELS = "cuda_kernels/segments/auto/label_order.cu"
+VARIANCES = "cuda_kernels/segments/auto/segment_var.cu"
+CUSTOM = "csrc/python/custom.c"
+
+
+def segments(words):
+    return ("tests/test_segments.py", "-k", words)
+
+
+def kernels(words):
+    return ("tests/test_reduction_kernel.py", "-k", words)
+
+
+MUTANTS = (
+    Mutant(
+        "rows of one label change places within a warp",
+        LABELS,
+        "__popc(alike & ((1u << lane) - 1))",
+        "__popc(alike >> lane) - 1",
+        segments("labels_on_the_device"),
+    ),
+    Mutant(
+        "a warp's rows go where those of the one before do",
+        LABELS,
+        "        next += count;\n",
+        "",
+        segments("labels_on_the_device"),
+    ),
+    Mutant(
+        "a label less than 0 is a large one",
+        LABELS,
+        "label & p.sign || ",
+        "",
+        segments("labels_on_the_device"),
+    ),
+    Mutant(
+        "a group begins behind its own rows",
+        LABELS,
+        "keys[middle] < group",
+        "keys[middle] <= group",
+        segments("labels_on_the_device"),
+    ),
+    Mutant(
+        "tiles before this one count for nothing",
+        LABELS,
+        "        total += all;\n",
+        "        total = all;\n",
+        segments("more_tiles"),
+    ),
+    Mutant(
+        "the key of no group has a digit too many",
+        "csrc/segments/labels/labels.c",
+        "passes * GR_LABEL_BITS > 0",
+        "passes * GR_LABEL_BITS > 1",
+        segments("labels_on_the_device"),
+    ),
+    Mutant(
+        "sums about one point are taken for sums about the other",
+        VARIANCES,
+        "nearer ? b.point : a.point",
+        "a.point",
+        segments("variances_about_a_large_mean"),
+    ),
+    Mutant(
+        "a variance is divided by all elements",
+        VARIANCES,
+        "max(double(count) - p.ddof, 0.0)",
+        "double(count)",
+        segments("variances_about_a_large_mean"),
+    ),
+    Mutant(
+        "all outputs are the first",
+        CUSTOM,
+        "request->outs[number] = request->out_bytes;",
+        "request->outs[number] = 0;",
+        kernels("outputs_of_many_dtypes"),
+    ),
+    Mutant(
+        "an output on the device is written where another one is",
+        CUSTOM,
+        "request->outs[number] = place.source.origin - self->binding.device_out;",
+        "request->outs[number] = 16 * number;",
+        kernels("outputs_of_many_dtypes"),
+    ),
+    Mutant(
+        "what is repeated has the numbers of what it repeats",
+        CUSTOM,
+        "layout->rearranged = !self->counts;",
+        "layout->rearranged = true;",
+        kernels("repeated_elements_have_numbers"),
+    ),
+)
