@@ -11,6 +11,7 @@ import pytest
 import gpureduce
 from gpureduce import _core
 from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._segments import segments
 from gpureduce._segments.cut import OPS
 
 TILE = 4096  # elements and ends of segments, of one column
@@ -360,6 +361,26 @@ def test_labels_on_the_device_are_put_in_order_there(n, groups, device, monkeypa
                 got = gpureduce.group_reduce(there, lie, groups)
                 place = gpureduce.group_reduce(there, lie, groups, "argmax")
         assert np.array_equal(got.numpy(), host) and np.array_equal(place.numpy(), first), dtype
+
+
+def test_many_labels_of_the_host_are_put_in_order_on_the_gpu(device, monkeypatch):
+    draw = np.random.default_rng(8)
+    a, labels = draw.standard_normal((2 * TILE, 2)), draw.integers(-1, 9, 2 * TILE)
+    calls, order = [], _core.label_order
+    there = (a, gpureduce.to_device(a, device))
+    wanted = [gpureduce.group_reduce(a, labels, 9, op, device=device) for op in ("sum", "argmin")]
+    monkeypatch.setattr(segments, "_MANY", 10)
+    monkeypatch.setattr(_core, "CUDA", gpureduce.to_device(a, device).kind)
+    monkeypatch.setattr(_core, "label_order", lambda *args: calls.append(args) or order(*args))
+    for each in there:
+        for op, want in zip(("sum", "argmin"), wanted, strict=True):
+            got = gpureduce.group_reduce(each, labels, 9, op, device=device, as_device=False)
+            assert np.array_equal(got, want)
+    assert len(calls) == 4
+    gpureduce.group_reduce(a, np.sort(labels), 9, device=device)
+    assert len(calls) == 4  # nothing is to be sorted
+    with pytest.raises(ValueError, match="labels: expected up to 7"):
+        gpureduce.group_reduce(a, labels, 8, device=device)
 
 
 def test_labels_on_the_device_of_skewed_groups(device):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import empty
+from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
@@ -45,16 +45,22 @@ class Cut:
 
 
 class Labels:
-    """The same by labels that lie on the device, where they are put in order."""
+    """The same by labels that are put in order on the device, where they lie or go to."""
 
     def __init__(self, labels: Operand, count: int) -> None:
         self.labels = labels
         self.count = count
-        self.reads = [labels]
+        self.reads = [labels] if labels.view is not None else []
         self.ordered = labels.shape[0]
 
     def handle(self, target: Target) -> Any:
         """Return what the core takes: offsets and the order, made in the stream of the call."""
+        target.refuse_capture("labels are put in order in memory that a graph would not keep")
+        if self.labels.view is None:
+            there = to_device(self.labels.handle, text(target.kind, target.index))
+            self.labels = intake(there, None, "labels")
+            target.reads.append(self.labels)
+            target.follow_others()
         labels, shape = self.labels, (self.count + 1 + self.ordered,)
         made = empty(shape, _INT64, labels.kind, labels.index, target.stream_owner)
         view = made.view_tuple()

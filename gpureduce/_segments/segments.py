@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpureduce import _core
 from gpureduce._arrays.operand import Operand
 from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
+_MANY = 2**15  # labels of the host, which a GPU sorts faster than NumPy, with the way there
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
@@ -209,8 +211,7 @@ def group_reduce(
         As in `segment_reduce`.
     labels : array_like or device array
         Integers, one for each row: the number of its group. A row with a negative one belongs to none. Those
-        on the device of `a` are put in order there; as they are not looked at, a row whose label is no group
-        belongs to none, too.
+        on the device of `a` are not looked at: a row whose label is no group belongs to none, too.
     num_groups : int, optional
         How many groups there are. None takes the largest label and 1, and waits for it if it is on a device.
     op
@@ -253,7 +254,9 @@ def group_reduce(
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
-    return run(op, operand, along, _sorted(numbers, groups), out, options, ddof=ddof)
+    many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
+    cut = Labels(found, groups) if many and not _ascend(numbers) else _sorted(numbers, groups)
+    return run(op, operand, along, cut, out, options, ddof=ddof)
 
 
 def _groups(given: Any, labels: np.ndarray | Operand) -> int:
@@ -276,12 +279,16 @@ def _groups(given: Any, labels: np.ndarray | Operand) -> int:
     return groups
 
 
+def _ascend(labels: np.ndarray) -> bool:
+    return not (labels[1:] < labels[:-1]).any()
+
+
 def _sorted(labels: np.ndarray, groups: int) -> Cut:
     """Return the cut of groups: in an order that leaves rows of one group in theirs, unless it is theirs."""
     places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # those of none first
     offsets = np.cumsum(np.bincount(places, minlength=groups + 1))
     order = None
-    if (places[1:] < places[:-1]).any():
+    if not _ascend(places):
         keys = places.astype(np.uint16) if groups < _FEW else places
         order = np.argsort(keys, kind="stable")
     return Cut(offsets, groups, order)
