@@ -7,17 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "mutation"))
-from axes import MUTANTS as AXES  # noqa: E402
-from convolutions import MUTANTS as CONVOLUTIONS  # noqa: E402
-from exact import MUTANTS as EXACT  # noqa: E402
-from floats import MUTANTS as FLOATS  # noqa: E402
-from groups import MUTANTS as GROUPS  # noqa: E402
-from moments import MUTANTS as MOMENTS  # noqa: E402
-from mutants import MUTANTS as REDUCTIONS  # noqa: E402
-from products import MUTANTS as PRODUCTS  # noqa: E402
-from scans import MUTANTS as SCANS  # noqa: E402
-
-MUTANTS = (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *GROUPS, *MOMENTS, *SCANS)
+from every import MUTANTS  # noqa: E402
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.trap)

@@ -7,7 +7,8 @@
 enum {
     HELD = 31744,      /* bytes of a line that a block holds */
     FEW = 2,           /* ranks for which there are bins for a large digit */
-    SMALL = 32,        /* elements of a line that threads of a warp take */
+    SMALL = 32,        /* elements of a line of which a warp takes several */
+    WAVES = 4,         /* of blocks that are there at once */
     MANY_LINES = 2,    /* of a multiprocessor: a block takes a line then, whatever its length */
     MOST_DOWN = 65535, /* blocks along y */
 };
@@ -106,15 +107,16 @@ static void cut(gr_order_params *params) {
     params->parts = gr_ceil_div(params->length, params->part);
 }
 
-/* One launch, a few threads a line. */
+/* One launch, a warp a line, or a few lanes of it. */
 static void plan_small(planned *self) {
     gr_order_params params = self->params;
-    while (1u << params.bits < params.length)
+    const bool small = params.length <= SMALL;
+    while (1u << params.bits < least(params.length, SMALL))
         ++params.bits;
     params.flags |= (self->top ? GR_ORDER_TOP : 0) | (self->of->sorted ? GR_ORDER_RANKED : 0);
-    gr_step *step = launch(self, "small", "small", &params);
+    gr_step *step = launch(self, "small", small ? "small" : "few", &params);
     const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
-    step->grid[0] = (uint32_t)least(gr_ceil_div(params.lines, of_block), blocks() * 4);
+    step->grid[0] = (uint32_t)least(gr_ceil_div(params.lines, of_block), blocks() * WAVES);
 }
 
 /* One launch, a block a line. */
@@ -241,7 +243,7 @@ static void plan_firsts(planned *self, size_t item) {
     params->flags |= GR_ORDER_EQUAL | (of->largest ? GR_ORDER_LARGEST : 0);
     self->at.out = is_in_rows(of) ? to[0] : 0;
     self->at.indices = is_in_rows(of) ? to[1] : 0;
-    if (of->length <= SMALL) {
+    if (of->length <= GR_ORDER_FEW) {
         plan_small(self);
         return;
     }
@@ -289,7 +291,7 @@ static void plan_select(planned *self, size_t item) {
     if (of->ends != NULL)
         self->at.out =
             gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)(of->lines * of->ranks) * item);
-    if (of->length <= SMALL)
+    if (of->length <= GR_ORDER_FEW)
         plan_small(self);
     else if (is_in_rows(of))
         plan_rows(self, (uint32_t)item);

@@ -13,6 +13,7 @@ enum {
     GR_ORDER_MANY_BITS = 8, /* where many are */
     GR_ORDER_TILE = 4096,   /* elements: parts of a line begin at multiples of it */
     GR_ORDER_SORTED = 1024, /* elements that a block sorts */
+    GR_ORDER_FEW = 128,     /* of a line that a warp takes */
     GR_ORDER_RESULTS = 8,   /* between two elements each, that are made of a line at once */
 };
 

@@ -18,15 +18,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from axes import MUTANTS as AXES
-from convolutions import MUTANTS as CONVOLUTIONS
-from exact import MUTANTS as EXACT
-from floats import MUTANTS as FLOATS
-from groups import MUTANTS as GROUPS
-from moments import MUTANTS as MOMENTS
-from mutants import MUTANTS as REDUCTIONS
-from products import MUTANTS as PRODUCTS
-from scans import MUTANTS as SCANS
+from every import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build_support"))
@@ -174,7 +166,7 @@ def main():
     args = parser.parse_args()
     chosen = [
         m
-        for m in (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *GROUPS, *MOMENTS, *SCANS)
+        for m in MUTANTS
         if not args.words or any(word in m.trap for word in args.words)
     ]
     on_gpu = args.device != "sim"

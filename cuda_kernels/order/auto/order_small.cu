@@ -1,7 +1,59 @@
-// Lines of up to 32 elements, one a thread of a warp: an element's rank is how many of its line are before
-// it.
+// Lines of few elements, a warp's or less each: an element's rank is how many of its line are before it.
 #include "order.cuh"
 
+// What becomes of the elements of a line that a thread has, their ranks known: `each` of them, `stride`
+// apart.
+template <class Key, unsigned each> struct Ranked {
+    Key element[each], key[each];
+    unsigned rank[each];
+    bool there[each];
+
+    // `own` are the lanes that share the line.
+    __device__ void write(const gr_order_params &p, const Keys<Key> &keys, uint64_t line, unsigned place,
+                          unsigned stride, unsigned own) const {
+        const unsigned all = 0xffffffffu, lower = (1u << threadIdx.x % 32) - 1;
+        if (p.flags & GR_ORDER_TOP) {
+            unsigned before = 0;
+#pragma unroll
+            for (unsigned e = 0; e < each; ++e) {
+                const bool first = there[e] && rank[e] < p.k;
+                const unsigned firsts = __ballot_sync(all, first) & own;
+                const uint64_t at =
+                    line * p.k + (p.flags & GR_ORDER_RANKED ? rank[e] : before + __popc(firsts & lower));
+                if (first) {
+                    reinterpret_cast<Key *>(p.out)[at] = element[e];
+                    reinterpret_cast<int64_t *>(p.indices)[at] = place + e * stride;
+                }
+                before += __popc(firsts);
+            }
+            return;
+        }
+        bool nan = false;
+#pragma unroll
+        for (unsigned e = 0; e < each; ++e)
+            nan = nan || (there[e] && key[e] == Keys<Key>::none);
+        const bool spoilt = (__ballot_sync(all, nan) & own) != 0 && p.flags & GR_ORDER_NANS;
+        Key *out = reinterpret_cast<Key *>(p.out) + line * p.rank_count;
+#pragma unroll
+        for (unsigned e = 0; e < each; ++e) {
+            const Key found = keys.element(spoilt ? Keys<Key>::none : key[e]);
+            if (!there[e])
+                continue;
+            if (p.flags & GR_ORDER_GIVEN) {
+#pragma unroll
+                for (unsigned j = 0; j < GR_ORDER_RANKS; ++j)
+                    if (j < p.rank_count && p.given[j] == rank[e])
+                        out[j] = found;
+            } else {
+                for (uint64_t j = 0; j < p.rank_count; ++j)
+                    if (given_rank(p, line, j) == rank[e])
+                        out[j] = found;
+            }
+        }
+    }
+};
+
+// Lines of up to 32 elements, 2^bits lanes of a warp each.
 template <class Key> __device__ void order_small(const gr_order_params &p) {
     const Keys<Key> keys(p);
     const unsigned all = 0xffffffffu, length = unsigned(p.length), width = 1u << p.bits;
@@ -11,37 +63,55 @@ template <class Key> __device__ void order_small(const gr_order_params &p) {
     const uint64_t rounds = (p.lines + step - 1) / step;
     uint64_t line = (uint64_t(blockIdx.x) * blockDim.x + threadIdx.x) >> p.bits;
     for (uint64_t round = 0; round < rounds; ++round, line += step) {
-        const bool there = line < p.lines && place < length;
-        const Key element = there ? reinterpret_cast<const Key *>(p.in)[line * length + place] : Key(0);
-        const Key key = there ? keys.of(element) : Keys<Key>::none;
+        Ranked<Key, 1> found;
+        const bool there = found.there[0] = line < p.lines && place < length;
+        found.element[0] = there ? reinterpret_cast<const Key *>(p.in)[line * length + place] : Key(0);
+        const Key key = found.key[0] = there ? keys.of(found.element[0]) : Keys<Key>::none;
         unsigned rank = 0;
         for (unsigned i = 0; i < length; ++i) {
             const Key other = Key(__shfl_sync(all, key, begin + i));
             rank += other < key || (other == key && i < place);
         }
-        const unsigned nans = __ballot_sync(all, there && key == Keys<Key>::none) & own;
-        const bool first = there && rank < p.k;
-        const unsigned before = __popc(__ballot_sync(all, first) & own & ((1u << lane) - 1));
-        if (p.flags & GR_ORDER_TOP) {
-            if (first) {
-                const uint64_t at = line * p.k + (p.flags & GR_ORDER_RANKED ? rank : before);
-                reinterpret_cast<Key *>(p.out)[at] = element;
-                reinterpret_cast<int64_t *>(p.indices)[at] = place;
-            }
-        } else if (there) {
-            Key *out = reinterpret_cast<Key *>(p.out) + line * p.rank_count;
-            const Key found = keys.element(nans != 0 && p.flags & GR_ORDER_NANS ? Keys<Key>::none : key);
-            if (p.flags & GR_ORDER_GIVEN) {
+        found.rank[0] = rank;
+        found.write(p, keys, line, place, 0, own);
+    }
+}
+
+// Lines of up to GR_ORDER_FEW elements, a warp each, which holds their keys in shared memory.
+template <class Key> __device__ void order_few(const gr_order_params &p) {
+    constexpr unsigned each = GR_ORDER_FEW / 32;
+    __shared__ Key held[GR_ORDER_THREADS / 32][GR_ORDER_FEW];
+    const Keys<Key> keys(p);
+    const unsigned length = unsigned(p.length), lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    Key *others = held[threadIdx.x / 32];
+    for (uint64_t line = uint64_t(blockIdx.x) * warps + threadIdx.x / 32; line < p.lines;
+         line += uint64_t(gridDim.x) * warps) {
+        Ranked<Key, each> found;
 #pragma unroll
-                for (unsigned j = 0; j < GR_ORDER_RANKS; ++j)
-                    if (j < p.rank_count && p.given[j] == rank)
-                        out[j] = found;
-            } else {
-                for (uint64_t j = 0; j < p.rank_count; ++j)
-                    if (given_rank(p, line, j) == rank)
-                        out[j] = found;
+        for (unsigned e = 0; e < each; ++e) {
+            const unsigned i = lane + e * 32;
+            found.there[e] = i < length;
+            found.element[e] = i < length ? reinterpret_cast<const Key *>(p.in)[line * length + i] : Key(0);
+            found.key[e] = i < length ? keys.of(found.element[e]) : Keys<Key>::none;
+            others[i] = found.key[e];
+            found.rank[e] = 0;
+        }
+        __syncwarp();
+#pragma unroll
+        for (unsigned part = 0; part < each; ++part) {
+            const unsigned count = min(32u, length - min(length, part * 32));
+#pragma unroll 4
+            for (unsigned i = 0; i < count; ++i) {
+                const Key other = others[part * 32 + i];
+#pragma unroll
+                for (unsigned e = 0; e < each; ++e) {
+                    const bool first = part < e || (part == e && i < lane); // then equal ones count
+                    found.rank[e] += first ? other <= found.key[e] : other < found.key[e];
+                }
             }
         }
+        __syncwarp();
+        found.write(p, keys, line, lane, 32, 0xffffffffu);
     }
 }
 
@@ -49,6 +119,10 @@ template <class Key> __device__ void order_small(const gr_order_params &p) {
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS)                                           \
         order_small_##name(const gr_order_params p) {                                                        \
         order_small<Key>(p);                                                                                 \
+    }                                                                                                        \
+    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS)                                           \
+        order_few_##name(const gr_order_params p) {                                                          \
+        order_few<Key>(p);                                                                                   \
     }
 
 GR_ORDER_ENTRIES(b8, uint8_t)

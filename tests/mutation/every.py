@@ -1,0 +1,14 @@
+"""All mutants, from the lists of what they are of."""
+
+from axes import MUTANTS as AXES
+from convolutions import MUTANTS as CONVOLUTIONS
+from exact import MUTANTS as EXACT
+from floats import MUTANTS as FLOATS
+from groups import MUTANTS as GROUPS
+from moments import MUTANTS as MOMENTS
+from mutants import MUTANTS as REDUCTIONS
+from order import MUTANTS as ORDER
+from products import MUTANTS as PRODUCTS
+from scans import MUTANTS as SCANS
+
+MUTANTS = (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *GROUPS, *MOMENTS, *SCANS, *ORDER)

@@ -1,0 +1,129 @@
+"""The traps of order statistics: keys, digits and what is left of a rank, ties, and where results go."""
+
+from mutants import INCLUDE, Mutant
+
+KEYS = INCLUDE + "order.cuh"
+SELECT, TOP, SMALL, BETWEEN = (
+    f"cuda_kernels/order/auto/order_{name}.cu" for name in ("select", "top", "small", "between")
+)
+METHODS = "gpureduce/_order/methods.py"
+
+
+def order(words):
+    return ("tests/test_order.py", "-k", words)
+
+
+MUTANTS = (
+    # Keys
+    Mutant(
+        "negative numbers descend",
+        KEYS,
+        "x & sign ? Key(~x) : Key(x | sign)",
+        "Key(x | sign)",
+        order("elements_of_ranks"),
+    ),
+    Mutant("NaNs are in the order of their bits", KEYS, "size > infinity ? none :", "", order("nans")),
+    Mutant("zeros of either sign differ", KEYS, "one_zero && size == 0 ? sign :", "", order("signs_of_zero")),
+    # Digits
+    Mutant(
+        "elements beside the digits so far count, too",
+        KEYS,
+        "there = there && prefix == alone;",
+        "there = there && prefix >= alone;",
+        order("elements_of_ranks"),
+    ),
+    Mutant(
+        "the rank is not that within the bin",
+        KEYS,
+        "rest -= __shfl_sync(0xffffffffu, sum - own, at);",
+        "",
+        order("elements_of_ranks"),
+    ),
+    Mutant(
+        "what is alike adds one of its warp",
+        KEYS,
+        "same ? 32u : 1u",
+        "1u",
+        order("elements_that_are_alike"),
+    ),
+    Mutant(
+        "bins keep what a digit left",
+        SELECT,
+        "            all[(group << p.bits) + i] = 0;\n",
+        "",
+        order("elements_of_ranks"),
+    ),
+    Mutant("a line's NaN is told to nobody", SELECT, "atomicOr(&tickets[1], 1u);", "", order("nans")),
+    Mutant(
+        "a NaN of one line spoils the next",
+        SELECT,
+        "            bool spoilt = false;\n",
+        "            static __shared__ bool spoilt;\n",
+        order("nans"),
+    ),
+    Mutant(
+        "each line has the ranks of the first",
+        KEYS,
+        "p.flags & GR_ORDER_OWN ? line * p.rank_count + i : i",
+        "i",
+        order("ranks_of_each_line"),
+    ),
+    # Ties
+    Mutant(
+        "a tie too few",
+        SELECT,
+        "ranks.rest[0] + 1,",
+        "ranks.rest[0],",
+        order("first_elements"),
+    ),
+    Mutant(
+        "ties of other parts are forgotten",
+        TOP,
+        "before[0], before[1]);",
+        "before[0], 0);",
+        order("first_elements_that_are_equal"),
+    ),
+    Mutant(
+        "what is equal is not sorted by its place",
+        TOP,
+        "a > b || (a == b && at > bt)",
+        "a > b",
+        order("first_elements"),
+    ),
+    Mutant(
+        "equal elements of other tiles go first",
+        TOP,
+        "other == key && from < own",
+        "other == key",
+        order("first_elements"),
+    ),
+    Mutant(
+        "equal elements of a warp share a rank",
+        SMALL,
+        "(other == key && i < place)",
+        "false",
+        order("elements_of_ranks"),
+    ),
+    # Results
+    Mutant(
+        "a step of small integers does not wrap",
+        BETWEEN,
+        "step = Wide(widen(minus(upper, lower)))",
+        "step = Wide(widen(upper)) - Wide(widen(lower))",
+        order("stay_on_the_device"),
+    ),
+    Mutant(
+        "what is nearer is not asked",
+        BETWEEN,
+        "const bool nearer = ends.weight >= 0.5;",
+        "const bool nearer = false;",
+        order("stay_on_the_device"),
+    ),
+    Mutant(
+        "the closest observation is the even one",
+        METHODS,
+        "(floor % 2 == 1)",
+        "(floor % 2 == 0)",
+        order("methods"),
+    ),
+)
