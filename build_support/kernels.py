@@ -36,8 +36,9 @@ PACKED = 7  # of 9 levels: 1 % more bytes than the last leaves, in two fifths of
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
 # What the flat kernels are built as, by folder: a suffix of the file name, and the PTX target. They are there
-# twice, with and without the instructions of compute capability 9.0, but those of float_ops.def.
-FLAT = {"flat": {"": 90, "_75": 75}, "flat_hopper": {"": 90}}
+# twice, with and without the instructions of compute capability 9.0, but those of float_ops.def. The kernels
+# for long lines of scans need these.
+FLAT = {"flat": {"": 90, "_75": 75}, "flat_hopper": {"": 90}, "lines": {"": 90}}
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.
 ROW = re.compile(r"^GR_RUNG\(\w+, (\w+), \w*, \w+, \w+, (\d+),", re.MULTILINE)
 

@@ -30,6 +30,30 @@ typedef enum gr_scan_kind {
     GR_SCAN_U32,
 } gr_scan_kind;
 
+/* Of the kernels for long lines of elements side by side, which compute capability 9.0 has. What blocks there
+   are at once, places of the ring, and tiles that are summed ahead change no bit. */
+enum {
+    GR_LINE_THREADS = 384, /* that compute; three warps more load and store, look back, and scan chunks */
+    GR_LINE_VECTORS =
+        5, /* of 16 bytes that a thread takes: odd, so that eight side by side meet in no bank */
+    GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
+    GR_LINE_STAGES = 3, /* tiles in a block's ring */
+    GR_LINE_AHEAD = 1,  /* tiles that are summed before one waits for those before it: at most stages - 2 */
+    GR_LINE_BLOCKS = 2, /* of a multiprocessor at once */
+    GR_LINE_CHUNK = 64, /* tiles of which a warp scans the sums: some warps full */
+};
+
+typedef struct gr_line_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t nodes; /* a ticket, and nodes, all zero: of a line those of tiles, of what is before them, of
+                       chunks */
+    uint64_t length;
+    int64_t line_stride;                    /* of the elements, which it counts */
+    uint64_t tiles, line_tiles, line_nodes; /* tiles: of all lines */
+    uint32_t initial;                       /* 1: a line of results begins with that of no elements */
+} gr_line_params;
+
 /* Lines of `length` rows of `inner` columns each; results are in C order. A tile has `width` columns, and
    rows of one line or of `tile_lines` whole ones. Tiles that follow one another along a line are a chain. Of
    a block's threads 2^columns_shift side by side take columns, 2^groups_shift times that share a slot, of

@@ -6,6 +6,7 @@
 #include "scan/params.h"
 
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
+enum { LINE_SHARED_BYTES = GR_LINE_STAGES * GR_LINE_TILE_BYTES };
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
 uint64_t gr_chain_nodes(uint64_t tiles) {
@@ -121,11 +122,57 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
     return params;
 }
 
-void gr_scan_plan(const gr_scan *self, gr_program *program) {
+/* Whether a line of elements side by side is long enough for blocks whose warps have parts of their own, and
+   a device has what these need. */
+static bool is_long(const gr_scan *self, const gr_scan_params *params, const gr_abilities *can) {
+    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    return can->capability >= GR_HOPPER && can->shared_per_block >= LINE_SHARED_BYTES && self->inner == 1 &&
+           params->chain_tiles > 1 && self->along_stride == (int64_t)item &&
+           params->kind == GR_SCAN_AS_RESULT;
+}
+
+static void plan_lines(const gr_scan *self, const kind *of, gr_program *program) {
+    static const unsigned char zero = 0;
+    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    const uint64_t line_tiles = gr_ceil_div(self->length, GR_LINE_TILE_BYTES / item);
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_LINE_BLOCKS;
+    const gr_line_params params = {
+        .length = self->length,
+        .line_stride = self->line_stride / (int64_t)item,
+        .tiles = self->lines * line_tiles,
+        .line_tiles = line_tiles,
+        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK),
+        .initial = self->initial ? 1 : 0,
+    };
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                                           (size_t)(self->lines * (self->length + params.initial)) * item);
+    const uint32_t nodes =
+        gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                          GR_NODE_HEAD + (size_t)(self->lines * params.line_nodes) * of->node_bytes);
+    gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
+    step->block[0] = GR_LINE_THREADS + 96;
+    step->shared_bytes = LINE_SHARED_BYTES;
+    step->kernel.owner = gr_scan_names[self->op];
+    GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
+    GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_", of->name);
+    gr_program_place(program, offsetof(gr_line_params, in), in);
+    gr_program_place(program, offsetof(gr_line_params, out), out);
+    gr_program_place(program, offsetof(gr_line_params, nodes), nodes);
+}
+
+void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *program) {
     static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const kind of = kind_of(result);
     const gr_scan_params params = params_of(self, &of);
+    if (is_long(self, &params, can)) {
+        gr_program_begin(program);
+        plan_lines(self, &of, program);
+        return;
+    }
     const uint64_t tiles = params.chains * params.chain_tiles, rows = self->length + (self->initial ? 1 : 0);
     const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SCAN_BLOCKS;
     gr_program_begin(program);
@@ -155,6 +202,6 @@ void gr_scan_plan(const gr_scan *self, gr_program *program) {
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error) {
     gr_program program;
-    gr_scan_plan(self, &program);
+    gr_scan_plan(self, &device->backend->info.can, &program);
     return gr_program_run(device, &program, binding, interrupt, error);
 }

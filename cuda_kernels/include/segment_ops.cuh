@@ -45,12 +45,11 @@ template <> struct Value<double> {
     }
 };
 
-// State of a value at a row, and where it was; `turned` where the order of uint64_t counts, `streams` where
-// kernels of streams take elements side by side.
+// State of a value at a row, and where it was; `turned` where the order of uint64_t counts.
 template <class V> struct OfValues {
     using Held = V;
     using State = V;
-    static constexpr bool truth = false, turned = false, places = false, means = false, streams = true;
+    static constexpr bool truth = false, turned = false, places = false, means = false;
     static __device__ State load(V x, int64_t) {
         return x;
     }
@@ -91,7 +90,7 @@ template <class V> using SegmentMax = SegmentExtreme<V, true>;
 template <class V, bool Largest> struct SegmentPlace {
     using Held = V;
     using State = Place<V>;
-    static constexpr bool truth = false, turned = true, places = true, means = false, streams = true;
+    static constexpr bool truth = false, turned = true, places = true, means = false;
     static __device__ State load(V x, int64_t row) {
         return {x, row};
     }
@@ -145,3 +144,8 @@ template <class F, class In>
 constexpr bool takes = is_of<typename F::Held, In> || F::truth || (F::means && is_whole<In>);
 template <class F, class Out>
 constexpr bool gives = F::places ? std::is_same<Out, int64_t>::value : is_of<typename F::Held, Out>;
+// Whether elements side by side, of one column, are for streams, which need an identity.
+template <class F, class = void> constexpr bool has_identity = false;
+template <class F> constexpr bool has_identity<F, decltype(void(&F::identity))> = true;
+template <class F, class In>
+constexpr bool streamed = has_identity<F> && !is_pair<In> && !(F::means && is_whole<In>);

@@ -267,7 +267,7 @@ template <class F> struct Segments : SegmentChain<F> {
                 i < p.pieces && pieces[i].ends == 0 && p.flags & GR_SEGMENT_LINEAR && p.width == 1;
             if (within) {
                 values.of_elements([&](auto x) {
-                    if constexpr (!F::streams || is_pair<decltype(x)> || (F::means && is_whole<decltype(x)>))
+                    if constexpr (!streamed<F, decltype(x)>)
                         add_as<decltype(x)>(tile, pieces[i], open);
                 });
                 pending = true;

@@ -164,11 +164,7 @@ def main():
     parser.add_argument("words", nargs="*", help="only mutants whose trap contains one of these")
     parser.add_argument("--device", default="sim", help='"cuda" for the mutants that only a GPU shows')
     args = parser.parse_args()
-    chosen = [
-        m
-        for m in MUTANTS
-        if not args.words or any(word in m.trap for word in args.words)
-    ]
+    chosen = [m for m in MUTANTS if not args.words or any(word in m.trap for word in args.words)]
     on_gpu = args.device != "sim"
     if on_gpu:
         chosen = [m for m in chosen if m.gpu_only]

@@ -24,7 +24,7 @@ inline __device__ double divide(const Spread &s, uint64_t) { // nobody asks for 
 template <class V> struct SegmentVar {
     using Held = V;
     using State = Spread;
-    static constexpr bool truth = false, turned = false, places = false, means = true, streams = false;
+    static constexpr bool truth = false, turned = false, places = false, means = true;
     static __device__ State load(V x, int64_t) {
         return {1, x, x - x, x - x};
     }

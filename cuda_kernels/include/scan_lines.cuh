@@ -1,0 +1,436 @@
+// Running sums and products of long lines of elements side by side: blocks whose warps have parts of their
+// own. One thread brings tiles into a ring in shared memory and results out of it, in bulk copies. Warps that
+// compute sum a tile as soon as it is there, publish the sum, and some tiles later, when it is known what
+// stands before it, make its results in place. What stands before tiles is found out 64 at a time: the warp
+// whose block has the first tile of such a chunk adds up the sums as they come in, in an order that depends
+// on no timing, and publishes what is before each. Of 2^26 float32 that takes FIGURE us on an H200, a copy
+// 127, the kernels of scan.cuh 417; where each tile reads the sums before it by itself, as in
+// prefix_tree.cuh, all ask the same few lines of the L2 cache, which costs 35 ns a tile.
+#pragma once
+
+#include "scan.cuh"
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+// Barriers in shared memory, and bulk copies that report to them.
+inline __device__ uint32_t shared_address(const void *at) {
+    return uint32_t(__cvta_generic_to_shared(at));
+}
+inline __device__ void barrier_init(uint32_t barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+inline __device__ void barrier_arrive(uint32_t barrier) {
+    asm volatile("{\n\t"
+                 ".reg .b64 ignored;\n\t"
+                 "mbarrier.arrive.shared::cta.b64 ignored, [%0];\n\t"
+                 "}" ::"r"(barrier)
+                 : "memory");
+}
+inline __device__ void barrier_arrive_expecting(uint32_t barrier, unsigned bytes) {
+    asm volatile("{\n\t"
+                 ".reg .b64 ignored;\n\t"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 ignored, [%0], %1;\n\t"
+                 "}" ::"r"(barrier),
+                 "r"(bytes)
+                 : "memory");
+}
+// Waits until what happens for the `turn`th time has happened.
+inline __device__ void barrier_wait(uint32_t barrier, uint64_t turn) {
+    uint32_t done;
+    do {
+        asm volatile("{\n\t"
+                     ".reg .pred done;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, done;\n\t"
+                     "}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(uint32_t(turn) & 1)
+                     : "memory");
+    } while (!done);
+}
+
+// Looks at a node once.
+template <class State> __device__ bool node_there(uint64_t node, State &x) {
+    Words<State> words;
+    bool there = true;
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; i += 2) {
+        uint64_t low, high;
+        asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
+                     : "=l"(low), "=l"(high)
+                     : "l"(node + 8 * i)
+                     : "memory");
+        there = there && low >> 32 != 0 && high >> 32 != 0;
+        words.word[i] = uint32_t(low);
+        if (i + 1 < Words<State>::count)
+            words.word[i + 1] = uint32_t(high);
+    }
+    x = words.state;
+    return there;
+}
+
+enum { GR_LINE_NONE = 0, GR_LINE_IN = 1, GR_LINE_OUT = 2 }; // which way a tile goes in bulk
+
+struct LineTile {
+    uint64_t line, t; // t: its place in the line, or none
+    uint32_t bulk;
+};
+
+template <class F> struct Lines {
+    using State = typename F::State;
+    using Out = typename F::Out;
+    static constexpr unsigned threads = GR_LINE_THREADS, warps = threads / 32, stages = GR_LINE_STAGES,
+                              ahead = GR_LINE_AHEAD, length = 16 / sizeof(Out),
+                              each = GR_LINE_VECTORS * length, tile = threads * each,
+                              node = node_bytes<State>;
+    static constexpr uint64_t none = ~0ull;
+
+    // What the warps of a block share.
+    struct Shared {
+        uint64_t known[stages];  // which tile it is
+        uint64_t full[stages];   // its elements are there
+        uint64_t before[stages]; // so is what stands before it
+        uint64_t done[stages];   // so are its results
+        uint64_t pushed[2], popped[2];
+        LineTile tiles[stages], chunks[2];
+    };
+
+    const gr_line_params &p;
+    Shared &shared;
+    State *prefixes, *totals; // of stages; of warps, twice
+    unsigned char *ring;
+    const unsigned lane, warp;
+
+    __device__ Lines(const gr_line_params &params, Shared &of_block, State *states, unsigned char *bytes)
+        : p(params), shared(of_block), prefixes(states), totals(states + stages), ring(bytes),
+          lane(threadIdx.x % 32), warp(threadIdx.x / 32) {
+    }
+
+    __device__ void open() const {
+        for (unsigned s = 0; s < stages; ++s) {
+            barrier_init(shared_address(&shared.known[s]), 1);
+            barrier_init(shared_address(&shared.full[s]), 1);
+            barrier_init(shared_address(&shared.before[s]), 1);
+            barrier_init(shared_address(&shared.done[s]), warps);
+        }
+        for (unsigned q = 0; q < 2; ++q) {
+            barrier_init(shared_address(&shared.pushed[q]), 1);
+            barrier_init(shared_address(&shared.popped[q]), 1);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+
+    __device__ Out *held(unsigned stage) const {
+        return reinterpret_cast<Out *>(ring + stage * GR_LINE_TILE_BYTES);
+    }
+    __device__ const Out *in_of(const LineTile &of) const {
+        return reinterpret_cast<const Out *>(p.in) + int64_t(of.line) * p.line_stride + of.t * tile;
+    }
+    __device__ Out *out_of(const LineTile &of) const {
+        return reinterpret_cast<Out *>(p.out) + of.line * (p.length + p.initial) + p.initial + of.t * tile;
+    }
+    __device__ unsigned count_of(const LineTile &of) const {
+        return unsigned(min(uint64_t(tile), p.length - of.t * tile));
+    }
+    __device__ uint64_t nodes_of(uint64_t line) const {
+        return p.nodes + GR_NODE_HEAD + line * p.line_nodes * node;
+    }
+    __device__ uint64_t before_at(const LineTile &of) const {
+        return nodes_of(of.line) + (p.line_tiles + of.t) * node;
+    }
+
+    // ---- the thread that loads and stores ----
+
+    __device__ LineTile tile_of(uint64_t number) const {
+        LineTile of = {0, none, GR_LINE_NONE};
+        if (number >= p.tiles)
+            return of;
+        of.line = p.line_tiles == p.tiles ? 0 : number / p.line_tiles;
+        of.t = number - of.line * p.line_tiles;
+        if (count_of(of) == tile)
+            of.bulk = (reinterpret_cast<uint64_t>(in_of(of)) % 16 == 0 ? GR_LINE_IN : 0) |
+                      (reinterpret_cast<uint64_t>(out_of(of)) % 16 == 0 ? GR_LINE_OUT : 0);
+        return of;
+    }
+    // Takes a tile that nobody has into a place of the ring; says whether there was one.
+    __device__ bool load(uint64_t j, uint64_t number, unsigned &pushes) const {
+        const unsigned s = j % stages;
+        const LineTile of = tile_of(number);
+        shared.tiles[s] = of;
+        barrier_arrive(shared_address(&shared.known[s]));
+        const uint32_t full = shared_address(&shared.full[s]);
+        if (of.bulk & GR_LINE_IN) {
+            barrier_arrive_expecting(full, GR_LINE_TILE_BYTES);
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+                         "[%3];" ::"r"(shared_address(held(s))),
+                         "l"(in_of(of)), "r"(GR_LINE_TILE_BYTES), "r"(full)
+                         : "memory");
+        } else {
+            barrier_arrive(full);
+        }
+        if (of.t == none || of.t % GR_LINE_CHUNK == 0) {
+            // A block that begins a third chunk waits until it has done with the first, whose tiles have all
+            // begun.
+            const unsigned q = pushes % 2;
+            if (pushes >= 2)
+                barrier_wait(shared_address(&shared.popped[q]), pushes / 2 - 1);
+            shared.chunks[q] = of;
+            barrier_arrive(shared_address(&shared.pushed[q]));
+            ++pushes;
+        }
+        return of.t != none;
+    }
+    __device__ void move() const {
+        unsigned long long *tickets = reinterpret_cast<unsigned long long *>(p.nodes);
+        unsigned pushes = 0;
+        uint64_t j = 0;
+        bool more = true;
+        for (; j < stages - 1 && more; ++j)
+            more = load(j, atomicAdd(tickets, 1ull), pushes);
+        for (uint64_t i = 0;; ++i) {
+            const unsigned s = i % stages;
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
+                break;
+            const uint64_t number = more ? atomicAdd(tickets, 1ull) : 0; // which takes a while
+            barrier_wait(shared_address(&shared.done[s]), i / stages);
+            if (of.bulk & GR_LINE_OUT)
+                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out_of(of)),
+                             "r"(shared_address(held(s))), "r"(GR_LINE_TILE_BYTES)
+                             : "memory");
+            asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+            if (more) { // into the place of the tile before, which has been read
+                asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+                more = load(j++, number, pushes);
+            }
+        }
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+
+    // ---- the warps that find out what is before tiles ----
+
+    __device__ void look_back() const {
+        for (uint64_t j = 0;; ++j) {
+            const unsigned s = j % stages;
+            barrier_wait(shared_address(&shared.known[s]), j / stages);
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
+                return;
+            if (of.t > 0)
+                prefixes[s] = node_get<State>(before_at(of));
+            barrier_arrive(shared_address(&shared.before[s]));
+        }
+    }
+
+    // As the sums of a chunk's tiles come in, what is before each of them goes out.
+    __device__ void scan_chunk(const LineTile &first) const {
+        constexpr unsigned mine = GR_LINE_CHUNK / 32;
+        const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
+        const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_LINE_CHUNK) * node;
+        const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
+        const unsigned have = t >= last ? 0 : unsigned(min(last - t, uint64_t(mine)));
+        State x[mine], carry = F::identity();
+        bool there[mine], carried = first.t == 0;
+#pragma unroll
+        for (unsigned k = 0; k < mine; ++k) {
+            there[k] = k >= have;
+            x[k] = F::identity();
+        }
+        for (unsigned out = 0;;) {
+            if (!carried)
+                carried = node_there(chunks, carry);
+            carried = __all_sync(0xffffffffu, carried);
+            unsigned ready = 0;
+#pragma unroll
+            for (unsigned k = 0; k < mine; ++k) {
+                if (!there[k])
+                    there[k] = node_there(sums + (t + k) * node, x[k]);
+                if (ready == k && there[k])
+                    ready = k + 1;
+            }
+            const unsigned lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
+            State sum = x[0];
+#pragma unroll
+            for (unsigned k = 1; k < mine; ++k)
+                sum = F::combine(sum, x[k]);
+#pragma unroll
+            for (unsigned step = 1; step < 32; step *= 2) {
+                const State other = shuffle_up(sum, step);
+                if (lane >= step)
+                    sum = F::combine(other, sum);
+            }
+            State before = shuffle_up(sum, 1);
+            if (!carried)
+                continue;
+            if (lanes == 32 && lane == 31 && first.t + GR_LINE_CHUNK < p.line_tiles)
+                node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
+            bool has = first.t > 0 || lane > 0;
+            if (first.t > 0)
+                before = lane > 0 ? F::combine(carry, before) : carry;
+            if (lane <= lanes) {
+#pragma unroll
+                for (unsigned k = 0; k < mine; ++k) {
+                    if (k >= out && k <= ready && t + k <= last) {
+                        if (has)
+                            node_put(sums + (p.line_tiles + t + k) * node, before);
+                        out = k + 1;
+                    }
+                    before = has ? F::combine(before, x[k]) : x[k];
+                    has = true;
+                }
+            }
+            if (lanes == 32)
+                return;
+        }
+    }
+    __device__ void scan_chunks() const {
+        for (unsigned q = 0;; ++q) {
+            barrier_wait(shared_address(&shared.pushed[q % 2]), q / 2);
+            const LineTile first = shared.chunks[q % 2];
+            if (first.t == none)
+                return;
+            scan_chunk(first);
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(shared_address(&shared.popped[q % 2]));
+        }
+    }
+
+    // ---- the warps that compute ----
+
+    static __device__ void wait_for_others() {
+        asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+    }
+    // Sums a tile, and publishes the sum; `mine` becomes what stands in it before the thread's elements. Says
+    // whether there was a tile.
+    __device__ bool sum(uint64_t j, State &mine) const {
+        const unsigned s = j % stages;
+        barrier_wait(shared_address(&shared.full[s]), j / stages);
+        const LineTile of = shared.tiles[s];
+        if (of.t == none)
+            return false;
+        if (!(of.bulk & GR_LINE_IN)) {
+            const Out *in = in_of(of);
+            const unsigned count = count_of(of);
+            for (unsigned i = threadIdx.x; i < tile; i += threads)
+                held(s)[i] = i < count ? in[i] : Out();
+            wait_for_others();
+        }
+        const Vector<Out, length> *from =
+            reinterpret_cast<const Vector<Out, length> *>(held(s)) + threadIdx.x * GR_LINE_VECTORS;
+        State sum;
+#pragma unroll
+        for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
+            const Vector<Out, length> x = from[v];
+#pragma unroll
+            for (unsigned k = 0; k < length; ++k)
+                sum = v == 0 && k == 0 ? F::load(x.at[k]) : F::combine(sum, F::load(x.at[k]));
+        }
+#pragma unroll
+        for (unsigned step = 1; step < 32; step *= 2) {
+            const State other = shuffle_up(sum, step);
+            if (lane >= step)
+                sum = F::combine(other, sum);
+        }
+        mine = shuffle_up(sum, 1);
+        State *of_warps = totals + j % 2 * warps;
+        if (lane == 31)
+            of_warps[warp] = sum;
+        wait_for_others();
+        if (warp > 0) {
+            State carry = of_warps[0];
+            for (unsigned w = 1; w < warp; ++w)
+                carry = F::combine(carry, of_warps[w]);
+            mine = lane > 0 ? F::combine(carry, mine) : carry;
+            sum = F::combine(carry, sum);
+        }
+        if (threadIdx.x == threads - 1 && of.t + 1 < p.line_tiles)
+            node_put(nodes_of(of.line) + of.t * node, sum);
+        return true;
+    }
+    // Makes the results of a tile.
+    __device__ void finish(uint64_t j, const State &mine) const {
+        const unsigned s = j % stages;
+        const LineTile of = shared.tiles[s];
+        Vector<Out, length> *place =
+            reinterpret_cast<Vector<Out, length> *>(held(s)) + threadIdx.x * GR_LINE_VECTORS;
+        barrier_wait(shared_address(&shared.before[s]), j / stages);
+        bool has = threadIdx.x > 0;
+        State sum = mine;
+        if (of.t > 0) {
+            sum = has ? F::combine(prefixes[s], mine) : prefixes[s];
+            has = true;
+        }
+#pragma unroll
+        for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
+            Vector<Out, length> x = place[v];
+#pragma unroll
+            for (unsigned k = 0; k < length; ++k) {
+                sum = has || v > 0 || k > 0 ? F::combine(sum, F::load(x.at[k])) : F::load(x.at[k]);
+                x.at[k] = F::finish(sum);
+            }
+            place[v] = x;
+        }
+        if (!(of.bulk & GR_LINE_OUT)) {
+            wait_for_others();
+            Out *out = out_of(of);
+            for (unsigned i = threadIdx.x; i < count_of(of); i += threads)
+                out[i] = held(s)[i];
+        }
+        if (p.initial && of.t == 0 && threadIdx.x == 0)
+            out_of(of)[-1] = F::finish(F::identity());
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncwarp();
+        if (lane == 0)
+            barrier_arrive(shared_address(&shared.done[s]));
+    }
+    __device__ void compute() const {
+        State mine[ahead + 1];
+        uint64_t summed = 0;
+        bool more = true;
+#pragma unroll
+        for (unsigned k = 0; k < ahead; ++k)
+            if (more) {
+                more = sum(k, mine[k]);
+                summed += more;
+            }
+        for (uint64_t j = 0;; ++j) {
+            if (more) {
+                more = sum(j + ahead, mine[ahead]);
+                summed += more;
+            }
+            if (j == summed)
+                return;
+            finish(j, mine[0]);
+#pragma unroll
+            for (unsigned k = 0; k < ahead; ++k)
+                mine[k] = mine[k + 1];
+        }
+    }
+};
+
+template <class F> __device__ void scan_long_lines(const gr_line_params &p) {
+    using Work = Lines<F>;
+    using State = typename F::State;
+    extern __shared__ __align__(128) unsigned char ring[];
+    __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
+    __shared__ typename Work::Shared shared;
+    const Work work(p, shared, reinterpret_cast<State *>(states), ring);
+    if (threadIdx.x == 0)
+        work.open();
+    __syncthreads();
+    if (work.warp < Work::warps)
+        work.compute();
+    else if (work.warp == Work::warps + 2)
+        work.scan_chunks();
+    else if (work.lane == 0)
+        work.warp == Work::warps ? work.move() : work.look_back();
+}
+
+#define GR_LINE_ENTRY(op, dtype, F)                                                                          \
+    extern "C" __global__ void __launch_bounds__(GR_LINE_THREADS + 96, GR_LINE_BLOCKS)                       \
+        line_##op##_##dtype(const gr_line_params p) {                                                        \
+        scan_long_lines<F>(p);                                                                               \
+    }
+
+#endif
