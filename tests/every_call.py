@@ -120,6 +120,10 @@ def own_run(place=0, *instead):
     return _core.own_run(call, np.zeros(1, np.float32))
 
 
+def both():
+    return norm(out_params="T y, int64 z", reduce_type="double", post_map_expr="y = a; z = a")
+
+
 @functools.cache
 def norm(**changes):
     options = {"in_params": "T x", "out_params": "T y", "map_expr": "x * x", "reduce_expr": "a + b"}
@@ -414,6 +418,10 @@ def instruments():
         "custom out": lambda: norm()(matrix, axis=0, out=row, **SIM),
         "custom axis": lambda: norm()(matrix, axis=0, **SIM),
         "custom on device": lambda: norm()(on_device, axis=0),
+        "custom of several": lambda: both()(matrix, axis=0, **SIM),
+        "custom of several on device": lambda: both()(on_device, axis=0),
+        "custom of several outs": lambda: both()(matrix, axis=0, out=(row, None), **SIM),
+        "custom of several outs in one place": lambda: both()(on_device, axis=0, out=(row_on_device,) * 2),
         "custom wrong count": lambda: norm()(vector, vector, vector, **SIM),
         "custom does not compile": lambda: norm(map_expr="nonsense(")(vector, **SIM),
         "custom of nonsense": lambda: gpureduce.ReductionKernel("T x", "T y", 1, 2, 3, 4),
@@ -455,6 +463,12 @@ def scans():
         ),
         "reduceat": functools.partial(gpureduce.reduceat, matrix, [3, 1, 2], "min", axis=1, **SIM),
         "group_reduce": functools.partial(gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, **SIM),
+        "group_reduce of labels on device": functools.partial(
+            gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), 3, "var"
+        ),
+        "label_order of nonsense": functools.partial(_core.label_order, vector, 3, None, _core.SIM, 0, 0),
+        "profile_label_order": functools.partial(_core.profile_label_order, np.arange(300) % 7 - 1, 7),
+        "segment_reduce var": functools.partial(gpureduce.segment_reduce, vector, [0, 9, 300], "var", **SIM),
         "profile_segments": functools.partial(
             _core.profile_segments, vector, "prod", 0, np.array([0, 300]), 0, np.zeros((), np.float32)
         ),
