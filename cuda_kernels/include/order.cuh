@@ -146,7 +146,8 @@ template <class Key> struct Digit {
     __device__ bool count(const Keys<Key> &keys, const Key *line, uint64_t begin, uint64_t end,
                           const Ranks<Key> &ranks, unsigned *bins) const {
         const unsigned groups = ranks.groups;
-        const Key alone = ranks.group_prefix[0];
+        const Key first_prefix = ranks.group_prefix[0],
+                  second_prefix = ranks.group_prefix[groups == 2 ? 1 : 0];
         bool nans = false;
         each_element(line, begin, end, [&](Key x, bool there) {
             const Key key = keys.of(x), digit = Key(key >> shift);
@@ -154,9 +155,11 @@ template <class Key> struct Digit {
             unsigned slot = unsigned(digit) & ((1u << bits) - 1);
             if (!first) {
                 const Key prefix = Key(digit >> bits);
-                if (groups == 1)
-                    there = there && prefix == alone;
-                else {
+                if (groups <= 2) {
+                    const bool second = groups == 2 && prefix == second_prefix;
+                    there = there && (prefix == first_prefix || second);
+                    slot |= unsigned(second) << bits;
+                } else {
                     unsigned group = 0;
                     while (group < groups && ranks.group_prefix[group] != prefix)
                         ++group;
@@ -164,6 +167,8 @@ template <class Key> struct Digit {
                     slot |= group << bits;
                 }
             }
+            if (!__any_sync(0xffffffffu, there))
+                return;
             // Elements that are all the same would otherwise wait for one another.
             int same;
             __match_all_sync(0xffffffffu, there ? slot : ~0u, &same);

@@ -28,8 +28,8 @@ MUTANTS = (
     Mutant(
         "elements beside the digits so far count, too",
         KEYS,
-        "there = there && prefix == alone;",
-        "there = there && prefix >= alone;",
+        "there = there && (prefix == first_prefix || second);",
+        "there = there && (prefix >= first_prefix || second);",
         order("elements_of_ranks"),
     ),
     Mutant(
