@@ -33,6 +33,10 @@ FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
 # For wheels, as it takes thirty times as long: two thirds of the bytes.
 SMALLEST = ["--compress-mode=size"]
 PACKED = 7  # of 9 levels: 1 % more bytes than the last leaves, in two fifths of its time
+# The general kernels are compiled once, for all devices, and have comments where devices of compute
+# capability 9.0 and later have an instruction more: csrc/reduce/reduce.c counts on those.
+LATER = 90
+REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;)$", re.MULTILINE)
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
 # What the flat kernels are built as, by folder: a suffix of the file name, and the PTX target. They are there
@@ -137,7 +141,8 @@ def _ptx_flags(kernel: Kernel) -> list[str]:
     return [*PTX_FLAGS, f"-arch=compute_{kernel.architecture}", *(LINES if _is_rung(kernel.source) else [])]
 
 
-def _fatbin_flags(kernel: Kernel, numbers: list[int]) -> list[str]:
+def _fatbin_flags(kernel: Kernel, numbers: list[int], asked: list[int] | None = None) -> list[str]:
+    """Return how a fatbin is made for these compute capabilities, of all that were `asked` for."""
     target = kernel.target
     above = min([other for other in _builds(kernel.source).values() if other > target], default=1000)
     arch = kernel.architecture
@@ -145,7 +150,7 @@ def _fatbin_flags(kernel: Kernel, numbers: list[int]) -> list[str]:
     if arch != str(target):
         codes = [f"sm_{arch}"] * (target in numbers) + [f"compute_{arch}"]
     lines = LINES if _is_rung(kernel.source) else []
-    mode = SMALLEST if numbers == ALL else []
+    mode = SMALLEST if (numbers if asked is None else asked) == ALL else []
     return [*FATBIN_FLAGS, *mode, "-gencode", f"arch=compute_{arch},code=[{','.join(codes)}]", *lines]
 
 
@@ -168,8 +173,34 @@ def _compile(nvcc: str, kernel: Kernel, numbers: list[int], ptx: Path, packed: P
         Path(f"{part}.gz").write_bytes(pack(ptx.read_bytes()))
         os.replace(f"{part}.gz", packed)
     if not fatbin.exists():
-        _run([nvcc, *_fatbin_flags(kernel, numbers), str(ptx), "-o", f"{part}.fatbin"])
+        parts = [(ptx, kernel, numbers)]
+        if REMARK.search(ptx.read_bytes()):
+            later = Path(f"{part}_{LATER}.ptx")
+            later.write_bytes(with_instructions(ptx.read_bytes()))
+            above = [number for number in numbers if number >= LATER]
+            below = [number for number in numbers if number < LATER]
+            parts = [(later, kernel._replace(target=LATER), above), (ptx, kernel, below)]
+        images = []
+        for text, of, codes in parts:
+            _run([nvcc, *_fatbin_flags(of, codes, numbers), str(text), "-o", f"{part}.fatbin"])
+            images.append(Path(f"{part}.fatbin").read_bytes())
+        Path(f"{part}.fatbin").write_bytes(joined(images))
+        for text, *_ in parts[:-1]:
+            text.unlink()
         os.replace(f"{part}.fatbin", fatbin)
+
+
+def with_instructions(text: bytes) -> bytes:
+    """Return the PTX of general kernels for compute capability 9.0 and later."""
+    return REMARK.sub(rb"\t\1", text.replace(b".target sm_75\n", b".target sm_%d\n" % LATER))
+
+
+def joined(fatbins: list[bytes]) -> bytes:
+    """Return one fatbin with the images of all: behind 16 bytes, of which eight are the images' length."""
+    if len(fatbins) == 1:
+        return fatbins[0]
+    images = b"".join(fatbin[16:] for fatbin in fatbins)
+    return fatbins[0][:8] + len(images).to_bytes(8, "little") + images
 
 
 def pack(text: bytes) -> bytes:

@@ -62,7 +62,8 @@ CUTS = {
     "every second": (lambda a: a[::2], (0,), "axis last"),
     "every third column": (lambda a: a.reshape(200, 300)[:, ::3], (0,), "axis"),
     "every third row": (lambda a: a.reshape(200, 300)[::3], (0,), "columns"),
-    "permuted": (lambda a: a[:57_600].reshape(40, 60, 24).transpose(2, 0, 1), (1,), "columns"),
+    "permuted": (lambda a: a[:57_600].reshape(80, 30, 24).transpose(2, 0, 1), (1,), "columns"),
+    "permuted few": (lambda a: a[:57_600].reshape(40, 60, 24).transpose(2, 0, 1), (1,), "axis"),
     "permuted rows": (lambda a: a[:57_600].reshape(20, 30, 96).transpose(1, 0, 2), (2,), "tiles"),
     "permuted alone": (lambda a: a[:57_600].reshape(40, 1, 60, 24).transpose(3, 1, 0, 2), (1,), "map"),
     "cube of crops": (lambda a: a.reshape(30, 40, 50)[1:, 2:, 3:], (0, 1, 2), "rows last"),
@@ -88,6 +89,13 @@ def test_views(name, device):
         for op in OPS:
             if op != "argmax" or len(axes) in (1, view[0].ndim):
                 memory.check(view, op, axes)
+
+
+def test_more_results_than_a_launch_hands_out_at_once(device):
+    memory = Memory(device, "float64", 3 * 7)
+    view = memory.cut(lambda a: expand(a.reshape(3, 1, 7), (3, 100_000, 7)))
+    assert memory.kernels(view, "sum", (2,)) == "tiles last"
+    memory.check(view, "sum", (2,))
 
 
 def test_words_at_the_ends_of_memory(device):

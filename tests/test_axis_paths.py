@@ -68,12 +68,15 @@ WAYS = [
     ((300, 40), (1,), 0, "float32", "tiles"),
     ((300, 5, 3), (1,), 0, "float32", "tiles"),
     ((9, 1), (1,), 0, "float32", "map"),
-    ((30, 1024), (0,), 0, "float32", "columns"),
+    ((90, 1024), (0,), 0, "float32", "columns"),
+    ((30, 1024), (0,), 0, "float32", "axis"),
+    ((4, 1024), (0,), 0, "float32", "columns"),
     ((9000, 16), (0,), 0, "float32", "columns last"),
     ((3000, 16), (0,), 1, "float32", "columns fold last"),
     ((300, 9), (0,), 0, "float32", "columns fold"),
     ((300, 1023), (0,), 0, "float32", "columns ragged last"),
-    ((10, 1023), (0,), 0, "float32", "spread"),
+    ((70, 1023), (0,), 0, "float32", "spread"),
+    ((10, 1023), (0,), 0, "float32", "axis"),
     ((3000, 1023), (0,), 0, "float32", "columns ragged last"),
     ((3, 140_001), (0,), 0, "float32", "whole"),
     ((3, 4, 2, 5, 3), (0, 2, 4), 0, "float32", "axis"),
@@ -104,11 +107,18 @@ def test_every_small_number_of_rows_and_columns(dtype, skip, reductions):
         array = data((rows, columns), dtype)
         reductions("sum", array, (0,), skip)
         reductions("sum", array, (1,), skip)
-    ragged = dtype != "complex128"  # an element is a vector
+    ragged = dtype in ("int8", "float32")  # of larger elements many more are wanted
     wide = dtype != "int8"  # rows of 129 bytes fit tiles
     assert reductions.plans >= {"map", "tiles"} | ({"columns fold"} if ragged else set())
     assert ("rows" in reductions.plans) == wide
-    assert ("columns" in reductions.plans) == (skip == 0 or not ragged)
+    always = dtype == "complex128"  # an element is a vector
+    assert ("columns" in reductions.plans) == (skip == 0 or always)
+
+
+def test_many_ragged_rows_of_large_elements(reductions):
+    reductions("sum", data((70_000, 31), "float64"), (0,))
+    reductions("sum", data((60_000, 31), "float64"), (0,))
+    assert reductions.plans == {"columns fold last", "axis last"}
 
 
 @pytest.mark.parametrize(

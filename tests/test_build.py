@@ -257,6 +257,30 @@ def test_fatbins_of_wheels_are_as_small_as_they_can_be(support, monkeypatch):
     every = support("architectures").ALL
     small = [kernels.SMALLEST[0] in kernels._fatbin_flags(kernel, numbers) for numbers in ([], [90], every)]
     assert small == [False, False, True]
+    assert kernels.SMALLEST[0] in kernels._fatbin_flags(kernel, [75, 80], every)  # a part of it
+
+
+def test_remarks_become_instructions_for_later_devices(support):
+    kernels = support("kernels")
+    text = (
+        b".version 9.0\n.target sm_75\n\t// begin inline asm\n\t// griddepcontrol.launch_dependents;\n"
+        b"\t// griddepcontrol.wait;\n\t// end inline asm\n\tld.global.u32 %r1, [%rd1]; // griddepcontrol\n"
+    )
+    assert kernels.with_instructions(text) == (
+        b".version 9.0\n.target sm_90\n\t// begin inline asm\n\tgriddepcontrol.launch_dependents;\n"
+        b"\tgriddepcontrol.wait;\n\t// end inline asm\n\tld.global.u32 %r1, [%rd1]; // griddepcontrol\n"
+    )
+
+
+def test_fatbins_are_joined(support):
+    """As NVIDIA's fatbinary joins them: the images follow one another behind one header."""
+    joined = support("kernels").joined
+    first, second = (
+        b"\x50\xed\x55\xba\1\0\x10\0" + len(images).to_bytes(8, "little") + images
+        for images in (b"one image", b"another")
+    )
+    assert joined([first]) == first
+    assert joined([first, second]) == first[:8] + (16).to_bytes(8, "little") + b"one imageanother"
 
 
 def test_cub_is_for_the_same_gpus_or_for_its_own(support, nvcc, devices, sources, monkeypatch):

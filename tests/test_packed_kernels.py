@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import re
+import struct
 import subprocess
 import sys
 import textwrap
@@ -25,6 +27,31 @@ def test_every_kernel_is_packed():
         assert text == gpureduce._core.read_image(path) and text.startswith(b"//")
         count += len(text)
     assert sum(path.stat().st_size for path in packed.values()) < count / 5
+
+
+def images(fatbin):
+    """The kind (1: PTX, 2: machine code) and the compute capability of each image of a fatbin."""
+    found, at = [], 16
+    assert len(fatbin) == 16 + int.from_bytes(fatbin[8:16], "little")
+    while at < len(fatbin):
+        kind, _, header, size = struct.unpack_from("<HHIQ", fatbin, at)
+        found.append((kind, struct.unpack_from("<I", fatbin, at + 28)[0]))
+        at += header + size
+    return found
+
+
+def test_general_kernels_wait_for_what_came_before_them():
+    """They may begin before it has ended: not in the PTX for all devices, where a remark stands instead."""
+    texts = {path: gzip.decompress(path.read_bytes()).decode() for path in KERNELS.glob("general_*.ptx.gz")}
+    assert len(texts) > 15
+    for path, text in texts.items():
+        for entry in text.split(".entry ")[1:]:
+            before, remark, _ = entry.partition("// griddepcontrol.wait;")
+            assert remark and not re.search(r"\b(ld|st|red|atom)\.global", before), entry[:60]
+        found = images(path.with_name(path.name.replace(".ptx.gz", ".fatbin")).read_bytes())
+        assert (1, 90) in found and (1, 75) in found
+        assert all(capability >= 90 for _, capability in found[: found.index((1, 90))])
+    assert images((KERNELS / "v7_warp_shuffle.fatbin").read_bytes())[-1] == (1, 75)
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-20], lambda data: data[:2000] + data[2001:]])

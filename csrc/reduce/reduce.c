@@ -42,7 +42,7 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
                    gr_dtypes[self->dtype].name);
 }
 
-static void plan_general(const gr_reduction *self, gr_program *program) {
+static void plan_general(const gr_reduction *self, const gr_abilities *can, gr_program *program) {
     const size_t result_bytes = gr_reduction_result_bytes(self);
     gr_program_begin(program);
     gr_general_ends ends = {
@@ -63,6 +63,7 @@ static void plan_general(const gr_reduction *self, gr_program *program) {
     for (size_t pass = 0; pass < self->plan.count; ++pass) {
         gr_general_params params;
         gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);
+        step->overlap = can->capability >= GR_HOPPER;
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
         GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
@@ -75,7 +76,7 @@ void gr_reduction_plan(const gr_reduction *reduction, const gr_abilities *can, g
     if (reduction->plan.single_pass)
         plan_part(reduction, can, &(gr_part){.count = count, .total = count}, program);
     else
-        plan_general(reduction, program);
+        plan_general(reduction, can, program);
 }
 
 gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, const gr_binding *binding,
@@ -91,6 +92,6 @@ gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, con
         return gr_feed(device, &flow, binding, progress, interrupt, error);
     }
     gr_program program;
-    plan_general(reduction, &program);
+    plan_general(reduction, &device->backend->info.can, &program);
     return gr_program_run(device, &program, binding, interrupt, error);
 }

@@ -7,7 +7,7 @@
 
 // Of the general kernels those that take any layout, and those for rows and columns, too.
 #define GR_TAKES_AXIS(op, F, dtype, In)                                                                      \
-    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In, true>>)                  \
+    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)                        \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 #define GR_TAKES_ROWS(op, F, dtype, In)                                                                      \
     GR_TAKES_AXIS(op, F, dtype, In)                                                                          \

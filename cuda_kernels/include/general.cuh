@@ -6,6 +6,8 @@
 #include "general_offsets.cuh"
 #include "reduce/general/params.h"
 
+#include "general_early.cuh"
+
 // The State after one more element that lies behind all those of `s`.
 template <class F, class In, class = void> struct Append {
     static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {

@@ -7,32 +7,46 @@
 
 // How general_axis gets at elements: what a thread has of one while it is on its way, and the State with
 // that. A thread has `in_flight` of a result on the way; one that takes whole results `at_once` of each.
-// Nothing is computed from one before all of them are asked for. Masked: there may be a mask.
-template <class F, class In, bool Masked> struct FromElement {
+// Nothing is computed from one before all of them are asked for. `second`: whether it reads there.
+template <class F, class In> struct FromElement {
+    static constexpr bool second = false;
     static constexpr unsigned at_once = sizeof(In) > 8 || sizeof(typename F::State) > 8 ? 2 : 4;
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
+    struct Loaded {
+        In x;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t) {
+        return {*reinterpret_cast<const In *>(p.in + in)};
+    }
+    static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
+        return Append<F, In>::to(s, loaded.x, k);
+    }
+};
+// The same under a `where` mask.
+template <class F, class In> struct FromMasked {
+    static constexpr bool second = true;
+    static constexpr unsigned in_flight = 4;
     struct Loaded {
         In x;
         uint8_t taken;
     };
     static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
-        Loaded loaded;
-        loaded.x = *reinterpret_cast<const In *>(p.in + in);
-        loaded.taken =
-            Masked && p.flags & GR_HAS_WHERE ? *reinterpret_cast<const uint8_t *>(p.second + second) : 1;
-        return loaded;
+        return {*reinterpret_cast<const In *>(p.in + in),
+                *reinterpret_cast<const uint8_t *>(p.second + second)};
     }
     static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
         return loaded.taken ? Append<F, In>::to(s, loaded.x, k) : s;
     }
 };
-// What gets at elements without a mask.
-template <class From> struct WithoutMask { using type = From; };
-template <class F, class In> struct WithoutMask<FromElement<F, In, true>> {
-    using type = FromElement<F, In, false>;
+// What takes its place under a mask.
+template <class From> struct UnderMask { static constexpr bool there = false; };
+template <class F, class In> struct UnderMask<FromElement<F, In>> {
+    static constexpr bool there = true;
+    using type = FromMasked<F, In>;
 };
 
 template <class F, class In> struct FromPair {
+    static constexpr bool second = true;
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
     struct Loaded {
         In x, y;
@@ -47,47 +61,49 @@ template <class F, class In> struct FromPair {
 
 // The share of thread number `thread` of a result, several elements at a time, in several States in turn.
 template <class F, class From>
-__device__ typename F::State share(const gr_general_params &p, Offsets base, uint64_t thread) {
+__device__ typename F::State share(const gr_general_params &p, uint64_t result, uint64_t thread) {
     using State = typename F::State;
+    const Offsets base = offsets(p.keep, result);
     constexpr unsigned in_flight = From::in_flight, states = in_flight < 4 ? in_flight : 4;
-    const uint64_t length = walk_length(p.along), step = p.walkers;
+    const uint64_t length = walk_length(p.along), step = p.walk.step;
     const Turns turns(p, thread);
-    const Walk start(p.along, turns.first, step);
-    const uint64_t all = turns.first < length ? (length - turns.first - 1) / step + 1 : 0;
-    const bool evenly = p.along.extent[1] == 1 && !(p.flags & GR_HAS_WHERE);
+    const uint64_t all = turns.first < length ? steps_in(p.walk, length - turns.first - 1) + 1 : 0;
+    const bool evenly = p.along.extent[1] == 1;
     State s[states];
 #pragma unroll
     for (unsigned j = 0; j < states; ++j)
         s[j] = F::identity();
+    begin_early(p);
+#pragma unroll 1
     for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
         const Offsets behind = offsets<2>(p.along, outer);
-        const Offsets begin = {base.in + behind.in, base.second + behind.second};
         uint64_t position = outer * length + turns.first, left = all;
-        Walk walk = start;
+        Walk<From::second> walk(p, turns.first);
+        walk.at.in += base.in + behind.in;
+        walk.at.second += From::second ? base.second + behind.second : 0;
 #pragma unroll 1
         while (evenly && left >= in_flight) { // nothing in between the loads
-            using Plain = typename WithoutMask<From>::type;
-            typename Plain::Loaded loaded[in_flight];
+            typename From::Loaded loaded[in_flight];
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j) {
-                const Offsets at = walk.ahead_by(j);
-                loaded[j] = Plain::fetch(p, begin.in + at.in, begin.second + at.second);
+                loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
+                walk.next_evenly(p.walk);
             }
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
-                s[j % states] = Plain::add(s[j % states], loaded[j], position + j * step);
-            walk.at = walk.ahead_by(in_flight);
+                s[j % states] = From::add(s[j % states], loaded[j], position + j * step);
             position += in_flight * step;
             left -= in_flight;
         }
+#pragma unroll 1
         while (left > 0) {
             const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
             typename From::Loaded loaded[in_flight];
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j) {
                 if (j < turn)
-                    loaded[j] = From::fetch(p, begin.in + walk.at.in, begin.second + walk.at.second);
-                walk.next();
+                    loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
+                walk.next(p.walk);
             }
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
@@ -97,6 +113,7 @@ __device__ typename F::State share(const gr_general_params &p, Offsets base, uin
             left -= turn;
         }
     }
+    let_next_begin();
 #pragma unroll
     for (unsigned apart = 1; apart < states; apart *= 2)
 #pragma unroll
@@ -125,9 +142,10 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     for (unsigned j = 0; j < GR_TOGETHER; ++j)
         s[j] = F::identity();
     const uint64_t length = walk_length(p.along);
+    begin_early(p);
     for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += length) {
         const Offsets begin = offsets<2>(p.along, outer);
-        Walk walk(p.along, 0, 1);
+        Walk<From::second> walk(p, 0);
         for (uint64_t k = 0; k < length; k += at_once) {
             typename From::Loaded loaded[at_once][GR_TOGETHER];
 #pragma unroll
@@ -137,7 +155,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
 #pragma unroll
                     for (unsigned j = 0; j < GR_TOGETHER; ++j)
                         loaded[i][j] = From::fetch(p, base[j].in + in, base[j].second + second);
-                walk.next();
+                walk.next(p.walk);
             }
 #pragma unroll
             for (unsigned i = 0; i < at_once; ++i)
@@ -147,6 +165,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
                         s[j] = From::add(s[j], loaded[i][j], done + k + i);
         }
     }
+    let_next_begin();
     unsigned live = 0;
 #pragma unroll
     for (unsigned j = 0; j < GR_TOGETHER; ++j)
@@ -155,7 +174,10 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
 }
 
 // Blocks that a multiprocessor must have registers for.
-template <class F> constexpr unsigned axis_blocks = sizeof(typename F::State) > 8 ? 3 : 4;
+template <class F, class State = typename F::State>
+constexpr unsigned axis_blocks = sizeof(State) > 16  ? 2
+                                 : sizeof(State) > 8 ? 3
+                                                     : 4;
 template <class F> constexpr unsigned whole_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
@@ -169,8 +191,15 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
     const uint64_t result = uint64_t(blockIdx.x) * columns + column;
 
     State x = F::identity();
-    if (result < p.results)
-        x = share<F, From>(p, offsets(p.keep, result), along + uint64_t(along_threads) * blockIdx.y);
+    if (result < p.results) {
+        const uint64_t thread = along + uint64_t(along_threads) * blockIdx.y;
+        const bool masked = UnderMask<From>::there && p.flags & GR_HAS_WHERE;
+        if (!masked)
+            x = share<F, From>(p, result, thread);
+        if constexpr (UnderMask<From>::there)
+            if (masked)
+                x = share<F, typename UnderMask<From>::type>(p, result, thread);
+    }
     if (along_first && along_threads <= 32) {
         for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
             x = F::combine(x, shuffle_down(x, offset, along_threads));

@@ -65,7 +65,7 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     constexpr unsigned width = column_width<In>;
     using Loaded = typename Columns<F, In>::type;
     constexpr unsigned in_flight = Columns<F, In>::in_flight;
-    Walk walk(p.along, k, step);
+    Walk<false> walk(p, k);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
     uint64_t row[width] = {};
@@ -79,7 +79,7 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
             there[j] = k + j * step < slot.rows;
             if (there[j])
                 loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
-            walk.next();
+            walk.next(p.walk);
         }
         add_turn<F, In>(s, loaded, there, row, k * replicas, step * replicas);
     }
@@ -153,11 +153,13 @@ template <class F, class In> __device__ void reduce_columns(const gr_general_par
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
         s[e] = F::identity();
+    begin_early(p);
     if (active) {
         add_rows<F, In>(p, slot, row + uint64_t(c.down) * blockIdx.y, uint64_t(c.down) * gridDim.y, s);
         if ((p.flags & GR_RAGGED) && row == 0 && blockIdx.y == 0)
             add_edges<F, In>(p, slot, s);
     }
+    let_next_begin();
     combine_down<F>(shared, s, c, row, group);
     const bool writes = active && row == 0;
     if (!(p.flags & GR_RAGGED)) {

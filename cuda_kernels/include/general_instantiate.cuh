@@ -54,14 +54,14 @@ template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
     GR_SPREAD_##dtype(op, F, dtype, In) GR_BOUND_ENTRY(axis_blocks<F<In>>, general_axis_##op##_, dtype,      \
-                                                       reduce_axis<F<In>, FromElement<F<In>, In, true>>)     \
+                                                       reduce_axis<F<In>, FromElement<F<In>, In>>)           \
         GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                    \
-                       reduce_whole<F<In>, FromElement<F<In>, In, false>>)                                   \
+                       reduce_whole<F<In>, FromElement<F<In>, In>>)                                          \
             GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
-    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromElement<F<In>, In, true>>)           \
+    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)                  \
     GR_ENTRY(general_masked_last_##op##_, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \

@@ -49,6 +49,11 @@ inline __device__ uint64_t walk_length(const gr_dims &along) {
     return along.extent[0] * along.extent[1];
 }
 
+// How many steps of a walk fit into so many elements.
+inline __device__ uint64_t steps_in(const gr_walk &walk, uint64_t elements) {
+    return walk.step > 1 ? quotient(elements, walk.by) : elements;
+}
+
 // What thread number `thread` of those that share a result takes of the elements along the first two
 // dimensions, and of the others.
 struct Turns {
@@ -56,53 +61,48 @@ struct Turns {
 
     __device__ Turns(const gr_general_params &p, uint64_t thread) : first(thread), outer(0) {
         if (p.groups > 1) {
-            outer = unsigned(thread) / unsigned(p.walkers);
-            first = thread - outer * p.walkers;
+            outer = steps_in(p.walk, thread);
+            first = thread - outer * p.walk.step;
             if (outer >= p.groups)
                 outer = p.count; // there are no such
         }
     }
 };
 
-// Steps through elements that lie evenly, or so in each of extent[1] pieces. It adds where `offsets` would
-// divide.
-struct Walk {
+// Steps through elements that lie evenly, or so in each of extent[1] pieces, by p.walk.step at a time.
+// Second: in `second`, too.
+template <bool Second> struct Walk {
     Offsets at; // of the present element
 
-    __device__ Walk(const gr_dims &along, uint64_t first, uint64_t step)
-        : extent(~uint64_t(0)), within(first), step_within(step), wrap{0, 0} {
-        at = {int64_t(first) * along.stride[0], int64_t(first) * along.second_stride[0]};
-        ahead = {int64_t(step) * along.stride[0], int64_t(step) * along.second_stride[0]};
-        if (along.extent[1] > 1) {
-            extent = along.extent[0];
-            const uint64_t before = quotient(first, along.by[0]), wraps = quotient(step, along.by[0]);
-            within = first - before * extent;
-            step_within = step - wraps * extent;
-            // From behind a piece to the next one.
-            wrap.in = along.stride[1] - int64_t(extent) * along.stride[0];
-            wrap.second = along.second_stride[1] - int64_t(extent) * along.second_stride[0];
-            at.in += int64_t(before) * wrap.in;
-            at.second += int64_t(before) * wrap.second;
-            ahead.in += int64_t(wraps) * wrap.in;
-            ahead.second += int64_t(wraps) * wrap.second;
+    __device__ Walk(const gr_general_params &p, uint64_t first) : within(first) {
+        const gr_dims &along = p.along;
+        at = {int64_t(first) * along.stride[0], Second ? int64_t(first) * along.second_stride[0] : 0};
+        if (p.walk.extent != ~uint64_t(0)) {
+            const uint64_t turns = quotient(first, along.by[0]);
+            within -= turns * p.walk.extent;
+            at.in += int64_t(turns) * p.walk.wrap;
+            if (Second)
+                at.second += int64_t(turns) * p.walk.second_wrap;
         }
     }
-    // Of the element that many steps on, where all lie evenly.
-    __device__ Offsets ahead_by(unsigned steps) const {
-        return {at.in + int64_t(steps) * ahead.in, at.second + int64_t(steps) * ahead.second};
+    // The same where all lie evenly.
+    __device__ void next_evenly(const gr_walk &walk) {
+        at.in += walk.ahead;
+        if (Second)
+            at.second += walk.second_ahead;
     }
-    __device__ void next() {
-        at.in += ahead.in;
-        at.second += ahead.second;
-        within += step_within;
-        if (within >= extent) {
-            within -= extent;
-            at.in += wrap.in;
-            at.second += wrap.second;
+    __device__ void next(const gr_walk &walk) {
+        at.in += walk.ahead;
+        within += walk.within;
+        const bool wraps = within >= walk.extent;
+        within -= wraps ? walk.extent : 0;
+        at.in += wraps ? walk.wrap : 0;
+        if (Second) {
+            at.second += walk.second_ahead;
+            at.second += wraps ? walk.second_wrap : 0;
         }
     }
 
   private:
-    uint64_t extent, within, step_within;
-    Offsets wrap, ahead;
+    uint64_t within;
 };

@@ -59,7 +59,8 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In>
-constexpr unsigned rows_blocks = 4 - (sizeof(typename F::State) > 8) - (sizeof(In) == 1);
+constexpr unsigned rows_blocks = 4 - (sizeof(typename F::State) > 8) -
+                                 (sizeof(In) == 1 || sizeof(typename F::State) > 16);
 
 template <class F, class A, class In> __device__ void reduce_rows(const gr_general_params &p) {
     using State = typename F::State;
@@ -71,6 +72,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
     State s = F::identity();
     if (result < p.results) {
         const uint64_t base = p.in + offsets(p.keep, result).in;
+        begin_early(p);
         uint64_t piece = at / r.lanes + uint64_t(groups) * blockIdx.y;
         for (; piece < r.pieces; piece += uint64_t(groups) * gridDim.y) {
             uint64_t run = piece, begin = 0, length = r.run;
@@ -83,6 +85,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
             add_segment<F, A>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, acc, s);
         }
     }
+    let_next_begin();
     const State whole = combine_neighbours<F>(F::combine(A::close(acc), s), p.threads_along);
     if (at == 0 && result < p.results)
         put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);

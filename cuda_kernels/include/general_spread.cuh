@@ -68,7 +68,7 @@ __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned
     constexpr unsigned loads = Width / AtOnce, bytes = Width * sizeof(In);
     constexpr unsigned in_flight = 16 / loads < 64 / bytes ? 16 / loads : 64 / bytes;
     const unsigned apart = p.columns.across * AtOnce * unsigned(sizeof(In));
-    const uint64_t step = p.walkers, length = p.along.extent[0], row[Width] = {};
+    const uint64_t step = p.walk.step, length = p.along.extent[0], row[Width] = {};
     const int64_t ahead = int64_t(step) * p.along.stride[0];
     first += int64_t(k) * p.along.stride[0];
     const Bounds bounds = {p.in + uint64_t(p.columns.low), p.in + uint64_t(p.columns.high)};
@@ -113,6 +113,7 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
         s[e] = F::identity();
+    begin_early(p);
     if (active) {
         const uint64_t length = p.along.extent[0];
         const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
@@ -120,6 +121,7 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
             spread_rows<F, In, AtOnce>(p, start + offsets<1>(p.along, outer).in, live, outer * length,
                                        turns.first, s);
     }
+    let_next_begin();
     combine_down<F>(shared, s, c, row, group);
     if (active && row == 0)
         put_all<F>(p, live, s, [&](unsigned e) { return batch * c.width + uint64_t(column_of(e)); });

@@ -192,6 +192,7 @@ template <class In> struct AnyNorm {
 
 // The power of an element, whose order the launch tells; as FromElement of general_axis.cuh.
 template <class In> struct FromPower {
+    static constexpr bool second = true;
     static constexpr unsigned in_flight = 4;
     struct Loaded {
         In x;

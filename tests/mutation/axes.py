@@ -45,4 +45,18 @@ MUTANTS = (
         "0",
         layouts("words"),
     ),
+    Mutant(
+        "a step leads past the end of a turn",
+        "csrc/reduce/general/dims.c",
+        "walk.within = step % extent;",
+        "walk.within = step;",
+        layouts("views"),
+    ),
+    Mutant(
+        "general kernels do not wait",
+        "build_support/kernels.py",
+        r"^\s*// (griddepcontrol\.\w+;)$",
+        r"^\s*// (griddepcontrol\.launch\w+;)$",
+        ("tests/test_build.py", "-k", "remarks"),
+    ),
 )

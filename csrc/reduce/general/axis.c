@@ -17,17 +17,25 @@ enum {
     LEAST_THREAD_ROWS = 4,
     PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
-    RAGGED_ROWS = 64,        /* periods that outweigh the States of one */
-    LEAST_RUN_BYTES = 64,    /* of `rows` with gaps: shorter runs keep few loads on the way */
-    LEAST_SPREAD_BYTES = 64, /* of a row: narrower ones leave most of a piece of `spread` empty */
-    MOST_SPREAD_ITEM = 4,    /* bytes: of larger elements `axis` has enough on the way */
-    LEAST_SPREAD_ROWS = 12,  /* for so many results that threads may take whole ones */
-    FEW_APART = 1 << 18,     /* elements whose results are not worth a second launch to go to their places */
-    THREAD_ELEMENTS = 16,    /* of a part of `axis`, for each thread, ... */
-    LEAST_PARTS = 4,         /* ... and parts that are worth a second launch */
-    WALK_EACH = 8,           /* elements along the first two dimensions, for each thread */
-    WHOLE_BYTES = 128,       /* of a result's elements, up to which a thread takes whole results */
-    SPLIT_BYTES = 1 << 23,   /* of all elements, from which on more blocks than are resident share them */
+    RAGGED_ROWS = 64,             /* periods that outweigh the States of one */
+    LEAST_RUN_BYTES = 64,         /* of `rows` with gaps: shorter runs keep few loads on the way */
+    LEAST_SPREAD_BYTES = 64,      /* of a row: narrower ones leave most of a piece of `spread` empty */
+    MOST_SPREAD_ITEM = 4,         /* bytes: of larger elements `axis` has enough on the way */
+    MOST_RAGGED_ITEM = 4,         /* bytes: of larger elements `axis` has enough on the way, ... */
+    LEAST_RAGGED_BYTES = 1 << 24, /* ... up to so many */
+    FEW_ROWS = 64,                /* up to which `axis` has more threads where vectors leave few blocks */
+    LEAST_SPREAD_ROWS = 12,       /* for so many results that threads may take whole ones */
+    FEW_APART = 1 << 18,  /* elements whose results are not worth a second launch to go to their places */
+    THREAD_ELEMENTS = 16, /* of a part of `axis`, for each thread, ... */
+    FEW_ELEMENTS = 8,     /* ... or of so few results, ... */
+    FEW_RESULTS = 8,
+    LEAST_PARTS = 4,       /* ... and parts that are worth a second launch */
+    WALK_EACH = 8,         /* elements along the first two dimensions, for each thread */
+    WHOLE_BYTES = 128,     /* of a result's elements, up to which a thread takes whole results */
+    BLOCK_ROWS = 16,       /* what a block takes besides its elements, in those of a thread */
+    EARLY_BYTES = 1 << 22, /* of elements, up to which a launch is over soon */
+    LAST_BLOCKS = 8,       /* of `last` on a multiprocessor */
+    SPLIT_BYTES = 1 << 23, /* of all elements, from which on more blocks than are resident share them */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -85,14 +93,30 @@ static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t bl
     return true;
 }
 
-/* The same where results leave few blocks more or less than are resident: several times as many then, which
-   take turns, so that none waits long for the others. */
+/* Whether blocks of the next kernel may be there at once. Where they find room beside those of this one, they
+   are not spread evenly: that costs more than it gains, but for short ones. */
+static bool lets_in_early(const gr_layout *layout, const gr_limits *limits, const gr_general_launch *launch) {
+    const gr_general_params *p = &launch->params;
+    const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y;
+    return p->results * p->count * layout->item_bytes <= EARLY_BYTES ||
+           blocks * 10 >= (uint64_t)limits->multiprocessors * BLOCKS_EACH * 9;
+}
+
+/* The same where results leave few blocks more or less than are resident: as many parts as make the least of
+   what a block takes, times how many blocks take turns. `rows`: of a thread in a single part. */
 static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, uint64_t blocks,
-                           uint64_t most_parts, uint64_t resident) {
+                           uint64_t rows, uint64_t most_parts, uint64_t resident) {
     const bool evenly = blocks * BLOCKS_EACH <= resident || blocks >= resident * BLOCKS_EACH;
     if (evenly || p->results * p->count * layout->item_bytes < SPLIT_BYTES)
         return parts_for(blocks, most_parts, resident);
-    return most(1, least(gr_ceil_div(resident * BLOCKS_EACH, blocks), most_parts));
+    uint64_t best = 1, least_rows = UINT64_MAX;
+    for (uint64_t parts = 1; parts <= most_parts && blocks * parts <= resident * BLOCKS_EACH; ++parts) {
+        const uint64_t turns = gr_ceil_div(blocks * parts, resident);
+        const uint64_t all = turns * (gr_ceil_div(rows, parts) + BLOCK_ROWS);
+        best = all < least_rows ? parts : best;
+        least_rows = least(all, least_rows);
+    }
+    return best;
 }
 
 /* Shares the dimensions behind the first ones, of `length` elements, between `threads` of a result, as far as
@@ -100,7 +124,7 @@ static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, 
 static void share_walk(gr_general_params *p, uint64_t length, uint64_t threads) {
     const uint64_t outer = length > 0 ? p->count / length : 1;
     p->groups = most(1, least(outer, threads / most(1, gr_ceil_div(length, WALK_EACH))));
-    p->walkers = threads / p->groups;
+    p->walk = gr_dims_walk(&p->along, threads / p->groups);
 }
 
 /* ---- vectors ---- */
@@ -263,6 +287,8 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     if (ragged) {
         if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(width * item) || p->count == 1)
             return false;
+        if (item > MOST_RAGGED_ITEM && p->results * p->count * item < LEAST_RAGGED_BYTES)
+            return false;
         c.period = width / common_divisor(width, vector);
         c.replicas = (uint32_t)(vector / common_divisor(width, vector));
         rows = p->count / c.replicas;
@@ -278,6 +304,9 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     if (!fits_grid(blocks))
         return false;
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
+    if (!layout->only_rows && parts == 1 && blocks < limits->multiprocessors && p->count > 4 &&
+        p->count <= FEW_ROWS)
+        return false; /* `axis` has more threads */
     launch_as(launch, "columns", blocks, parts);
     if (ragged) {
         const bool fold = c.period == c.across;
@@ -285,6 +314,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
         p->flags |= GR_RAGGED | (fold ? GR_FOLD : 0);
         p->parts = fold ? parts : parts * c.replicas;
     }
+    p->walk = gr_dims_walk(&p->along, c.down * parts);
     p->columns = c;
     return true;
 }
@@ -316,12 +346,8 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
     if (item > MOST_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
-        (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)))
+        (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)) || (item < 4 && !has_words(p)))
         return false;
-    if (item < 4 && !has_words(p))
-        return false;
-    if (!layout->in_order && p->along.extent[1] > p->along.extent[0])
-        gr_dims_swap(&p->along, 0, 1); /* threads go along the first one without a division */
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {
         .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};
@@ -335,9 +361,12 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     c.period = pieces * c.across;
     c.slots = batches * c.period;
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
-    if (!fits_grid(blocks))
+    if (!fits_grid(blocks) || (blocks < limits->multiprocessors && p->count <= FEW_ROWS))
         return false;
-    const uint64_t parts = even_parts(layout, p, blocks, p->count / ((uint64_t)c.down * PART_ROWS), resident);
+    if (!layout->in_order && p->along.extent[1] > p->along.extent[0])
+        gr_dims_swap(&p->along, 0, 1); /* threads go along the first one without a division */
+    const uint64_t parts =
+        even_parts(layout, p, blocks, p->count / c.down, p->count / ((uint64_t)c.down * PART_ROWS), resident);
     c.high = (int64_t)item;
     find_ends(&p->keep, &c);
     find_ends(&p->along, &c);
@@ -357,6 +386,7 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const bool masked = layout->has_second && !layout->pair;
     if ((!along_first || few) && !masked && !layout->only_axis && is_for_whole(p, limits)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
+        p->walk = gr_dims_walk(&p->along, 1);
         return fits_grid(blocks) && launch_as(launch, "whole", blocks, 1);
     }
     const bool many_rows = p->results * WARP >= resident / 4;
@@ -379,16 +409,18 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t most_parts = p->count / ((uint64_t)along * THREAD_ELEMENTS);
-    const uint64_t parts = even_parts(layout, p, blocks, most_parts < LEAST_PARTS ? 1 : most_parts,
-                                      resident_blocks(layout, limits));
+    const uint64_t each = p->results <= FEW_RESULTS ? FEW_ELEMENTS : THREAD_ELEMENTS;
+    const uint64_t most_parts = p->count / (along * each);
+    const uint64_t parts =
+        even_parts(layout, p, blocks, p->count / along, most_parts < LEAST_PARTS ? 1 : most_parts,
+                   resident_blocks(layout, limits));
     p->threads_along = along;
     p->flags |= along_first ? GR_ALONG_FIRST : 0;
     share_walk(p, p->along.extent[0] * p->along.extent[1], along * parts);
     return launch_as(launch, "axis", blocks, parts);
 }
 
-bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_one(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const bool apart = p->flags & GR_APART;
     const bool few = apart && p->results * p->count <= FEW_APART;
@@ -404,7 +436,14 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
     return (all && plan_spread(layout, limits, launch)) || plan_any(layout, limits, launch);
 }
 
-bool gr_last_plan(gr_general_launch *launch) {
+bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    if (!plan_one(layout, limits, launch))
+        return false;
+    launch->params.flags |= lets_in_early(layout, limits, launch) ? GR_EARLY : 0;
+    return true;
+}
+
+bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     /* Threads along enough to load all States of a result at once, but four results or more side by side. */
     const uint32_t side_by_side = power_of_two_from(p->results, 4);
@@ -412,5 +451,7 @@ bool gr_last_plan(gr_general_launch *launch) {
         power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
-    return fits_grid(blocks) && launch_as(launch, "last", blocks, 1);
+    p->flags |= GR_EARLY;
+    /* As many blocks as are resident: of many more each would do too little. */
+    return launch_as(launch, "last", least(blocks, (uint64_t)limits->multiprocessors * LAST_BLOCKS), 1);
 }

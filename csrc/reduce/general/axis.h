@@ -11,6 +11,6 @@
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch);
 
 /* The same for the launch that makes results from `params.count` rows of States. */
-bool gr_last_plan(gr_general_launch *launch);
+bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch);
 
 #endif

@@ -22,6 +22,34 @@ void gr_dims_divide(gr_dims *dims) {
         dims->by[d] = dims->extent[d] > 1 ? divisor_of(dims->extent[d]) : (gr_divisor){0, 0};
 }
 
+/* Modulo 2^64: a step may lead beyond all elements, where nobody takes it. */
+static int64_t times(uint64_t n, int64_t stride) {
+    return (int64_t)(n * (uint64_t)stride);
+}
+
+static int64_t plus(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step) {
+    gr_walk walk = {.step = step,
+                    .by = step > 1 ? divisor_of(step) : (gr_divisor){0, 0},
+                    .extent = UINT64_MAX,
+                    .within = step,
+                    .ahead = times(step, dims->stride[0]),
+                    .second_ahead = times(step, dims->second_stride[0])};
+    if (dims->extent[1] > 1) {
+        const uint64_t extent = dims->extent[0], turns = step / extent;
+        walk.extent = extent;
+        walk.within = step % extent;
+        walk.wrap = plus(dims->stride[1], times(0 - extent, dims->stride[0]));
+        walk.second_wrap = plus(dims->second_stride[1], times(0 - extent, dims->second_stride[0]));
+        walk.ahead = plus(walk.ahead, times(turns, walk.wrap));
+        walk.second_ahead = plus(walk.second_ahead, times(turns, walk.second_wrap));
+    }
+    return walk;
+}
+
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b) {
     const uint64_t extent = dims->extent[a];
     const int64_t stride = dims->stride[a], second = dims->second_stride[a];

@@ -25,6 +25,7 @@ enum {
     GR_ALONG_FIRST = 8, /* neighbouring threads take neighbouring elements of one result */
     GR_RAGGED = 16,     /* columns: a row is no whole number of vectors */
     GR_FOLD = 32,       /* columns: a block holds all replicas of its columns, and folds them */
+    GR_EARLY = 128,     /* the next kernel may come in at once */
     GR_APART = 64,      /* `place` and `repeat` count: results do not just lie one after the other */
 };
 
@@ -41,6 +42,16 @@ typedef struct gr_dims {
     int64_t second_stride[GR_MAX_DIMS]; /* of `second` */
     gr_divisor by[GR_MAX_DIMS];         /* the extents */
 } gr_dims;
+
+/* How a thread goes along the first two dimensions of `along`: the host divides, kernels add, and what they
+   add are constants that take no registers. */
+typedef struct gr_walk {
+    uint64_t step;           /* elements from one of a thread to its next */
+    gr_divisor by;           /* that, where it is 2 or more */
+    uint64_t extent, within; /* of the first dimension, and of a step in it; ~0 where there is no second */
+    int64_t ahead, second_ahead; /* bytes of a step */
+    int64_t wrap, second_wrap;   /* bytes from behind a turn of the first dimension to the next turn */
+} gr_walk;
 
 /* From the number of a result to its place among the results, in elements. */
 typedef struct gr_places {
@@ -104,10 +115,10 @@ typedef struct gr_general_params {
         gr_columns columns;
         gr_tiles tiles;
     };
-    uint64_t walkers; /* threads of a result that go along the first two dimensions side by side, ... */
-    uint64_t groups;  /* ... and groups of them, between which the other dimensions are shared */
-    uint64_t states;  /* last: in a row; several results may be made from one */
-    uint64_t repeat;  /* how often each element counts: axes that repeat what is there are not gone along */
+    gr_walk walk;    /* of walk.step threads of a result side by side along the first two dimensions, ... */
+    uint64_t groups; /* ... and groups of them, between which the other dimensions are shared */
+    uint64_t states; /* last: in a row; several results may be made from one */
+    uint64_t repeat; /* how often each element counts: axes that repeat what is there are not gone along */
     uint64_t repeat_bit; /* the largest power of two up to that */
     gr_places place;     /* where a result goes */
 } gr_general_params;

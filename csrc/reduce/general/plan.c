@@ -9,6 +9,8 @@
    results are handed out by another launch. */
 enum { LEAST_SHARED = 1 << 24 };
 
+enum { ENOUGH_WALK = 64 };
+
 _Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
 
 /* A dimension on the way; `out` is its stride in the results, in elements. */
@@ -118,13 +120,13 @@ static bool store_place(const dims_list *list, gr_places *place) {
     return fits;
 }
 
-/* Puts the longest dimension but the first, whose elements lie closest, second: kernels go along these two
-   without a division. */
+/* Puts a long dimension second, behind the one whose elements lie closest: kernels go along these two without
+   a division. The closer the better, as long as it is long enough. */
 static void widen_walk(gr_dims *along) {
-    size_t longest = 1;
-    for (size_t d = 2; d < GR_MAX_DIMS; ++d)
-        longest = along->extent[d] > along->extent[longest] ? d : longest;
-    gr_dims_swap(along, 1, longest);
+    size_t best = 1;
+    for (size_t d = 2; d < GR_MAX_DIMS && along->extent[best] < ENOUGH_WALK; ++d)
+        best = along->extent[d] > along->extent[best] ? d : best;
+    gr_dims_swap(along, 1, best);
 }
 
 static uint64_t product(const dims_list *list) {
@@ -146,8 +148,8 @@ static bool in_a_row(const gr_places *place) {
 
 /* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
    from a result to others that are the same. */
-static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_general_params *first,
-                      const dims_list *own, const dims_list *shared) {
+static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
+                      const gr_general_params *first, const dims_list *own, const dims_list *shared) {
     gr_general_launch *last = &plan->launches[plan->count++];
     gr_general_params *p = &last->params;
     dims_list all = *own;
@@ -174,7 +176,7 @@ static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_g
         return false;
     if (shared->count > 0 || p->repeat > 1 || !in_a_row(&p->place))
         p->flags = GR_APART;
-    return gr_last_plan(last);
+    return gr_last_plan(limits, last);
 }
 
 static gr_status too_many_dims(size_t kept, size_t reduced, gr_error *error) {
@@ -225,7 +227,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
 
     bool fits = gr_axis_plan(layout, limits, first);
     if (fits && (p->parts > 1 || first->hands_on || shared.count > 0))
-        fits = plan_last(layout, plan, p, &keep, &shared);
+        fits = plan_last(layout, limits, plan, p, &keep, &shared);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 

@@ -5,7 +5,7 @@
 #define GR_MOMENTS(dtype, In)                                                                                \
     GR_BOUND_ENTRY((rows_blocks<Moments<In>, In>), general_rows_moments_, dtype,                             \
                    reduce_rows<Moments<In>, FlatMoments<In>, In>)                                            \
-    GR_ENTRY(general_axis_moments_, dtype, reduce_axis<Moments<In>, FromElement<Moments<In>, In, true>>)     \
+    GR_ENTRY(general_axis_moments_, dtype, reduce_axis<Moments<In>, FromElement<Moments<In>, In>>)           \
     GR_ENTRY(general_last_moments_, dtype, reduce_last<Moments<In>>)
 
 #define GR_GENERAL_OP(dtype, In, kind) GR_MOMENTS_##kind(dtype, In)
