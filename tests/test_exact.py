@@ -98,15 +98,35 @@ def test_a_pair_is_folded_before_it_overflows(place):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_a_window_holds_what_a_thread_has(name, place):
-    """As many of the largest as go to a register, around which the others lie nearer and farther."""
-    dtype = dtype_of(name)
-    item, least = dtype.itemsize, -10 if name == "float16" else -60
+    """As many of the largest as go to a register, and others farther and farther from them.
+
+    The first that a block has are smaller, so that what it takes for the largest is as far below as may be.
+    """
+    dtype, rng = dtype_of(name), np.random.default_rng(3)
+    least = -10 if name == "float16" else -60
     worst = 2 - 2.0 ** (1 - reference.FORMATS[name][0])
-    array = np.full((128 // (16 // item) - 1) * (16 // item) * 256, worst, dtype)
-    places = np.random.default_rng(3).permutation(array.size)[: 8 * -least]
-    array[places] = np.ldexp(worst, -(np.arange(places.size) % -least))
+    first = (2 if name == "bfloat16" else 4) * 128 * 16 // dtype.itemsize  # of a turn
     for blocks in (1, 2):
-        assert same(core(array, place, blocks=blocks), exact_sum(array))
+        for far in (False, True):
+            array = np.full((blocks, 128 * 128), worst, dtype)
+            array[:, :first] = worst / 16
+            array = array.reshape(-1)
+            if far:
+                places = rng.permutation(array.size)[: 8 * -least]
+                array[places] = np.ldexp(worst, -(np.arange(places.size) % -least))
+            assert same(core(array, place, blocks=blocks), exact_sum(array)), (blocks, far)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_windows_that_lie_far_apart(name, place):
+    """Blocks whose sums are in units so different that no integer has room for all of them."""
+    dtype, rng = dtype_of(name), np.random.default_rng(8)
+    widest = 8 if name == "float16" else 900 if name == "float64" else 110
+    for exponents in ((0, -widest), (-widest, 0), (widest, 5, -widest, 0), (0, 6, -6, 14, -12)):
+        parts = [np.ldexp(rng.standard_normal(2048), exponent).astype(dtype) for exponent in exponents]
+        array = np.concatenate(parts)
+        array[1] = -array[1:].astype(np.float64).max()
+        assert same(core(array, place, blocks=len(exponents)), exact_sum(array)), exponents
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -297,30 +317,32 @@ def test_what_is_refused(device):
 PACKED, MASKED = 1, 2
 
 
-def parameters(array, flags, fold):
+def parameters(array, flags, fold, share):
     """A gr_exact_params of a whole array, without addresses: those of inputs, results, states come first."""
     second = array.itemsize if flags == PACKED else 1
     dims = [*(array.size, 1, 1, 1, 1), *(array.itemsize, 0, 0, 0, 0), *(second, 0, 0, 0, 0), *[0] * 10]
     one = [*[1] * 5, *[0] * 20]
-    return struct.pack("<4Q2Q25Q25Q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, 0)
+    return struct.pack("<4Q2Q25Q25Q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, share)
 
 
 @pytest.mark.parametrize("kernel, threads, bytes_each", [
-    ("sum_f32", 256, 128), ("sum_f16", 256, 128), ("sum_bf16", 256, 192), ("sum_f64", 64, 1024),
-    ("dot_f32", 64, 1024), ("dot_f64", 64, 1024), ("window_f32", 64, 0), ("window_f64", 64, 0),
+    ("sum_f32", 256, 128), ("sum_f16", 256, 128), ("sum_bf16", 512, 192), ("sum_f64", 64, 1024),
+    ("dot_f32", 64, 1024), ("dot_f64", 64, 1024), ("window_f32", 64, 128), ("window_f16", 64, 128),
+    ("window_bf16", 32, 128), ("window_f64", 64, 0), ("window_dot_f32", 64, 0),
 ])  # fmt: skip
 def test_no_races(kernel, threads, bytes_each):
     """Three blocks that fold often and join; by vectors and, of sums, one by one under a mask."""
-    op, short = kernel.split("_")
+    op, short = kernel.replace("window_dot", "window").split("_")
     dtype = dtype_of({"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64"}[short])
     rng = np.random.default_rng(1)
     array = reference.any_bits(rng, 7000, dtype)
     ptx = ptx_text(f"exact_{op}.cu")
+    share = -(-array.nbytes // (16 * 3 * 4 * threads)) * 4 * threads  # vectors of a block, in whole turns
     for flags in (PACKED, MASKED) if op == "sum" else (PACKED,):
         other = rng.random(array.size) < 0.5 if flags == MASKED else reference.any_bits(rng, 7000, dtype)
         out, states = np.zeros(1, dtype), np.zeros(144, np.int64)
         places = ((array, 0), (other, 8), (out, 16), (states, 24))
-        size = ((1, 3, 1), (threads, 1, 1), (1, 1, 1), parameters(array, flags, 16), places)
+        size = ((1, 3, 1), (threads, 1, 1), (1, 1, 1), parameters(array, flags, 16, share), places)
         _, (launch,), problem = _core.simulate(
             ptx, f"exact_{kernel}", *size, 144 * 8 + threads * bytes_each, True, 0, 0
         )
@@ -328,7 +350,9 @@ def test_no_races(kernel, threads, bytes_each):
         found = kernel_profiles([launch], "exact", 0)[0]
         assert found.races == ()
         want = (
-            exact_dot(array, other) if op == "dot" else exact_sum(array[other] if flags == MASKED else array)
+            exact_dot(array, other)
+            if "dot" in kernel
+            else exact_sum(array[other] if flags == MASKED else array)
         )
         assert same(out[0], want)
 

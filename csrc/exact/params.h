@@ -253,15 +253,20 @@ GR_EXACT_SHARED uint64_t gr_exact_result(int64_t *state, gr_exact_size size, uin
 enum {
     GR_EXACT_THREADS = 256, /* the most of a block of the narrow kernels */
     GR_EXACT_NARROW_BINS = 16,
+    GR_EXACT_HALF_THREADS = 512, /* as above, of bfloat16 */
     GR_EXACT_HALF_BYTES = 192,   /* of a thread's bins of bfloat16 */
     GR_EXACT_NARROW_FOLD = 8192, /* additions to a bin before it has to be folded into digits */
     GR_EXACT_WIDE_THREADS = 224, /* of a block of the wide kernels, whose bins take 1 KB a thread */
     GR_EXACT_WIDE_BINS = 64,
     GR_EXACT_WIDE_FOLD = 1024,
     GR_EXACT_WINDOW_THREADS = 512, /* the most of a block of the kernels for few elements */
-    GR_EXACT_WINDOW_ADDS = 128,    /* elements of a thread */
-    GR_EXACT_WINDOW_LOADS = 4,     /* of 16 bytes, that it has on their way */
-    GR_EXACT_PRODUCT_FIRST = 22,   /* of the wide bins, that products of float32 go to */
+    GR_EXACT_WINDOW_ADDS = 128,    /* elements of a thread, and two more at the ends of an array */
+    GR_EXACT_WINDOW_LOADS = 4,     /* of 16 bytes, that it has on their way; and of */
+    GR_EXACT_WINDOW_HALF = 2,      /* bfloat16 */
+    GR_EXACT_WINDOW_PAIRS = 2,     /* two vectors, for each of them */
+    GR_EXACT_WINDOW_HALF_PAIRS = 1,
+    GR_EXACT_SLOT_BYTES = 32,    /* in which a block of them hands its sum over */
+    GR_EXACT_PRODUCT_FIRST = 22, /* of the wide bins, that products of float32 go to */
     GR_EXACT_PRODUCT_BINS = 19,
     GR_EXACT_PRODUCT_RESIDENT = 3, /* blocks of a multiprocessor */
 };
@@ -270,13 +275,15 @@ enum {
     GR_EXACT_PACKED = 1, /* the elements of a result lie side by side, and all of them count */
     GR_EXACT_MASKED = 2, /* only elements whose byte at `second` is not 0 count */
     GR_EXACT_MEAN = 4,   /* the sum is divided by the number of elements that count */
+    GR_EXACT_STATES = 8, /* states are wanted, and nothing is rounded */
 };
 
 typedef struct gr_exact_params {
     uint64_t in;
     uint64_t second; /* the other vector of a dot product, or a mask; else 0 */
     uint64_t out;
-    uint64_t states;  /* one a result, all 0 before and after, where several blocks share a result */
+    uint64_t states;  /* one a result, all 0 before and after, where several blocks share a result; behind
+                         them slots of all its blocks but one, in the kernels for few elements */
     uint64_t results; /* with each part of a complex one counted */
     uint64_t count;   /* of elements of a result; of products, for a part of a complex one */
     gr_dims keep;     /* where the elements of a result begin */
@@ -284,7 +291,7 @@ typedef struct gr_exact_params {
     uint32_t flags;
     uint32_t fold;                     /* additions, as above; tests have less */
     uint32_t components;               /* 2 of complex elements: their parts are summed by themselves */
-    uint32_t unused;                   /* 0 */
+    uint32_t share;                    /* of a block, in vectors, in the kernels for few elements */
     uint8_t initial[GR_INITIAL_BYTES]; /* an element, in parts; it takes part once */
 } gr_exact_params;
 

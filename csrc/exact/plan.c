@@ -11,14 +11,15 @@ enum {
     FEW = 64,           /* elements that a thread sums by itself */
     MANY = 8192,        /* results that are threads enough */
     STATE_VECTORS = 8,  /* for each thread of a block that leaves a state: fewer threads fold sooner */
-    THREAD_ELEMENTS = 32, /* for each thread of a block that shares a result: a fold costs as much */
-    /* Of the window's kernels, on an H200: 2^13 float32 take 3.4 us by one block of 512 threads, 3.9 by one
-       of 1,024, and 5.1 by eight of 256; 2^22 11.7 by 528 blocks of 256, 13.9 by 264. */
-    ALONE_BYTES = 1 << 16, /* of a result that a block has to itself */
-    ALONE_THREADS = 512,
-    SHARED_THREADS = 256, /* of a block that shares a result */
-    SHARED_VECTORS = 2,   /* for each of its threads, unless there are as many blocks as RESIDENT allows */
-    WINDOW_RESIDENT = 2,  /* blocks of a multiprocessor */
+    /* For each thread of a block that shares a result. On an H200 dot products of 2^16 float64 take 11.9 us
+       with 8, 14.0 with 32, as folds cost less than joining blocks. */
+    THREAD_ELEMENTS = 8,
+    /* Of the kernels for few elements, at most, and of one result as many as go at once: 2^22 float32
+       take 13.6 us by several turns, 10.2 by bins, which are as fast whatever the elements. */
+    WINDOW_BYTES = 1 << 25,
+    FEW_THREADS = 128,   /* of a block of the kernels for few elements, at first */
+    FEW_BLOCKS = 64,     /* that share a result with so few */
+    WINDOW_RESIDENT = 2, /* of these blocks, of a multiprocessor */
 };
 
 /* What the kernels of a dtype take. */
@@ -30,9 +31,8 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[GR_DTYPE_COUNT] = {
-    [GR_DTYPE_f32] = {"f32", 4, 1, 1 << 23}, [GR_DTYPE_f64] = {"f64", 8, 1, 1 << 25},
-    [GR_DTYPE_f16] = {"f16", 2, 1, 1 << 25}, [GR_DTYPE_bf16] = {"bf16", 2, 1, 1 << 25},
-    [GR_DTYPE_c64] = {"f32", 4, 2, 1 << 23}, [GR_DTYPE_c128] = {"f64", 8, 2, 1 << 25},
+    [GR_DTYPE_f32] = {"f32", 4, 1},   [GR_DTYPE_f64] = {"f64", 8, 1}, [GR_DTYPE_f16] = {"f16", 2, 1},
+    [GR_DTYPE_bf16] = {"bf16", 2, 1}, [GR_DTYPE_c64] = {"f32", 4, 2}, [GR_DTYPE_c128] = {"f64", 8, 2},
 };
 
 /* How they add: see exact_bins.cuh. */
@@ -54,8 +54,8 @@ static const bins narrow = {GR_EXACT_NARROW_WORDS,
                             true};
 static const bins half = {GR_EXACT_NARROW_WORDS,
                           GR_EXACT_NARROW_BELOW,
-                          GR_EXACT_THREADS,
-                          4,
+                          GR_EXACT_HALF_THREADS,
+                          2,
                           GR_EXACT_NARROW_FOLD,
                           GR_EXACT_HALF_BYTES,
                           true};
@@ -138,7 +138,8 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
         .along = plan->along,
         .flags = (self->op == GR_OP_mean ? GR_EXACT_MEAN : 0u) |
                  (self->layout->has_second && !pair ? GR_EXACT_MASKED : 0u) |
-                 (is_packed(self, &plan->along, of) ? GR_EXACT_PACKED : 0u),
+                 (is_packed(self, &plan->along, of) ? GR_EXACT_PACKED : 0u) |
+                 (self->states ? GR_EXACT_STATES : 0u),
         .fold = self->fold > 0 && self->fold < by->fold ? self->fold : by->fold,
         .components = of->components,
     };
@@ -159,29 +160,58 @@ static bool takes_each(const gr_exact *self, const gr_exact_params *params, cons
 typedef struct shape {
     const char *what, *way; /* parts of the kernel's name: its file, and which of those in it */
     uint32_t threads, across, blocks, shared_bytes;
-    bool each; /* threads make whole results by themselves */
+    uint32_t turns;    /* of a block of the kernels for few elements, whose threads load at once in each */
+    uint32_t share;    /* of it, in vectors; see params.h */
+    size_t slot_bytes; /* of a result, behind its state */
+    bool each;         /* threads make whole results by themselves */
 } shape;
 
-/* By threads that have a register each, around the exponents that a block meets first. False where those
-   would be too many elements, or where a test wants the bins. */
+/* How many threads and blocks take `vectors` of a result, `turns` of them at once. On an H200 a block that is
+   alone is quickest with as few threads as take all at once, and blocks that share a result with as few
+   threads as make 64 of them: 2^16 float32 take 2.78 us by 32 blocks of 128, 3.09 by eight of 512; 2^20 take
+   4.79 by 256 of 256, 4.04 by 128 of 512. */
+static void share_out(const gr_exact *self, const gr_exact_params *params, uint64_t vectors, uint32_t turns,
+                      shape *as) {
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * WINDOW_RESIDENT;
+    const bool alone = self->blocks == 0 && (vectors <= (uint64_t)GR_EXACT_WINDOW_THREADS * turns ||
+                                             params->results >= gr_reference_limits.multiprocessors);
+    uint32_t threads = FEW_THREADS;
+    while (threads < GR_EXACT_WINDOW_THREADS &&
+           vectors > (uint64_t)threads * turns * (alone ? 1 : FEW_BLOCKS))
+        threads *= 2;
+    as->threads = threads_of(vectors, threads);
+    const uint64_t step = (uint64_t)as->threads * turns, worth = gr_ceil_div(vectors, step);
+    as->blocks = alone ? 1 : self->blocks > 0 ? self->blocks : least(worth < 1 ? 1 : worth, (uint32_t)most);
+    as->turns = (uint32_t)gr_ceil_div(worth, as->blocks);
+    as->share = as->turns * (uint32_t)step;
+}
+
+/* Vectors of 16 bytes that a thread of the kernels for few elements has on their way. */
+static uint32_t turns_of(gr_op op, uint32_t item_bytes, gr_dtype dtype) {
+    if (op == GR_OP_dot)
+        return item_bytes == 2 ? GR_EXACT_WINDOW_HALF_PAIRS : GR_EXACT_WINDOW_PAIRS;
+    return dtype == GR_DTYPE_bf16 ? GR_EXACT_WINDOW_HALF : GR_EXACT_WINDOW_LOADS;
+}
+
+/* By threads that have registers, around the exponents that a block meets first. False where those would be
+   too many elements, or where a test wants the bins. */
 static bool shape_window(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
                          shape *as) {
-    const uint64_t vectors = gr_ceil_div(params->count, GR_VECTOR_BYTES / of->item_bytes);
-    if (!(params->flags & GR_EXACT_PACKED) || self->op == GR_OP_dot || self->fold > 0 ||
-        takes_each(self, params, by) || params->count * of->item_bytes > of->window / params->results)
+    const bool pair = self->op == GR_OP_dot;
+    const uint64_t width = GR_VECTOR_BYTES / of->item_bytes, vectors = gr_ceil_div(params->count, width);
+    if (!(params->flags & GR_EXACT_PACKED) || by == &widest || self->fold > 0 ||
+        takes_each(self, params, by) || params->count * of->item_bytes > WINDOW_BYTES / params->results)
         return false;
-    const bool alone = self->blocks == 0 && (params->count * of->item_bytes <= ALONE_BYTES ||
-                                             params->results >= gr_reference_limits.multiprocessors);
-    const uint64_t worth = gr_ceil_div(vectors, SHARED_THREADS * SHARED_VECTORS);
-    const uint64_t most = gr_reference_limits.multiprocessors * WINDOW_RESIDENT;
-    as->threads = threads_of(vectors, alone ? ALONE_THREADS : SHARED_THREADS);
-    as->blocks = alone ? 1 : self->blocks > 0 ? self->blocks : least(worth, (uint32_t)most);
-    as->across = least(params->results, MOST_ACROSS);
-    as->shared_bytes = by->words * 8;
+    share_out(self, params, vectors, turns_of(self->op, of->item_bytes, self->dtype), as);
+    if (params->results == 1 && self->blocks == 0 && as->turns > 1)
+        return false;
+    const bool has_bins = by->words == GR_EXACT_NARROW_WORDS; /* for what is far from the others */
+    as->across = (uint32_t)params->results;
+    as->shared_bytes = by->words * 8 + (has_bins ? GR_EXACT_NARROW_BINS * 8 * as->threads : 0);
+    as->slot_bytes = (size_t)(as->blocks - 1) * GR_EXACT_SLOT_BYTES;
     as->what = "window";
-    /* A thread has a whole vector more where they do not come out even, and ends. */
-    const uint64_t turns = gr_ceil_div(vectors, (uint64_t)as->threads * as->blocks);
-    return turns * (GR_VECTOR_BYTES / of->item_bytes) + 2 <= GR_EXACT_WINDOW_ADDS;
+    as->way = pair ? "_dot" : "";
+    return as->share / as->threads * width <= GR_EXACT_WINDOW_ADDS;
 }
 
 /* By threads that have bins. */
@@ -196,6 +226,7 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
     as->blocks = each ? 1 : blocks_of(self, params, as->threads, by->resident);
     as->across = least(each ? gr_ceil_div(params->results, as->threads) : params->results, MOST_ACROSS);
     as->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->most_threads : as->threads);
+    as->slot_bytes = 0;
     as->what = each ? (self->states ? "states" : "each") : self->op == GR_OP_dot ? "dot" : "sum";
     as->way = each && self->op == GR_OP_dot ? "_dot" : "";
 }
@@ -215,10 +246,11 @@ static uint32_t add_output(const gr_exact *self, uint64_t results, uint32_t word
 void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
     const kind *of = &kinds[self->dtype];
     const bins *by = bins_of(self->op, of, self->dtype);
-    const gr_exact_params params = params_of(self, of, by);
+    gr_exact_params params = params_of(self, of, by);
     shape as = {.way = ""};
     if (!shape_window(self, &params, of, by, &as))
         shape_bins(self, &params, of, by, can, &as);
+    params.share = as.share;
     /* A block that is alone keeps its state to itself; threads that make whole ones add to the caller's. */
     const uint32_t blocks = self->states && !as.each && as.blocks < 2 ? 2 : as.blocks;
 
@@ -243,7 +275,8 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
                      self->states ? offsetof(gr_exact_params, states) : offsetof(gr_exact_params, out), out);
     if (blocks > 1 && !self->states)
         gr_program_place(program, offsetof(gr_exact_params, states),
-                         gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)params.results * by->words * 8));
+                         gr_program_buffer(program, GR_BUFFER_CLEAN,
+                                           (size_t)params.results * (by->words * 8 + as.slot_bytes)));
 }
 
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,

@@ -24,6 +24,10 @@ inline __device__ double power_of_two(int exponent) { // a normal one
     return __longlong_as_double(static_cast<long long>(1023 + exponent) << 52);
 }
 
+inline __device__ bool is_minus_zero(double x) {
+    return __double_as_longlong(x) == INT64_MIN;
+}
+
 // The flags of a bin that was added to; 0 of one that has had nothing but -0. Those of infinity and NaN make
 // the result, so that it does not matter which integers become of them. Of a pair the first part tells: what
 // infinity leaves in the other is NaN.
@@ -36,7 +40,7 @@ inline __device__ uint32_t flags_of(double x) {
                                              : GR_EXACT_INFINITY);
 }
 
-// A whole number of units of a bin, as integers: high * 2^48 + low.
+// A whole number of units of a bin, as integers: high * 2^high_at + low, where the bins have two parts.
 struct Units {
     int64_t low, high;
 };
@@ -53,7 +57,8 @@ template <class In> struct NarrowBins {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = GR_EXACT_NARROW_BINS, each = 1, most_threads = GR_EXACT_THREADS;
     static constexpr unsigned loads = 4, soon = 0;
-    static constexpr bool has_high = false;
+    static constexpr bool in_order = false;
+    static constexpr unsigned high_at = 0;
     double *column;
 
     __device__ NarrowBins(unsigned char *bins) : column(reinterpret_cast<double *>(bins) + threadIdx.x) {
@@ -96,9 +101,10 @@ template <class In> struct NarrowBins {
 // of a float.
 template <> struct NarrowBins<gr_bf16> {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = 8, each = 1, most_threads = GR_EXACT_THREADS;
+    static constexpr unsigned count = 8, each = 1, most_threads = GR_EXACT_HALF_THREADS;
     static constexpr unsigned loads = 4, soon = 512, floats = 32;
-    static constexpr bool has_high = false;
+    static constexpr bool in_order = true;
+    static constexpr unsigned high_at = 0;
     unsigned char *column; // of floats, behind the doubles of all threads
 
     __device__ NarrowBins(unsigned char *bins) : column(bins + count * most_threads * 8 + threadIdx.x * 4) {
@@ -157,7 +163,8 @@ template <> struct NarrowBins<gr_f16> {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = 1, each = 1, most_threads = GR_EXACT_THREADS;
     static constexpr unsigned loads = 4, soon = 0;
-    static constexpr bool has_high = false;
+    static constexpr bool in_order = false;
+    static constexpr unsigned high_at = 0;
     double *column, sum;
 
     __device__ NarrowBins(unsigned char *bins) : column(reinterpret_cast<double *>(bins) + threadIdx.x) {
@@ -191,20 +198,6 @@ inline __device__ unsigned high_bits(double x) {
     return static_cast<unsigned>(__double2hiint(x));
 }
 
-// Adds x to a pair: a rounded sum, and the sum of what its roundings left out.
-inline __device__ double2 pair_sum(double2 pair, double x) {
-    const double sum = pair.x + x, part = sum - pair.x;
-    return make_double2(sum, pair.y + ((pair.x - (sum - part)) + (x - part)));
-}
-
-// A pair in units of 2^-exponent, which may be more than a power of two that a double holds.
-inline __device__ Units pair_units(double2 pair, int exponent) {
-    const double one = power_of_two(exponent / 2), other = power_of_two(exponent - exponent / 2);
-    const double x = pair.x * one * other, upper = rint(x * power_of_two(-48));
-    return {__double2ll_rn(x - upper * power_of_two(48)) + __double2ll_rn(pair.y * one * other),
-            __double2ll_rn(upper)};
-}
-
 // Of float64: 64 pairs of doubles, by the upper 6 bits of the exponent; a value is less than 2^84 units of a
 // bin. The first of a pair is a rounded sum, the second the sum of what its roundings left out. The first
 // begins at 3 * 2^94 units, so that it is larger than any value, for which three additions give the rounding
@@ -217,7 +210,9 @@ struct PairBins {
     static constexpr gr_exact_size size = {Words, Below};
     static constexpr unsigned first = First, count = Count, each = 1, most_threads = Threads;
     static constexpr unsigned loads = Loads, soon = 0;
-    static constexpr bool has_high = true, all = count == GR_EXACT_WIDE_BINS;
+    static constexpr bool in_order = Loads > 4;
+    static constexpr unsigned high_at = 43; // where the last bit of a sum is, in those of a value
+    static constexpr bool all = count == GR_EXACT_WIDE_BINS;
     double2 *column;
 
     __device__ PairBins(unsigned char *bins) : column(reinterpret_cast<double2 *>(bins) + threadIdx.x) {
@@ -264,26 +259,30 @@ struct PairBins {
     }
     __device__ void settle() {
     }
+    // The second part tells whether there was anything, the first of infinities and NaNs.
     __device__ static uint32_t look(const unsigned char *bins, unsigned bin, unsigned thread) {
         const double2 pair = reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];
-        return isfinite(pair.x) ? flags_of(pair.y) : flags_of(pair.x);
+        const uint32_t any = is_minus_zero(pair.y) ? 0 : GR_EXACT_OTHER;
+        return isfinite(pair.x) ? any : flags_of(pair.x);
     }
+    // The sum and where it began are doubles of one exponent, whose bits differ by as many last bits.
     __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
         double2 &place = reinterpret_cast<double2 *>(bins)[bin * blockDim.x + thread];
+        const double2 pair = place;
         const double from = start(bin);
-        const Units units = pair_units(make_double2(place.x - from, place.y), -exponent(bin));
+        const int upto = -exponent(bin); // may be more than a double has
         place = make_double2(from, -0.0);
-        sum.high += units.high;
-        sum.low += units.low;
+        sum.high += __double_as_longlong(pair.x) - __double_as_longlong(from);
+        sum.low += __double2ll_rn(pair.y * power_of_two(upto / 2) * power_of_two(upto - upto / 2));
     }
     __device__ static unsigned position(unsigned bin) {
         return size.below - 1075 + 32 * (first + bin);
     }
 };
 
-// 2^28 of them on an H200: 590 us with 12 loads on their way, 577 with 16, 644 with 8; products of float32
-// 491 with 4, 511 with 8.
+// 2^28 of them on an H200: 509 us with 24 loads on their way, 531 with 16, 508 with 28; where ptxas puts them
+// at the end of the loop 593 and 585. Products of float32 take 491 with 4, 511 with 8.
 template <unsigned Words = GR_EXACT_WIDE_WORDS, unsigned Below = GR_EXACT_WIDE_BELOW>
-using WideBins = PairBins<Words, Below, 0, GR_EXACT_WIDE_BINS, GR_EXACT_WIDE_THREADS, 16>;
+using WideBins = PairBins<Words, Below, 0, GR_EXACT_WIDE_BINS, GR_EXACT_WIDE_THREADS, 24>;
 using NarrowProducts = PairBins<GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW, GR_EXACT_PRODUCT_FIRST,
                                 GR_EXACT_PRODUCT_BINS, GR_EXACT_WIDE_THREADS, 4>;

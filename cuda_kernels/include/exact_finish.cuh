@@ -132,27 +132,18 @@ __device__ void finish(const gr_exact_params &p, uint64_t result, int64_t *state
         put<In>(p, result, bits);
 }
 
-// The bits of a whole number of units, each 2^exponent: high * 2^48 + low.
-inline __device__ uint64_t round_units(Units units, int exponent, gr_exact_format format) {
-    const int64_t low = units.low + static_cast<int64_t>(static_cast<uint64_t>(units.high) << 48);
-    // What is below 2^64 of them, and above, with the carry of that addition.
-    const uint64_t shifted = static_cast<uint64_t>(units.high) << 48;
-    const bool carry = static_cast<uint64_t>(low) < shifted;
-    int64_t upper = (units.high >> 16) + (units.low >> 63) + carry;
-    uint64_t lower = static_cast<uint64_t>(low);
-    const bool negative = upper < 0;
-    if (negative) {
-        upper = ~upper + (lower == 0);
-        lower = -lower;
-    }
-    if (upper == 0 && lower == 0)
+// The bits of a whole number of units, each 2^exponent.
+inline __device__ uint64_t round_whole(Whole units, int exponent, gr_exact_format format) {
+    using Bits128 = unsigned __int128;
+    const bool negative = units < 0;
+    const Bits128 magnitude = negative ? -static_cast<Bits128>(units) : static_cast<Bits128>(units);
+    if (magnitude == 0)
         return 0;
-    const int shift = upper != 0 ? __clzll(upper) : 64 + __clzll(static_cast<int64_t>(lower));
-    const uint64_t top = static_cast<uint64_t>(upper);
-    const gr_exact_head head = {shift >= 64  ? lower << (shift - 64)
-                                : shift == 0 ? top
-                                             : top << shift | lower >> (64 - shift),
-                                exponent + 64 - shift, shift < 64 && lower << shift != 0};
+    const int64_t upper = static_cast<int64_t>(magnitude >> 64);
+    const int shift = upper != 0 ? __clzll(upper) : 64 + __clzll(static_cast<int64_t>(magnitude));
+    const Bits128 shifted = magnitude << shift;
+    const gr_exact_head head = {static_cast<uint64_t>(shifted >> 64), exponent + 64 - shift,
+                                static_cast<uint64_t>(shifted) != 0};
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }

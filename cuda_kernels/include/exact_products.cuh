@@ -52,6 +52,6 @@ template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXAC
         int64_t *state = block_state();
         add_pieces(state, sign * static_cast<int64_t>(low & 0xffffffffffff), position);
         add_pieces(state, sign * static_cast<int64_t>(low >> 48 | high << 16), position + 48);
-        join_flags(state + size.words - 1, GR_EXACT_OTHER);
+        join_block_flags(state + size.words - 1, GR_EXACT_OTHER);
     }
 };

@@ -60,7 +60,7 @@ inline __device__ void clear_state() {
 inline __device__ void add_number(double x) {
     const gr_exact_parts parts = gr_exact_take_apart(static_cast<uint64_t>(__double_as_longlong(x)));
     if (parts.flags > GR_EXACT_OTHER)
-        join_flags(block_state() + rung_size.words - 1, parts.flags);
+        join_block_flags(block_state() + rung_size.words - 1, parts.flags);
     if (parts.value == 0)
         return;
     const int position = static_cast<int>(parts.position) - 1075 + static_cast<int>(rung_size.below);

@@ -11,6 +11,7 @@
 // Moves what is in the bins into the block's state: a warp sums a bin over all threads.
 template <class Bins> __device__ void fold(Bins &mine) {
     int64_t *state = block_state();
+    const unsigned lane = threadIdx.x % 32;
     mine.settle();
     __syncthreads();
     for (unsigned bin = threadIdx.x / 32; bin < Bins::count; bin += blockDim.x / 32) {
@@ -19,21 +20,24 @@ template <class Bins> __device__ void fold(Bins &mine) {
 #pragma unroll
         for (unsigned k = 0; k < Bins::most_threads / 32; ++k)
             if (k * 32 < blockDim.x)
-                flags |= Bins::look(block_bins<Bins>(), bin, k * 32 + threadIdx.x % 32);
-        if (!__any_sync(0xffffffffu, flags != 0))
-            continue;
-        for (unsigned thread = threadIdx.x % 32; thread < blockDim.x; thread += 32)
-            Bins::take(block_bins<Bins>(), bin, thread, sum);
+                flags |= Bins::look(block_bins<Bins>(), bin, k * 32 + lane);
         flags = warp_or(flags);
-        sum.low = warp_sum(sum.low);
-        if constexpr (Bins::has_high)
-            sum.high = warp_sum(sum.high);
-        if (threadIdx.x % 32 == 0) {
-            join_flags(state + Bins::size.words - 1, flags);
-            add_pieces(state, sum.low, Bins::position(bin));
-            if constexpr (Bins::has_high)
-                add_pieces(state, sum.high, Bins::position(bin) + 48);
-        }
+        if (flags == 0)
+            continue;
+#pragma unroll
+        for (unsigned k = 0; k < Bins::most_threads / 32; ++k)
+            if (k * 32 < blockDim.x)
+                Bins::take(block_bins<Bins>(), bin, k * 32 + lane, sum);
+        sum.low = warp_total<62>(sum.low);
+        if constexpr (Bins::high_at > 0)
+            sum.high = warp_total<62>(sum.high);
+        // A lane for each piece, and one for the flags.
+        if (lane < 3)
+            add_piece(state, sum.low, Bins::position(bin), lane);
+        else if (Bins::high_at > 0 && lane < 6)
+            add_piece(state, sum.high, Bins::position(bin) + Bins::high_at, lane - 3);
+        else if (lane == 6)
+            join_block_flags(state + Bins::size.words - 1, flags);
     }
     __syncthreads();
 }
@@ -103,13 +107,15 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
     while (whole) {
         const uint64_t next = tile + step;
         const bool more = next + threads * turns <= chunks;
-        folder.expect(2 * turns * width + 2); // and for those after the loop
+        const uint64_t from = more ? next : tile; // a load with a condition would wait for it
+        folder.expect(2 * turns * width + 2);     // and for those after the loop
         folder.count(turns * width);
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             add_chunk<Pair>(folder.bins, x[k], y[Pair ? k : 0]);
-            if (more)
-                load(next, k);
+            load(from, k);
+            if constexpr (Bins::in_order)
+                __syncwarp(); // or ptxas puts all loads at the end
         }
         tile = next;
         whole = more;
@@ -192,9 +198,9 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
             taken = add_each<In, Pair>(p, base, result, folder);
         fold(bins);
         if (p.flags & GR_EXACT_MASKED) {
-            taken = static_cast<uint64_t>(warp_sum(static_cast<int64_t>(taken)));
+            taken = static_cast<uint64_t>(warp_total<62>(static_cast<int64_t>(taken)));
             if (threadIdx.x % 32 == 0)
-                add_word(state + Bins::size.words - 2, static_cast<int64_t>(taken));
+                add_digit(state + Bins::size.words - 2, static_cast<int64_t>(taken));
             __syncthreads();
         }
         const bool whole =

@@ -12,6 +12,7 @@ EACH = INCLUDE + "exact_each.cuh"
 JOIN = INCLUDE + "exact_join.cuh"
 FINISH = INCLUDE + "exact_finish.cuh"
 WINDOW = INCLUDE + "exact_window.cuh"
+SLOTS = INCLUDE + "exact_slots.cuh"
 
 
 def state(words=""):
@@ -129,8 +130,8 @@ MUTANTS = (
     Mutant(
         "a pair forgets what its sums left out",
         BINS,
-        " + __double2ll_rn(pair.y * one * other)",
-        "",
+        "sum.low += __double2ll_rn(pair.y",
+        "sum.low += 0 * __double2ll_rn(pair.y",
         sums(),
     ),
     Mutant(
@@ -139,8 +140,8 @@ MUTANTS = (
     Mutant(
         "infinities spoil a pair",
         BINS,
-        "flags_of(pair.x);",
-        "flags_of(pair.x) | flags_of(pair.y);",
+        "any : flags_of(pair.x);",
+        "any : flags_of(pair.x) | flags_of(pair.y);",
         sums("specials"),
     ),
     Mutant(
@@ -150,7 +151,20 @@ MUTANTS = (
         "false ? GR_EXACT_NAN",
         sums("specials"),
     ),
-    Mutant("a piece is lost", BLOCK, "i < 3; ++i)\n        if", "i < 2; ++i)\n        if", sums()),
+    Mutant(
+        "a piece is lost", BLOCK, "i < 3; ++i)\n        add_piece", "i < 2; ++i)\n        add_piece", sums()
+    ),
+    Mutant("a piece of a bin is lost", SUM, "if (lane < 3)", "if (lane < 2)", sums()),
+    Mutant(
+        "a digit's lower half does not carry",
+        BLOCK,
+        "high += atomicAdd(half, low) + low < low;",
+        "atomicAdd(half, low);",
+        sums(),
+    ),
+    Mutant(
+        "a warp's sum has no sign", BLOCK, "static_cast<int32_t>(warp_add(piece))", "warp_add(piece)", sums()
+    ),
     Mutant(
         "folds do not wait for all threads",
         SUM,
@@ -186,25 +200,49 @@ MUTANTS = (
     Mutant(
         "a window is wider than its sums",
         WINDOW,
-        "46 - Precision",
-        "54 - Precision",
+        "254, 32, 4, 24>",
+        "254, 36, 4, 24>",
         sums("window_holds"),
     ),
-    Mutant("what is far from a window is lost", WINDOW, "add_apart<In>(as_double(x[k].at(e)));", ";", sums()),
+    Mutant(
+        "a double holds more than it can",
+        WINDOW,
+        "254, 32, 4, 24>",
+        "254, 32, 4, 32>",
+        sums("window"),
+    ),
+    Mutant("a pair of a window overflows", WINDOW, "span - 1 + 9;", "span - 1 + 6;", sums("window_holds")),
+    Mutant("what is far from a window is lost", WINDOW, "            apart.add(x);", "            ;", sums()),
     Mutant(
         "what is far from a window is not seen",
         WINDOW,
-        "&& state[size.words - 1] == 0 &&",
-        "&&",
+        " && (flags & ~GR_EXACT_OTHER) == 0;",
+        ";",
         sums(),
     ),
     Mutant(
         "a whole sum forgets its upper half",
         FINISH,
-        "shift < 64 && lower << shift != 0",
+        "static_cast<uint64_t>(shifted) != 0",
         "false",
         sums("window_rounds"),
     ),
+    Mutant(
+        "sums of all blocks have the same units",
+        SLOTS,
+        "total += sum.units << up;",
+        "total += sum.units << Reach;",
+        sums(),
+    ),
+    Mutant(
+        "sums of blocks far apart are lost",
+        SLOTS,
+        "sum.units, sum.exponent);\n                flags",
+        "0, 0);\n                flags",
+        sums("far_apart"),
+    ),
+    Mutant("flags of other blocks' slots are lost", SLOTS, "flags |= sum.flags;", ";", sums("specials")),
+    Mutant("a slot is left behind", SLOTS, "Slot{}.put(", "slot[k].put(", sums("races")),
     Mutant(
         "products lose their error",
         PRODUCTS,
