@@ -27,7 +27,6 @@ typedef struct kind {
     const char *name;    /* of the dtype, in the kernel's */
     uint32_t item_bytes; /* of a part of an element */
     uint32_t components; /* parts of an element */
-    uint32_t window; /* bytes of all elements, at most: beyond it bins are as fast, whatever the elements */
 } kind;
 
 static const kind kinds[GR_DTYPE_COUNT] = {
