@@ -222,7 +222,7 @@ def _register() -> None:
     """Let flox call us by the engine's name."""
     theirs = getattr(_aggregations, "generic_aggregate", None)
     if theirs is None:
-        raise ImportError("gpureduce.flox does not know this version of flox; 0.10 and 0.11 are known")
+        raise ImportError("gpureduce.flox does not know this version of flox; from 0.10.7 on is known")
     if hasattr(theirs, "_gpureduce"):
         return
 
