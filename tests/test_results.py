@@ -285,6 +285,24 @@ def test_segments_have_no_cliffs():
     )
 
 
+def test_order_statistics_take_half_of_others_time():
+    """Of a whole array of 2^26, where it has all of CuPy's or PyTorch's; of smaller ones and rows no more."""
+    if not (tables.RESULTS / tables.ORDER).exists():
+        pytest.skip("not measured yet")
+    rows = tables.load(tables.ORDER)["rows"]
+    us = {
+        (row["what"], row["dtype"], *row["shape"]): {name: t["median"] for name, t in row["us"].items()}
+        for row in rows
+    }
+    for dtype in ("float32", "float64", "int32"):
+        found = us["median", dtype, 1 << 26]
+        ours = found.pop("gpureduce")
+        assert set(found) == {"kthvalue", "torch", "cupy"} and ours <= 0.5 * min(found.values())
+    for (what, *_), found in us.items():
+        if what == "median":
+            assert found["gpureduce"] <= min(time for name, time in found.items() if name != "gpureduce")
+
+
 def test_scans_keep_what_they_reach():
     rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}

@@ -146,19 +146,19 @@ def show(row: dict) -> str:
 
 
 def table(record: dict) -> str:
-    """Return a results file as Markdown."""
+    """Return a results file as Markdown: what there is of float32."""
     names = ("gpureduce", "kthvalue", "torch", "cupy")
     lines = [
         f"{record['device']}, CUDA {record['toolkit']}, PyTorch {record['torch']}, CuPy {record['cupy']},"
         f" {record['date']}: {record['method']}.",
         "",
-        "| | dtype | shape | gpureduce | `torch.kthvalue` | PyTorch | CuPy |",
-        "|---|---|--:|--:|--:|--:|--:|",
+        "| float32 | shape | gpureduce | `torch.kthvalue` | PyTorch | CuPy |",
+        "|---|--:|--:|--:|--:|--:|",
     ]
-    for row in record["rows"]:
+    for row in (row for row in record["rows"] if row["dtype"] == "float32"):
         times = [f"{row['us'][name]['median']:,.4g}" if name in row["us"] else "" for name in names]
         shape = " x ".join(f"{length:,}" for length in row["shape"])
-        lines.append(f"| `{row['what']}` | {row['dtype']} | {shape} | " + " | ".join(times) + " |")
+        lines.append(f"| `{row['what']}` | {shape} | " + " | ".join(times) + " |")
     return "\n".join(lines)
 
 

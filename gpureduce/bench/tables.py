@@ -22,6 +22,7 @@ from gpureduce.bench import (
     matmul_table,
     moments,
     operators,
+    order,
     scans,
 )
 from gpureduce.bench import peers_table as peers
@@ -35,6 +36,7 @@ PRODUCTS = "matmul_h200.json"
 LONE = "lone_h200.json"
 CONVOLUTIONS = "conv_published_h200.json"
 LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
+ORDER = "order_h200.json"
 LAYOUTS = "layouts_h200.json"
 
 
@@ -316,6 +318,8 @@ def tables() -> dict[str, dict[str, str]]:
     if (RESULTS / LONE).exists():
         found["docs/peers.md"]["<!-- lone-table -->"] = peers.lone_tables(load(LONE))
     found["docs/matmul.md"] = {"<!-- rung-counts -->": matmul_table.counts(load("matmul_counts.json"))}
+    if (RESULTS / ORDER).exists():
+        found["docs/order.md"] = {"<!-- order-table -->": order.table(load(ORDER))}
     if (RESULTS / LAYOUTS).exists():
         found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))
     record = products()
