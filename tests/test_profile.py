@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce._profiles.elements import elements_of
 from gpureduce._profiles.palette import DARK, LIGHT
 from gpureduce._profiles.timeline import KINDS
 
@@ -23,6 +24,15 @@ N = 2**14
 def tree_loads(block, first_stride, rounds):
     """Warps that load in the rounds of a tree with halving strides."""
     return sum(math.ceil(max(first_stride >> r, 1) / 32) for r in range(rounds))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64"])
+def test_random_elements_are_those_of_numpys_default_generator(dtype):
+    """All drawn at once here, a piece at a time there."""
+    rng, n = np.random.default_rng(0), 150_001
+    wanted = (rng.random(n) if dtype.startswith("float") else rng.integers(0, 100, n)).astype(dtype)
+    found = elements_of(n, dtype)
+    assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
 
 
 # Counters

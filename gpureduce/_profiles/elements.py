@@ -8,6 +8,8 @@ import numpy as np
 
 from gpureduce._rules.arguments import host_array, refuse_masked
 
+_PIECE = 1 << 16  # so many are drawn at a time: wider ones of all would not stay in a cache
+
 
 def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
     """Return the array to reduce; an integer n stands for n random elements."""
@@ -16,9 +18,11 @@ def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
             raise ValueError(f"arr_or_n: a number of elements cannot be negative, got {arr_or_n}")
         chosen = np.dtype(np.float32 if dtype is None else dtype)
         rng = np.random.default_rng(0)
-        if chosen.kind == "f":
-            return rng.random(int(arr_or_n)).astype(chosen)
-        return rng.integers(0, 100, int(arr_or_n)).astype(chosen)
+        made = np.empty(int(arr_or_n), chosen)
+        for start in range(0, made.size, _PIECE):
+            piece = made[start : start + _PIECE]
+            piece[...] = rng.random(piece.size) if chosen.kind == "f" else rng.integers(0, 100, piece.size)
+        return made
     if dtype is not None:
         raise TypeError("dtype: only for a number of elements; an array has its own")
     refuse_masked(arr_or_n, "arr_or_n")
