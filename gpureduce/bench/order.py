@@ -98,11 +98,16 @@ def calls_of(torch: Any, cupy: Any, ins: list, axis: int | None) -> dict[str, di
     found: dict[str, dict[str, Call]] = {"median": medians, "quantile": quantiles}
     for k in KS:
         if k <= length:
-            found[f"topk {k}"] = {
-                "gpureduce": lambda i, k=k: gpureduce.topk(ins[i], k),
-                "torch": lambda i, k=k: torch.topk(ins[i], k),
-            }
+            found[f"topk {k}"] = firsts(torch, ins, k)
     return found
+
+
+def firsts(torch: Any, ins: list, k: int) -> dict[str, Call]:
+    """Return what is compared of the `k` largest elements."""
+    return {
+        "gpureduce": lambda i: gpureduce.topk(ins[i], k),
+        "torch": lambda i: torch.topk(ins[i], k),
+    }
 
 
 def result_of(torch: Any, dtype: Any) -> Any:
