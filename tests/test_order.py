@@ -9,6 +9,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
+from gpureduce._order import lines as order_lines
 from gpureduce._order.methods import POSITIONS
 from gpureduce._profiles.observed import kernel_profiles
 
@@ -297,6 +298,16 @@ def test_no_elements(there, device):
     assert gpureduce.quantile(np.ones((3, 2)), [], axis=0, device=device).shape == (0, 2)
     with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         assert gpureduce.median(np.ones(0, int), device=device).dtype == np.float64
+
+
+def test_many_quantiles(device, monkeypatch):
+    """More than there are bins for are found by several calls."""
+    monkeypatch.setattr(order_lines, "MOST_RANKS", 20)
+    a = values((2, 9000), "float64", 15)
+    a[1, 77] = np.nan
+    q = np.linspace(0, 1, 45)
+    exactly(gpureduce.quantile(a, q, axis=1, device=device), np.quantile(a, q, axis=1))
+    exactly(gpureduce.nanquantile(a, q, axis=1, device=device), np.nanquantile(a, q, axis=1))
 
 
 def test_where_results_go(device):

@@ -18,6 +18,7 @@ from gpureduce._rules.arguments import c_strides, same_strides
 from gpureduce._rules.dtypes import name_of
 
 ALONE, MIDDLE, BETWEEN = range(3)  # what the core makes of two elements
+MOST_RANKS = 512  # of a call, as there are bins for each
 RESULTS = 8  # that it makes of a line
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
 
@@ -75,7 +76,13 @@ class Lines:
         return result
 
     def _select(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
-        return _core.order_select(self.handle, np.ascontiguousarray(ranks, np.int64), nans, None, self._place)
+        ranks = np.asarray(ranks, np.int64)
+        pieces = [ranks[..., i : i + MOST_RANKS] for i in range(0, ranks.shape[-1], MOST_RANKS)]
+        found = [
+            _core.order_select(self.handle, np.ascontiguousarray(piece), nans, None, self._place)
+            for piece in pieces
+        ]
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
     def results(self, at: Place, mean: int, weak: bool, nans: bool, target: Target) -> Any:
         """Have what is made of elements written to a target on the device, and return its array.
