@@ -274,11 +274,11 @@ def kernels(root: Path) -> Iterator[str]:
         if (
             ladder != "include"
             and not room.joinpath("rungs.def").is_file()
-            and not (name.parts[1] == "auto" and room.joinpath("params.h").is_file())
+            and not (name.parts[1] in ("auto", "lines") and room.joinpath("params.h").is_file())
         ):
             yield (
                 f"cuda_kernels/{name}:1: is not in the folder of a ladder, which has a csrc/*/rungs.def, nor "
-                "in an auto/ whose csrc/* has a params.h"
+                "in an auto/ or lines/ whose csrc/* has a params.h"
             )
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if not (match := INCLUDE.match(line)) or (folder / "include" / match[1]).is_file():
