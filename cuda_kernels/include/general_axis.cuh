@@ -10,7 +10,8 @@
 // Nothing is computed from one before all of them are asked for. `second`: whether it reads there.
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
-    static constexpr unsigned at_once = sizeof(In) > 8 || sizeof(typename F::State) > 8 ? 2 : 4;
+    static constexpr unsigned at_once =
+        (sizeof(In) > 8 || sizeof(typename F::State) > 8 ? 2 : 4) * (sizeof(In) > 2 ? 1 : 2);
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
     struct Loaded {
         In x;
