@@ -38,7 +38,7 @@ gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step) {
                     .within = step,
                     .ahead = times(step, dims->stride[0]),
                     .second_ahead = times(step, dims->second_stride[0])};
-    if (dims->extent[1] > 1) {
+    if (dims->extent[1] > 1 && dims->extent[0] > 0) {
         const uint64_t extent = dims->extent[0], turns = step / extent;
         walk.extent = extent;
         walk.within = step % extent;
