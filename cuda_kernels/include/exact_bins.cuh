@@ -45,6 +45,18 @@ struct Units {
     int64_t low, high;
 };
 
+// Whether a bin, or the second part of one, was added to.
+inline __device__ bool is_used(double x) {
+    return !is_minus_zero(x);
+}
+inline __device__ bool is_used(double2 pair) {
+    return !is_minus_zero(pair.y);
+}
+// Of a pair the first part tells of infinities and NaNs.
+inline __device__ uint32_t flags_of(double2 pair) {
+    return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_OTHER : 0 : flags_of(pair.x);
+}
+
 // The state that elements of a dtype are added to.
 template <class In> __device__ constexpr gr_exact_size state_size() {
     return sizeof(In) > 4 ? gr_exact_size{GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW}
@@ -80,15 +92,15 @@ template <class In> struct NarrowBins {
     }
     __device__ void settle() {
     }
-    // The flags of a bin of another thread.
-    __device__ static uint32_t look(const unsigned char *bins, unsigned bin, unsigned thread) {
-        return flags_of(reinterpret_cast<const double *>(bins)[bin * most_threads + thread]);
+    // What is in a bin of another thread, in units of the last bit of its least exponent.
+    __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        return reinterpret_cast<const double *>(bins)[bin * most_threads + thread];
     }
-    // Empties it. Its unit is the last bit of the least exponent.
-    __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
-        double &place = reinterpret_cast<double *>(bins)[bin * most_threads + thread];
-        sum.low += __double2ll_rn(place * power_of_two(150 - 16 * static_cast<int>(bin)));
-        place = -0.0;
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(150 - 16 * static_cast<int>(bin)));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        reinterpret_cast<double *>(bins)[bin * most_threads + thread] = -0.0;
     }
     __device__ static unsigned position(unsigned bin) {
         return size.below - 150 + 16 * bin;
@@ -144,13 +156,14 @@ template <> struct NarrowBins<gr_bf16> {
             place(bin) = -0.0f;
         }
     }
-    __device__ static uint32_t look(unsigned char *bins, unsigned bin, unsigned thread) {
-        return flags_of(doubles(bins)[bin * most_threads + thread]);
+    __device__ static double look(unsigned char *bins, unsigned bin, unsigned thread) {
+        return doubles(bins)[bin * most_threads + thread];
     }
-    __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
-        double &place = doubles(bins)[bin * most_threads + thread];
-        sum.low += __double2ll_rn(place * power_of_two(134 - 32 * static_cast<int>(bin)));
-        place = -0.0;
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(134 - 32 * static_cast<int>(bin)));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        doubles(bins)[bin * most_threads + thread] = -0.0;
     }
     // Of the last bit of a bfloat16 with the least exponent.
     __device__ static unsigned position(unsigned bin) {
@@ -183,11 +196,13 @@ template <> struct NarrowBins<gr_f16> {
         *column = sum;
         sum = -0.0;
     }
-    __device__ static uint32_t look(const unsigned char *bins, unsigned, unsigned thread) {
-        return flags_of(reinterpret_cast<const double *>(bins)[thread]);
+    __device__ static double look(const unsigned char *bins, unsigned, unsigned thread) {
+        return reinterpret_cast<const double *>(bins)[thread];
     }
-    __device__ static void take(unsigned char *bins, unsigned, unsigned thread, Units &sum) {
-        sum.low += __double2ll_rn(reinterpret_cast<double *>(bins)[thread] * power_of_two(24));
+    __device__ static void count_units(double value, unsigned, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(24));
+    }
+    __device__ static void empty(unsigned char *, unsigned, unsigned) { // settle() puts another there
     }
     __device__ static unsigned position(unsigned) {
         return size.below - 24;
@@ -259,21 +274,17 @@ struct PairBins {
     }
     __device__ void settle() {
     }
-    // The second part tells whether there was anything, the first of infinities and NaNs.
-    __device__ static uint32_t look(const unsigned char *bins, unsigned bin, unsigned thread) {
-        const double2 pair = reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];
-        const uint32_t any = is_minus_zero(pair.y) ? 0 : GR_EXACT_OTHER;
-        return isfinite(pair.x) ? any : flags_of(pair.x);
+    __device__ static double2 look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        return reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];
     }
     // The sum and where it began are doubles of one exponent, whose bits differ by as many last bits.
-    __device__ static void take(unsigned char *bins, unsigned bin, unsigned thread, Units &sum) {
-        double2 &place = reinterpret_cast<double2 *>(bins)[bin * blockDim.x + thread];
-        const double2 pair = place;
-        const double from = start(bin);
+    __device__ static void count_units(double2 pair, unsigned bin, Units &sum) {
         const int upto = -exponent(bin); // may be more than a double has
-        place = make_double2(from, -0.0);
-        sum.high += __double_as_longlong(pair.x) - __double_as_longlong(from);
+        sum.high += __double_as_longlong(pair.x) - __double_as_longlong(start(bin));
         sum.low += __double2ll_rn(pair.y * power_of_two(upto / 2) * power_of_two(upto - upto / 2));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        reinterpret_cast<double2 *>(bins)[bin * blockDim.x + thread] = make_double2(start(bin), -0.0);
     }
     __device__ static unsigned position(unsigned bin) {
         return size.below - 1075 + 32 * (first + bin);

@@ -9,11 +9,12 @@ template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
 #pragma unroll 1
     for (unsigned bin = 0; bin < Bins::count; ++bin) {
         Units sum = {0, 0};
-        const uint32_t flags = Bins::look(block_bins<Bins>(), bin, threadIdx.x);
-        if (flags == 0)
+        const auto value = Bins::look(block_bins<Bins>(), bin, threadIdx.x);
+        if (!is_used(value))
             continue;
-        Bins::take(block_bins<Bins>(), bin, threadIdx.x, sum);
-        state[Bins::size.words - 1] |= flags;
+        Bins::count_units(value, bin, sum);
+        Bins::empty(block_bins<Bins>(), bin, threadIdx.x);
+        state[Bins::size.words - 1] |= flags_of(value);
 #pragma unroll 1
         for (unsigned high = 0; high <= (Bins::high_at > 0); ++high) {
             const unsigned position = Bins::position(bin) + Bins::high_at * high;

@@ -11,23 +11,37 @@
 // Moves what is in the bins into the block's state: a warp sums a bin over all threads.
 template <class Bins> __device__ void fold(Bins &mine) {
     int64_t *state = block_state();
-    const unsigned lane = threadIdx.x % 32;
+    constexpr unsigned rows = Bins::most_threads / 32, at_once = Bins::count > 32 ? rows : 4;
+    const unsigned lane = threadIdx.x % 32, last = blockDim.x - 32;
+    unsigned char *all = block_bins<Bins>();
     mine.settle();
     __syncthreads();
     for (unsigned bin = threadIdx.x / 32; bin < Bins::count; bin += blockDim.x / 32) {
         Units sum = {0, 0};
         uint32_t flags = 0;
+        bool used = false;
+        // Of a block of fewer threads the last ones again: with a condition a load would wait for the one
+        // before.
 #pragma unroll
-        for (unsigned k = 0; k < Bins::most_threads / 32; ++k)
-            if (k * 32 < blockDim.x)
-                flags |= Bins::look(block_bins<Bins>(), bin, k * 32 + lane);
-        flags = warp_or(flags);
-        if (flags == 0)
+        for (unsigned k = 0; k < rows; ++k)
+            used = is_used(Bins::look(all, bin, min(32 * k, last) + lane)) || used;
+        if (!__any_sync(0xffffffffu, used))
             continue;
 #pragma unroll
-        for (unsigned k = 0; k < Bins::most_threads / 32; ++k)
-            if (k * 32 < blockDim.x)
-                Bins::take(block_bins<Bins>(), bin, k * 32 + lane, sum);
+        for (unsigned first = 0; first < rows; first += at_once) {
+            decltype(Bins::look(all, 0, 0)) values[at_once];
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k)
+                values[k] = Bins::look(all, bin, min(32 * (first + k), last) + lane);
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k)
+                if (first + k < rows && 32 * (first + k) <= last) {
+                    flags |= flags_of(values[k]);
+                    Bins::count_units(values[k], bin, sum);
+                    Bins::empty(all, bin, 32 * (first + k) + lane);
+                }
+        }
+        flags = warp_or(flags);
         sum.low = warp_total<62>(sum.low);
         if constexpr (Bins::high_at > 0)
             sum.high = warp_total<62>(sum.high);
@@ -107,13 +121,13 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
     while (whole) {
         const uint64_t next = tile + step;
         const bool more = next + threads * turns <= chunks;
-        const uint64_t from = more ? next : tile; // a load with a condition would wait for it
-        folder.expect(2 * turns * width + 2);     // and for those after the loop
+        folder.expect(2 * turns * width + 2); // and for those after the loop
         folder.count(turns * width);
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             add_chunk<Pair>(folder.bins, x[k], y[Pair ? k : 0]);
-            load(from, k);
+            if (more)
+                load(next, k);
             if constexpr (Bins::in_order)
                 __syncwarp(); // or ptxas puts all loads at the end
         }

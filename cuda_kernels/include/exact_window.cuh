@@ -135,11 +135,13 @@ template <class In> struct Apart {
     __device__ void settle() {
         open();
     }
-    static __device__ uint32_t look(const unsigned char *, unsigned bin, unsigned thread) {
-        return flags_of(place(bin, thread));
+    static __device__ double look(const unsigned char *, unsigned bin, unsigned thread) {
+        return place(bin, thread);
     }
-    static __device__ void take(const unsigned char *, unsigned bin, unsigned thread, Units &sum) {
-        sum.low += __double2ll_rn(place(bin, thread) * power_of_two(150 - 16 * static_cast<int>(bin)));
+    static __device__ void count_units(double value, unsigned bin, Units &sum) {
+        NarrowBins<float>::count_units(value, bin, sum);
+    }
+    static __device__ void empty(const unsigned char *, unsigned, unsigned) { // they are folded once
     }
     static __device__ unsigned position(unsigned bin) {
         return size.below - 150 + 16 * bin;
