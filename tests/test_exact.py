@@ -118,6 +118,21 @@ def test_a_window_holds_what_a_thread_has(name, place):
 
 
 @pytest.mark.parametrize("name", DTYPES)
+def test_a_window_keeps_small_numbers(name, place):
+    """Ever smaller ones among larger ones that a thread adds with them, and that cancel in the end."""
+    dtype, rng = dtype_of(name), np.random.default_rng(6)
+    precision = reference.FORMATS[name][0]
+    for distance in range(precision - 5, 10 if name == "float16" else 60):
+        large = (1 + np.floor(rng.random(2000) * 2 ** (precision - 1)) / 2 ** (precision - 1)).astype(dtype)
+        array = np.concatenate([large, -large])
+        small = np.ldexp(2 - 2.0 ** (1 - precision), -distance)
+        for at in rng.permutation(2000)[:3]:
+            array[[at, at + 2000]] = small, 0
+        for blocks in (0, 1, 3):
+            assert same(core(array, place, blocks=blocks), exact_sum(array)), (distance, blocks)
+
+
+@pytest.mark.parametrize("name", DTYPES)
 def test_windows_that_lie_far_apart(name, place):
     """Blocks whose sums are in units so different that no integer has room for all of them."""
     dtype, rng = dtype_of(name), np.random.default_rng(8)
