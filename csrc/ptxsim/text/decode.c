@@ -104,8 +104,8 @@ static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_toke
 
 bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     const ptx_token *name = &statement->opcode;
-    ptx_decoding first = {
-        .p = p, .statement = statement, .parts = ptx_opcode_split(name->start, name->length)};
+    const ptx_opcode_known *known = ptx_opcode_meet(&p->opcodes, name->start, name->length);
+    ptx_decoding first = {.p = p, .statement = statement, .parts = known->parts};
     first.in.vector = (uint8_t)first.parts.vector;
     first.in.space = (uint8_t)first.parts.space;
     first.in.combine = (uint8_t)first.parts.combine;
@@ -122,9 +122,9 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     if (!reserve_slots(p) || !ptx_take_guard(&first))
         return false;
     ptx_decoding closest = first;
-    const ptx_opcode_row *row = NULL;
     bool any = false;
-    while ((row = ptx_opcode_find(&p->opcodes, name->start, name->length, row))) {
+    for (const ptx_opcode_row *row = known->row; row;
+         row = ptx_opcode_find(&p->opcodes, name->start, name->length, row)) {
         ptx_decoding d = first;
         ptx_fit fits = decode_as(&d, row);
         if (fits == PTX_FAILED)
