@@ -200,10 +200,10 @@ def from_row(
         divergent_branches=int(row[_DIVERGENT]),
         barriers=issued if effect == "barrier" else 0,
         atomics=issued if effect == "atomic" else 0,
-        multiply_adds=lanes * _multiply_adds(text),
+        multiply_adds=lanes and lanes * _multiply_adds(text),
         copied_bytes=copied,
         copied_global_bytes=copied if ".global" in text else 0,
-        tensor_multiply_adds=(issued - int(histogram[0])) * _tensor_multiply_adds(text),
+        tensor_multiply_adds=lanes and (issued - row[0]) * _tensor_multiply_adds(text),
         **shared,
         **in_global,
     )
