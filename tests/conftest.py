@@ -75,6 +75,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "huge: sums 2^31 + 3 elements (--device=cuda --large)")
 
 
+def pytest_ignore_collect(collection_path, config):
+    return True if config.getoption("thin") and collection_path.stem in WITHOUT_C else None
+
+
 def pytest_collection_modifyitems(config, items):
     on_gpu = config.getoption("device").startswith("cuda")
     large = config.getoption("large")
@@ -115,16 +119,13 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Nothing of modules that are not for C, and a quarter of those whose tests are alike there. Of other
-    tests of more than eight things a sixth.
+    A quarter of modules whose tests are alike there. Of other tests of more than eight things a sixth.
 
     They begin at different places, so that every dtype and operator stays with some of the tests.
     """
     groups, others = collections.defaultdict(list), collections.defaultdict(list)
     kept = set()
     for item in items:
-        if item.module.__name__ in WITHOUT_C:
-            continue
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         variant, block = parameters.get("variant"), parameters.get("block")
         if variant is None and not item.get_closest_marker("many"):
