@@ -15,6 +15,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 TILE = 4096  # elements, of one line
+LINE_TILE = 20480  # bytes, of a long line of elements side by side
+CHUNK = 128  # such tiles, whose sums one warp scans
 DTYPES = (
     "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
     "float16", "complex64", "complex128",
@@ -48,6 +50,25 @@ def test_lengths(dtype, device):
     for n in SIZES:
         a = integers(n, dtype, n)
         exactly(gpureduce.cumulative_sum(a, device=device), np.cumulative_sum(a))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "bool", "float16", "complex128"])
+def test_long_lines_begin_and_end_anywhere(dtype):
+    """Tiles that are full or not, and begin at a multiple of 16 bytes or not, here and there."""
+    tile = LINE_TILE // np.cumsum(np.zeros(1, dtype)).itemsize
+    for lines, n, skip in (
+        (1, tile, 0),
+        (2, tile + 1, 1),
+        (3, 3 * tile - 1, 2),
+        (1, 4 * tile, 3),
+        (2, 2 * tile, 0),
+    ):
+        a = integers((lines, n + skip), dtype, n)
+        there = gpureduce.to_device(a, "sim")[:, skip:]
+        for initial in (False, True):
+            got = gpureduce.cumulative_sum(there, axis=1, include_initial=initial).numpy()
+            exactly(got, np.cumulative_sum(a[:, skip:], axis=1, include_initial=initial))
 
 
 @pytest.mark.core
@@ -114,9 +135,12 @@ def test_bits_are_the_same_on_every_run_and_backend(device):
 
 
 def test_long_lines(on_gpu, device):
-    """Many tiles behind one another, so that nodes of several levels are read."""
+    """Many tiles behind one another, so that nodes of several levels are read, and several chunks."""
     n = 2**27 + 77 if on_gpu else 1100 * TILE + 9
     a = (np.arange(n, dtype=np.int64) * 2654435761 >> 7 & 15).astype(np.int32)
+    exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
+    n = n if on_gpu else (3 * CHUNK + 5) * LINE_TILE // 8 + 3
+    a = a[:n] - np.int64(7)
     exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
 
 
@@ -172,6 +196,10 @@ def test_arrays_on_the_device(device):
     exactly(out.numpy(), np.cumsum(a, axis=0))
     assert gpureduce.cumulative_sum(there, axis=0, out=there) is there
     exactly(there.numpy(), np.cumsum(a, axis=0))
+    long = integers((2, 3 * LINE_TILE // 4), "float32", 8)
+    there = gpureduce.to_device(long, device)
+    assert gpureduce.cumulative_sum(there, axis=1, out=there) is there
+    exactly(there.numpy(), np.cumsum(long, axis=1))
     host = gpureduce.cumulative_sum(there, axis=0, as_device=False)
     assert isinstance(host, np.ndarray)
 

@@ -30,17 +30,16 @@ typedef enum gr_scan_kind {
     GR_SCAN_U32,
 } gr_scan_kind;
 
-/* Of the kernels for long lines of elements side by side, which compute capability 9.0 has. What blocks there
-   are at once, places of the ring, and tiles that are summed ahead change no bit. */
+/* Of the kernels for long lines of elements side by side, which compute capability 9.0 has. How many blocks
+   there are at once, and places of a ring, changes no bit. */
 enum {
-    GR_LINE_THREADS = 384, /* that compute; three warps more load and store, look back, and scan chunks */
+    GR_LINE_THREADS = 256, /* that sum, and as many that finish; three warps more move, look back, and scan */
     GR_LINE_VECTORS =
         5, /* of 16 bytes that a thread takes: odd, so that eight side by side meet in no bank */
     GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
-    GR_LINE_STAGES = 3, /* tiles in a block's ring */
-    GR_LINE_AHEAD = 1,  /* tiles that are summed before one waits for those before it: at most stages - 2 */
-    GR_LINE_BLOCKS = 2, /* of a multiprocessor at once */
-    GR_LINE_CHUNK = 64, /* tiles of which a warp scans the sums: some warps full */
+    GR_LINE_STAGES = 5,  /* tiles in a block's ring */
+    GR_LINE_BLOCKS = 2,  /* of a multiprocessor at once */
+    GR_LINE_CHUNK = 128, /* tiles of which a warp scans the sums: some warps full */
 };
 
 typedef struct gr_line_params {

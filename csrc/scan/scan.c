@@ -6,7 +6,8 @@
 #include "scan/params.h"
 
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
-enum { LINE_SHARED_BYTES = GR_LINE_STAGES * GR_LINE_TILE_BYTES };
+/* What blocks that scan long lines have of shared memory: a ring of tiles, and a State for each thread. */
+enum { LINE_SHARED_BYTES = GR_LINE_STAGES * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * 16) };
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
 uint64_t gr_chain_nodes(uint64_t tiles) {
@@ -128,17 +129,18 @@ static bool is_long(const gr_scan *self, const gr_scan_params *params, const gr_
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     return can->capability >= GR_HOPPER && can->shared_per_block >= LINE_SHARED_BYTES && self->inner == 1 &&
            params->chain_tiles > 1 && self->along_stride == (int64_t)item &&
-           params->kind == GR_SCAN_AS_RESULT;
+           (params->kind == GR_SCAN_AS_RESULT || params->kind == GR_SCAN_I32 || params->kind == GR_SCAN_B8);
 }
 
 static void plan_lines(const gr_scan *self, const kind *of, gr_program *program) {
     static const unsigned char zero = 0;
-    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    const gr_dtype result = gr_dtypes[self->dtype].sum;
+    const size_t item = gr_dtypes[result].item_bytes;
     const uint64_t line_tiles = gr_ceil_div(self->length, GR_LINE_TILE_BYTES / item);
     const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_LINE_BLOCKS;
     const gr_line_params params = {
         .length = self->length,
-        .line_stride = self->line_stride / (int64_t)item,
+        .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .tiles = self->lines * line_tiles,
         .line_tiles = line_tiles,
         .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK),
@@ -153,11 +155,13 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
     gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
-    step->block[0] = GR_LINE_THREADS + 96;
-    step->shared_bytes = LINE_SHARED_BYTES;
+    step->block[0] = 2 * GR_LINE_THREADS + 96;
+    step->shared_bytes = GR_LINE_STAGES * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * of->node_bytes / 2);
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
-    GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_", of->name);
+    GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_",
+                   self->dtype == GR_DTYPE_i32 || self->dtype == GR_DTYPE_b8 ? gr_dtypes[self->dtype].name
+                                                                             : of->name);
     gr_program_place(program, offsetof(gr_line_params, in), in);
     gr_program_place(program, offsetof(gr_line_params, out), out);
     gr_program_place(program, offsetof(gr_line_params, nodes), nodes);

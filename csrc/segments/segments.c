@@ -236,7 +236,7 @@ static void plan_streams(const gr_segments *self, held by, gr_program *program) 
                                            (size_t)(self->lines * self->segments) * params.nothing_bytes);
     uint32_t slots = 0;
     if (params.line_ranges > 1)
-        slots = gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)blocks * 2 * GR_STREAM_SLOT_BYTES);
+        slots = gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)blocks * GR_STREAM_SLOT_BYTES);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = 32 * GR_STREAM_WARPS;

@@ -76,19 +76,20 @@ struct LineTile {
     uint32_t bulk;
 };
 
-template <class F> struct Lines {
+// Elements are loaded as In, into the place in the ring that their results take.
+template <class F, class In> struct Lines {
     using State = typename F::State;
     using Out = typename F::Out;
     static constexpr unsigned threads = GR_LINE_THREADS, warps = threads / 32, stages = GR_LINE_STAGES,
-                              ahead = GR_LINE_AHEAD, length = 16 / sizeof(Out),
-                              each = GR_LINE_VECTORS * length, tile = threads * each,
-                              node = node_bytes<State>;
+                              length = 16 / sizeof(Out), each = GR_LINE_VECTORS * length,
+                              tile = threads * each, in_bytes = tile * sizeof(In), node = node_bytes<State>;
     static constexpr uint64_t none = ~0ull;
 
     // What the warps of a block share.
     struct Shared {
         uint64_t known[stages];  // which tile it is
         uint64_t full[stages];   // its elements are there
+        uint64_t summed[stages]; // so is what stands in it before each thread's elements
         uint64_t before[stages]; // so is what stands before it
         uint64_t done[stages];   // so are its results
         uint64_t pushed[2], popped[2];
@@ -97,19 +98,21 @@ template <class F> struct Lines {
 
     const gr_line_params &p;
     Shared &shared;
-    State *prefixes, *totals; // of stages; of warps, twice
+    State *prefixes, *totals, *parts; // of stages; of warps, twice; of stages and threads
     unsigned char *ring;
-    const unsigned lane, warp;
+    const unsigned lane, warp, thread; // thread: of those that sum, or of those that finish
 
     __device__ Lines(const gr_line_params &params, Shared &of_block, State *states, unsigned char *bytes)
-        : p(params), shared(of_block), prefixes(states), totals(states + stages), ring(bytes),
-          lane(threadIdx.x % 32), warp(threadIdx.x / 32) {
+        : p(params), shared(of_block), prefixes(states), totals(states + stages),
+          parts(reinterpret_cast<State *>(bytes + stages * GR_LINE_TILE_BYTES)), ring(bytes),
+          lane(threadIdx.x % 32), warp(threadIdx.x / 32), thread(threadIdx.x % threads) {
     }
 
     __device__ void open() const {
         for (unsigned s = 0; s < stages; ++s) {
             barrier_init(shared_address(&shared.known[s]), 1);
             barrier_init(shared_address(&shared.full[s]), 1);
+            barrier_init(shared_address(&shared.summed[s]), warps);
             barrier_init(shared_address(&shared.before[s]), 1);
             barrier_init(shared_address(&shared.done[s]), warps);
         }
@@ -123,8 +126,8 @@ template <class F> struct Lines {
     __device__ Out *held(unsigned stage) const {
         return reinterpret_cast<Out *>(ring + stage * GR_LINE_TILE_BYTES);
     }
-    __device__ const Out *in_of(const LineTile &of) const {
-        return reinterpret_cast<const Out *>(p.in) + int64_t(of.line) * p.line_stride + of.t * tile;
+    __device__ const In *in_of(const LineTile &of) const {
+        return reinterpret_cast<const In *>(p.in) + int64_t(of.line) * p.line_stride + of.t * tile;
     }
     __device__ Out *out_of(const LineTile &of) const {
         return reinterpret_cast<Out *>(p.out) + of.line * (p.length + p.initial) + p.initial + of.t * tile;
@@ -160,10 +163,10 @@ template <class F> struct Lines {
         barrier_arrive(shared_address(&shared.known[s]));
         const uint32_t full = shared_address(&shared.full[s]);
         if (of.bulk & GR_LINE_IN) {
-            barrier_arrive_expecting(full, GR_LINE_TILE_BYTES);
+            barrier_arrive_expecting(full, in_bytes);
             asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
                          "[%3];" ::"r"(shared_address(held(s))),
-                         "l"(in_of(of)), "r"(GR_LINE_TILE_BYTES), "r"(full)
+                         "l"(in_of(of)), "r"(in_bytes), "r"(full)
                          : "memory");
         } else {
             barrier_arrive(full);
@@ -236,46 +239,55 @@ template <class F> struct Lines {
             there[k] = k >= have;
             x[k] = F::identity();
         }
+        State sum = F::identity(), before = F::identity();
+        unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
         for (unsigned out = 0;;) {
             if (!carried)
                 carried = node_there(chunks, carry);
-            carried = __all_sync(0xffffffffu, carried);
-            unsigned ready = 0;
+            const unsigned had = ready;
+            bool more = false;
+            ready = 0;
 #pragma unroll
             for (unsigned k = 0; k < mine; ++k) {
-                if (!there[k])
+                if (!there[k]) {
                     there[k] = node_there(sums + (t + k) * node, x[k]);
+                    more = more || there[k];
+                }
                 if (ready == k && there[k])
                     ready = k + 1;
             }
-            const unsigned lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
-            State sum = x[0];
+            carried = __all_sync(0xffffffffu, carried);
+            if (__any_sync(0xffffffffu, more || had != ready)) { // else only the carry is missing
+                lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
+                sum = x[0];
 #pragma unroll
-            for (unsigned k = 1; k < mine; ++k)
-                sum = F::combine(sum, x[k]);
+                for (unsigned k = 1; k < mine; ++k)
+                    sum = F::combine(sum, x[k]);
 #pragma unroll
-            for (unsigned step = 1; step < 32; step *= 2) {
-                const State other = shuffle_up(sum, step);
-                if (lane >= step)
-                    sum = F::combine(other, sum);
+                for (unsigned step = 1; step < 32; step *= 2) {
+                    const State other = shuffle_up(sum, step);
+                    if (lane >= step)
+                        sum = F::combine(other, sum);
+                }
+                before = shuffle_up(sum, 1);
             }
-            State before = shuffle_up(sum, 1);
             if (!carried)
                 continue;
             if (lanes == 32 && lane == 31 && first.t + GR_LINE_CHUNK < p.line_tiles)
                 node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
             bool has = first.t > 0 || lane > 0;
+            State next = before;
             if (first.t > 0)
-                before = lane > 0 ? F::combine(carry, before) : carry;
+                next = lane > 0 ? F::combine(carry, before) : carry;
             if (lane <= lanes) {
 #pragma unroll
                 for (unsigned k = 0; k < mine; ++k) {
                     if (k >= out && k <= ready && t + k <= last) {
                         if (has)
-                            node_put(sums + (p.line_tiles + t + k) * node, before);
+                            node_put(sums + (p.line_tiles + t + k) * node, next);
                         out = k + 1;
                     }
-                    before = has ? F::combine(before, x[k]) : x[k];
+                    next = has ? F::combine(next, x[k]) : x[k];
                     has = true;
                 }
             }
@@ -298,119 +310,129 @@ template <class F> struct Lines {
 
     // ---- the warps that compute ----
 
-    static __device__ void wait_for_others() {
-        asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+    template <unsigned barrier> static __device__ void wait_for_others() {
+        asm volatile("bar.sync %0, %1;" ::"n"(barrier), "n"(threads) : "memory");
     }
-    // Sums a tile, and publishes the sum; `mine` becomes what stands in it before the thread's elements. Says
-    // whether there was a tile.
-    __device__ bool sum(uint64_t j, State &mine) const {
-        const unsigned s = j % stages;
-        barrier_wait(shared_address(&shared.full[s]), j / stages);
-        const LineTile of = shared.tiles[s];
-        if (of.t == none)
-            return false;
-        if (!(of.bulk & GR_LINE_IN)) {
-            const Out *in = in_of(of);
-            const unsigned count = count_of(of);
-            for (unsigned i = threadIdx.x; i < tile; i += threads)
-                held(s)[i] = i < count ? in[i] : Out();
-            wait_for_others();
-        }
-        const Vector<Out, length> *from =
-            reinterpret_cast<const Vector<Out, length> *>(held(s)) + threadIdx.x * GR_LINE_VECTORS;
-        State sum;
-#pragma unroll
-        for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
-            const Vector<Out, length> x = from[v];
-#pragma unroll
-            for (unsigned k = 0; k < length; ++k)
-                sum = v == 0 && k == 0 ? F::load(x.at[k]) : F::combine(sum, F::load(x.at[k]));
-        }
-#pragma unroll
-        for (unsigned step = 1; step < 32; step *= 2) {
-            const State other = shuffle_up(sum, step);
-            if (lane >= step)
-                sum = F::combine(other, sum);
-        }
-        mine = shuffle_up(sum, 1);
-        State *of_warps = totals + j % 2 * warps;
-        if (lane == 31)
-            of_warps[warp] = sum;
-        wait_for_others();
-        if (warp > 0) {
-            State carry = of_warps[0];
-            for (unsigned w = 1; w < warp; ++w)
-                carry = F::combine(carry, of_warps[w]);
-            mine = lane > 0 ? F::combine(carry, mine) : carry;
-            sum = F::combine(carry, sum);
-        }
-        if (threadIdx.x == threads - 1 && of.t + 1 < p.line_tiles)
-            node_put(nodes_of(of.line) + of.t * node, sum);
-        return true;
+    // What a thread has of a tile, of elements or results.
+    template <class T> __device__ Vector<T, length> *share(unsigned stage) const {
+        return reinterpret_cast<Vector<T, length> *>(held(stage)) + thread * GR_LINE_VECTORS;
     }
-    // Makes the results of a tile.
-    __device__ void finish(uint64_t j, const State &mine) const {
-        const unsigned s = j % stages;
-        const LineTile of = shared.tiles[s];
-        Vector<Out, length> *place =
-            reinterpret_cast<Vector<Out, length> *>(held(s)) + threadIdx.x * GR_LINE_VECTORS;
-        barrier_wait(shared_address(&shared.before[s]), j / stages);
-        bool has = threadIdx.x > 0;
-        State sum = mine;
-        if (of.t > 0) {
-            sum = has ? F::combine(prefixes[s], mine) : prefixes[s];
-            has = true;
-        }
-#pragma unroll
-        for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
-            Vector<Out, length> x = place[v];
-#pragma unroll
-            for (unsigned k = 0; k < length; ++k) {
-                sum = has || v > 0 || k > 0 ? F::combine(sum, F::load(x.at[k])) : F::load(x.at[k]);
-                x.at[k] = F::finish(sum);
-            }
-            place[v] = x;
-        }
-        if (!(of.bulk & GR_LINE_OUT)) {
-            wait_for_others();
-            Out *out = out_of(of);
-            for (unsigned i = threadIdx.x; i < count_of(of); i += threads)
-                out[i] = held(s)[i];
-        }
-        if (p.initial && of.t == 0 && threadIdx.x == 0)
-            out_of(of)[-1] = F::finish(F::identity());
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        __syncwarp();
-        if (lane == 0)
-            barrier_arrive(shared_address(&shared.done[s]));
+    static __device__ State load_state(In x) {
+        if constexpr (std::is_same<In, Out>::value)
+            return F::load(x);
+        else
+            return F::load(Out(widen(x)));
     }
-    __device__ void compute() const {
-        State mine[ahead + 1];
-        uint64_t summed = 0;
-        bool more = true;
-#pragma unroll
-        for (unsigned k = 0; k < ahead; ++k)
-            if (more) {
-                more = sum(k, mine[k]);
-                summed += more;
-            }
+    // Sums tiles, and publishes the sums.
+    __device__ void sum() const {
         for (uint64_t j = 0;; ++j) {
-            if (more) {
-                more = sum(j + ahead, mine[ahead]);
-                summed += more;
-            }
-            if (j == summed)
+            const unsigned s = j % stages;
+            barrier_wait(shared_address(&shared.full[s]), j / stages);
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
                 return;
-            finish(j, mine[0]);
+            if (!(of.bulk & GR_LINE_IN)) {
+                const In *in = in_of(of);
+                const unsigned count = count_of(of);
+                for (unsigned i = thread; i < tile; i += threads)
+                    reinterpret_cast<In *>(held(s))[i] = i < count ? in[i] : In();
+                wait_for_others<1>();
+            }
+            const Vector<In, length> *from = share<In>(s);
+            State sum;
 #pragma unroll
-            for (unsigned k = 0; k < ahead; ++k)
-                mine[k] = mine[k + 1];
+            for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
+                const Vector<In, length> x = from[v];
+#pragma unroll
+                for (unsigned k = 0; k < length; ++k)
+                    sum = v == 0 && k == 0 ? load_state(x.at[k]) : F::combine(sum, load_state(x.at[k]));
+            }
+#pragma unroll
+            for (unsigned step = 1; step < 32; step *= 2) {
+                const State other = shuffle_up(sum, step);
+                if (lane >= step)
+                    sum = F::combine(other, sum);
+            }
+            State mine = shuffle_up(sum, 1), *of_warps = totals + j % 2 * warps;
+            if (lane == 31)
+                of_warps[warp] = sum;
+            wait_for_others<1>();
+            if (warp > 0) {
+                State carry = of_warps[0];
+#pragma unroll
+                for (unsigned w = 1; w + 1 < warps; ++w)
+                    if (w < warp)
+                        carry = F::combine(carry, of_warps[w]);
+                mine = lane > 0 ? F::combine(carry, mine) : carry;
+                sum = F::combine(carry, sum);
+            }
+            if (thread == threads - 1 && of.t + 1 < p.line_tiles)
+                node_put(nodes_of(of.line) + of.t * node, sum);
+            parts[s * threads + thread] = mine;
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(shared_address(&shared.summed[s]));
+        }
+    }
+    // Makes the results of tiles.
+    __device__ void finish() const {
+        for (uint64_t j = 0;; ++j) {
+            const unsigned s = j % stages;
+            barrier_wait(shared_address(&shared.full[s]), j / stages);
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
+                return;
+            barrier_wait(shared_address(&shared.summed[s]), j / stages);
+            barrier_wait(shared_address(&shared.before[s]), j / stages);
+            bool has = thread > 0;
+            State sum = F::identity();
+            if (has)
+                sum = parts[s * threads + thread];
+            if (of.t > 0) {
+                sum = has ? F::combine(prefixes[s], sum) : prefixes[s];
+                has = true;
+            }
+            const Vector<In, length> *from = share<In>(s);
+            Vector<Out, length> *place = share<Out>(s);
+            Vector<In, length> x[GR_LINE_VECTORS];
+            if constexpr (sizeof(In) != sizeof(Out)) { // others' elements lie where the results go
+#pragma unroll
+                for (unsigned v = 0; v < GR_LINE_VECTORS; ++v)
+                    x[v] = from[v];
+                wait_for_others<2>();
+            }
+#pragma unroll
+            for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
+                if constexpr (sizeof(In) == sizeof(Out))
+                    x[v] = from[v];
+                Vector<Out, length> result;
+#pragma unroll
+                for (unsigned k = 0; k < length; ++k) {
+                    const State one = load_state(x[v].at[k]);
+                    sum = has || v > 0 || k > 0 ? F::combine(sum, one) : one;
+                    result.at[k] = F::finish(sum);
+                }
+                place[v] = result;
+            }
+            if (!(of.bulk & GR_LINE_OUT)) {
+                wait_for_others<2>();
+                Out *out = out_of(of);
+                const unsigned count = count_of(of);
+                for (unsigned i = thread; i < count; i += threads)
+                    out[i] = held(s)[i];
+            }
+            if (p.initial && of.t == 0 && thread == 0)
+                out_of(of)[-1] = F::finish(F::identity());
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(shared_address(&shared.done[s]));
         }
     }
 };
 
-template <class F> __device__ void scan_long_lines(const gr_line_params &p) {
-    using Work = Lines<F>;
+template <class F, class In = typename F::Out> __device__ void scan_long_lines(const gr_line_params &p) {
+    using Work = Lines<F, In>;
     using State = typename F::State;
     extern __shared__ __align__(128) unsigned char ring[];
     __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
@@ -420,17 +442,19 @@ template <class F> __device__ void scan_long_lines(const gr_line_params &p) {
         work.open();
     __syncthreads();
     if (work.warp < Work::warps)
-        work.compute();
-    else if (work.warp == Work::warps + 2)
+        work.sum();
+    else if (work.warp < 2 * Work::warps)
+        work.finish();
+    else if (work.warp == 2 * Work::warps + 2)
         work.scan_chunks();
     else if (work.lane == 0)
-        work.warp == Work::warps ? work.move() : work.look_back();
+        work.warp == 2 * Work::warps ? work.move() : work.look_back();
 }
 
-#define GR_LINE_ENTRY(op, dtype, F)                                                                          \
-    extern "C" __global__ void __launch_bounds__(GR_LINE_THREADS + 96, GR_LINE_BLOCKS)                       \
+#define GR_LINE_ENTRY(op, dtype, ...)                                                                        \
+    extern "C" __global__ void __launch_bounds__(2 * GR_LINE_THREADS + 96, GR_LINE_BLOCKS)                   \
         line_##op##_##dtype(const gr_line_params p) {                                                        \
-        scan_long_lines<F>(p);                                                                               \
+        scan_long_lines<__VA_ARGS__>(p);                                                                     \
     }
 
 #endif

@@ -5,6 +5,7 @@ from mutants import INCLUDE, Mutant
 CHAIN = INCLUDE + "chained_tiles.cuh"
 NODES = INCLUDE + "prefix_tree.cuh"
 SCAN = INCLUDE + "scan.cuh"
+LINES = INCLUDE + "scan_lines.cuh"
 SEGMENTS, OPS = INCLUDE + "segments.cuh", INCLUDE + "segment_ops.cuh"
 STREAMS = INCLUDE + "segment_streams.cuh"
 SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
@@ -95,6 +96,42 @@ MUTANTS = (
         "gr_ceil_div(params->length, params->slot);",
         "params->length / params->slot;",
         scans("lengths"),
+    ),
+    # Long lines
+    Mutant(
+        "a chunk forgets those before it",
+        LINES,
+        "next = lane > 0 ? F::combine(carry, before) : carry;",
+        "next = lane > 0 ? before : carry;",
+        scans("long_lines"),
+    ),
+    Mutant(
+        "a chunk hands on its own sum alone",
+        LINES,
+        "first.t > 0 ? F::combine(carry, sum) : sum);",
+        "sum);",
+        scans("long_lines"),
+    ),
+    Mutant(
+        "a tile is overwritten before it is stored",
+        LINES,
+        "cp.async.bulk.wait_group.read 1;",
+        "cp.async.bulk.wait_group.read 9;",
+        scans("long_lines or races"),
+    ),
+    Mutant(
+        "results of int32 go where others' elements are",
+        LINES,
+        "                wait_for_others<2>();\n            }\n#pragma unroll",
+        "            }\n#pragma unroll",
+        scans("long_lines or races"),
+    ),
+    Mutant(
+        "a line's address is a multiple of 16",
+        LINES,
+        "(reinterpret_cast<uint64_t>(in_of(of)) % 16 == 0 ? GR_LINE_IN : 0)",
+        "GR_LINE_IN",
+        scans("begin_and_end_anywhere"),
     ),
     # Segments
     Mutant(
