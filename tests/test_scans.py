@@ -2,6 +2,7 @@
 
 import math
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -85,6 +86,7 @@ def test_axes_and_strides(shape, device, some):
             exactly(gpureduce.cumulative_sum(a, axis=axis, include_initial=initial, device=device), wanted)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")  # of float16
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products(dtype, device):
     for shape, axis in (((3 * TILE,), 0), ((50, 6), 1), ((400, 3), 0)):
@@ -161,7 +163,31 @@ def test_numbers_and_signs_of_zero(device):
     assert np.signbit(got).tolist() == [True, True, False]
 
 
-@pytest.mark.filterwarnings("ignore:invalid value")  # NumPy's own
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3e38, 3e38], [np.inf, -np.inf, 1], [np.inf, 1], [np.nan, 1], [1e30, 1e30], [0, np.inf, 2], [1, 2],
+        [complex(np.inf, 0), 2], [complex(3e38, 1), complex(3e38, np.inf)],
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_warnings_are_those_of_numpy(name, values, device):
+    for initial in (False, True):
+        a = np.array([values, values[::-1]], np.complex64 if isinstance(values[0], complex) else np.float32)
+        told = []
+        for function, arguments in ((getattr(np, name), {}), (getattr(gpureduce, name), {"device": device})):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                function(a, axis=1, include_initial=initial, **arguments)
+            told.append(sorted(str(warning.message) for warning in caught))
+        assert told[0] == told[1]
+    with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
+        getattr(gpureduce, name)(a, axis=1, device=device)
+    assert not caught
+
+
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow")  # NumPy's own, and ours
 def test_infinities_and_nan(device):
     a = np.ones(2 * TILE)
     a[100], a[TILE + 50], a[TILE + 60] = np.inf, -np.inf, 1
@@ -170,6 +196,7 @@ def test_infinities_and_nan(device):
     np.testing.assert_array_equal(gpureduce.cumulative_prod(z, device=device), np.cumprod(z))
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
 def test_beyond_the_range_and_back(device):
     got = gpureduce.cumulative_sum(np.array([3e38, 3e38, -3e38], np.float32), device=device)
     exactly(got, np.array([3e38, np.inf, 3e38], np.float32))

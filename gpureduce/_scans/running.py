@@ -9,6 +9,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import Device
+from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -163,7 +164,35 @@ def _running(
     result = _core.scan(
         operand.handle, op == "prod", along, initial, place, operand.kind, operand.index, target.stream
     )
-    return target.store(None if place is not None else result)
+    stored = target.store(None if place is not None else result)
+    if loop.kind in "fc" and isinstance(stored, np.ndarray):
+        _look(op, stored, operand, along, initial)
+    return stored
+
+
+def _look(op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool) -> None:
+    """Tell of overflows and invalid operations as NumPy does, of results and elements on the host."""
+    modes = np.geterr()
+    if modes["over"] == modes["invalid"] == "ignore" or not isinstance(operand.handle, np.ndarray):
+        return
+    rows = np.moveaxis(result, axis, 0)
+    # What is infinite in float64 stays so, or becomes NaN, up to the end.
+    some = rows[-1:] if result.dtype.itemsize >= (16 if result.dtype.kind == "c" else 8) else rows
+    with np.errstate(all="ignore"):
+        if np.isfinite(np.add.reduce(some, axis=None)):
+            return
+        elements = np.moveaxis(operand.handle, axis, 0)[0 if initial else 1 :].astype(
+            result.dtype, copy=False
+        )
+    parts = [(rows[1:], rows[:-1], elements)]
+    if result.dtype.kind == "c" and op == "sum":
+        parts = [tuple(each.real for each in parts[0]), tuple(each.imag for each in parts[0])]
+    over = invalid = False
+    for now, before, element in parts:
+        finite = np.isfinite(before) & np.isfinite(element)
+        over |= bool((finite & ~np.isfinite(now)).any())
+        invalid |= bool((np.isnan(now) & ~np.isnan(before) & ~np.isnan(element)).any())
+    floating.signal("accumulate", over, invalid, modes)
 
 
 def _with_axis(operand: Operand) -> Operand:
