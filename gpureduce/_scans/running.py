@@ -184,7 +184,7 @@ def _look(op: str, result: np.ndarray, operand: Operand, axis: int, initial: boo
         elements = np.moveaxis(operand.handle, axis, 0)[0 if initial else 1 :].astype(
             result.dtype, copy=False
         )
-    parts = [(rows[1:], rows[:-1], elements)]
+    parts: list[tuple[np.ndarray, ...]] = [(rows[1:], rows[:-1], elements)]
     if result.dtype.kind == "c" and op == "sum":
         parts = [tuple(each.real for each in parts[0]), tuple(each.imag for each in parts[0])]
     over = invalid = False
