@@ -7,8 +7,8 @@
 #include "device/kept.h"
 
 enum {
-    GR_CLEAN_BYTES = 32 << 10
-}; /* of a piece that is kept; the flat kernels, which ask for most, take 17 KB */
+    GR_CLEAN_BYTES = 72 << 10
+}; /* of a piece that is kept; streams of segments, which ask for most, take 66 KB */
 
 /* What memory is taken from: what is kept for each stream, and what captured graphs hold. */
 typedef struct gr_store {

@@ -155,7 +155,7 @@ template <class F> struct Segments : SegmentChain<F> {
     __device__ void put(const SegmentTile &tile, uint64_t segment, Sum sum, int64_t count) const {
         if (column < tile.width)
             values.put(tile.out + segment * p.inner + column, sum, count,
-                       F::places ? row_of(F::place(sum)) : 0);
+                       F::places && count > 0 ? row_of(F::place(sum)) : 0);
     }
 
     // Adds a piece in which no segment ends, with elements side by side, to what the thread has.
