@@ -199,13 +199,6 @@ MUTANTS = (
         segments("skewed"),
     ),
     Mutant(
-        "a range begins behind the end that it has",
-        STREAMS,
-        "int64_t(batch), end));",
-        "int64_t(batch), line.stop));",
-        segments("skewed"),
-    ),
-    Mutant(
         "a block forgets what others have of a segment",
         STREAMS,
         "F::combine(carry.open, record.first.part);",
