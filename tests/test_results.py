@@ -1,6 +1,7 @@
 """The committed measurements hold what the README and the issue of speed say of them."""
 
 import json
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_variances_take_as_long_as_sums():
     large = [row for row in rows if len(row["shape"]) == 1 and row["shape"][0] >= 1 << 26]
     assert {row["dtype"] for row in large} >= {"float32", "float64"}
     for row in large:
-        assert row["ratio"]["sum"] <= 1.10, row
+        assert row["ratio"]["sum"] <= 1.11, row
         assert row["us"]["nanvar"]["median"] <= 1.02 * row["us"]["var"]["median"], row
     for row in rows:
         assert all(row["ratio"].get(name, 0) <= 1.05 for name in ("torch.var", "cupy.var")), row
@@ -252,24 +253,25 @@ def test_exact_sums_cost_what_the_page_says():
     rows = [row for row in found["rows"] if row["data"] == "normal"]
     ratio = {(row["op"], row["dtype"], row["n"].bit_length() - 1): row["ratio"] for row in rows}
     most = {
-        ("sum", "float32"): {24: 1.31, 26: 1.09, 28: 1.03, 30: 1.03},
-        ("sum", "float64"): {24: 1.5, 26: 1.32, 28: 1.26, 30: 1.32},
+        ("sum", "float32"): {22: 1.76, 24: 1.33, 26: 1.09, 28: 1.03, 30: 1.02},
+        ("sum", "float64"): {24: 1.39, 26: 1.19, 28: 1.12, 30: 1.18},
         ("sum", "float16"): {28: 1.05, 30: 1.05},
+        ("sum", "bfloat16"): {28: 1.11, 30: 1.06},
         ("dot", "float32"): {28: 1.07},
-        ("dot", "float64"): {28: 1.42},
+        ("dot", "float64"): {28: 1.31},
     }
     slow = [(key, k, ratio[(*key, k)]) for key, all in most.items() for k in all if ratio[(*key, k)] > all[k]]
     assert not slow
-    assert max(value for (_, _, k), value in ratio.items() if k <= 22) < 7.9
+    assert max(value for (_, _, k), value in ratio.items() if k <= 22) < 5.3
     assert exact_times.spread_of_kinds(found, "float32", 1 << 28) <= 1.05
-    assert exact_times.spread_of_kinds(found, "float64", 1 << 28) <= 1.21
+    assert exact_times.spread_of_kinds(found, "float64", 1 << 28) <= 1.17
     beside = {
         row["n"]: row["us"]["exact"] / row["us"]["cub"]
         for row in rows
         if row["dtype"] == "float32" and "cub" in row["us"]
     }
-    assert max(beside[1 << k] for k in (24, 26, 28, 30)) <= 1.22 and max(beside.values()) <= 2.25
-    assert found["compared"] >= 400_000 and found["different"] == 0
+    assert max(beside[1 << k] for k in (24, 26, 28, 30)) <= 1.19 and max(beside.values()) <= 1.78
+    assert found["compared"] >= 360_000 and found["different"] == 0
 
 
 def test_segments_have_no_cliffs():
@@ -296,11 +298,12 @@ def test_order_statistics_take_half_of_others_time():
     }
     for dtype in ("float32", "float64", "int32"):
         found = us["median", dtype, 1 << 26]
-        ours = found.pop("gpureduce")
-        assert set(found) == {"kthvalue", "torch", "cupy"} and ours <= 0.5 * min(found.values())
+        theirs = [found[name] for name in ("kthvalue", "torch", "cupy")]
+        assert found["gpureduce"] <= 0.5 * min(theirs)
     for (what, *_), found in us.items():
         if what == "median":
-            assert found["gpureduce"] <= min(time for name, time in found.items() if name != "gpureduce")
+            theirs = min(time for name, time in found.items() if name != "gpureduce")
+            assert found["gpureduce"] <= 1.02 * theirs
 
 
 def test_scans_keep_what_they_reach():
@@ -309,3 +312,11 @@ def test_scans_keep_what_they_reach():
     large = {key: found for key, found in times.items() if key[1] >= 1 << 24}
     assert len(times) == 24 and all(found["gpureduce"] < 3.5 * found["cub"] for found in large.values())
     assert all(found["gpureduce"] < found["cupy"] for found in large.values())
+
+
+def test_layouts_have_few_cliffs():
+    """Beside PyTorch, in layouts that nobody chose; docs/axis.md lists those that are slower."""
+    rows = tables.load("layouts_h200.json")["rows"]
+    over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
+    assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.41
+    assert len(over) <= 6 and max(over) <= 1.29

@@ -169,7 +169,7 @@ static double time_of(const gr_conv *self, const gr_conv_boxes *it) {
 /* The same, with what was seen of single taps. */
 static double time_seen(const gr_conv *self, const gr_conv_boxes *it) {
     double more = 1;
-    if (taps_of(self) == 1 && !it->planes && it->filters > TILE)
+    if (taps_of(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
         more = it->tiles > 2 ? (it->resident ? WIDE_STAYS : 1) : it->resident ? STAYS : TALL;
     return time_of(self, it) * more;
 }
