@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         "places are counted in the order",
         SEGMENTS,
-        "F::places ? row_of(F::place(sum)) : 0",
+        "F::places && count > 0 ? row_of(F::place(sum)) : 0",
         "F::place(sum)",
         segments("test_groups"),
     ),
