@@ -7,7 +7,7 @@
 
 enum { DIGITS = 1 << GR_LABEL_BITS, TILE = GR_LABEL_THREADS * GR_LABEL_EACH, WORD = 4 };
 
-_Static_assert(DIGITS == GR_LABEL_THREADS, "a thread for each digit");
+_Static_assert((int)DIGITS == (int)GR_LABEL_THREADS, "a thread for each digit");
 
 bool gr_labels_fit(const gr_labels *self) {
     return self->rows < UINT32_MAX && self->groups < UINT32_MAX;
