@@ -221,6 +221,16 @@ def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
 
 
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_filters_of_the_next_group_are_not_read(layout, device):
+    """c2_ring has many filters as rows of taps, where those of the next group stand behind the last tap."""
+    x, w = cases.arrays("float32", cases.Case(1, 96, 175, 6, 126, 1, 1, 1, 0, 1, 2), layout, "rounded")
+    w[63:] = np.nan
+    got = gpureduce.conv2d(x, w, groups=2, layout=layout, variant="c2_ring", device=device)
+    first, second = np.split(got, 2, axis=3 if layout == "NHWC" else 1)
+    assert np.isfinite(first).all() and np.isnan(second).all()
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize(
     "tile, sizes",
     [
