@@ -60,27 +60,14 @@ PyObject *py_label_order(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_label_order(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given, *result = NULL, *all = NULL;
+    PyObject *given, *all = NULL;
     Py_ssize_t groups;
     if (!PyArg_ParseTuple(args, "On", &given, &groups))
         return NULL;
     labelling self = {.labels = {.rows = 0}};
-    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
-    gr_error error = {GR_OK, ""};
     py_job_begin(&self.job, state);
-    if (take_labels(&self, given, groups) == 0) {
-        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-        if (status == GR_OK) {
-            self.job.device = profile.device;
-            result = py_job_run(&self.job, work, &self);
-            status = self.job.work.error.status;
-            error = self.job.work.error;
-        }
-        if (status == GR_ERR_SIMULATION)
-            PyErr_Clear();
-        all = py_observed_outcome(state, &profile, status, &error, result);
-        gr_profile_release(&profile);
-    }
+    if (take_labels(&self, given, groups) == 0)
+        all = py_observed_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }

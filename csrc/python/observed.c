@@ -164,3 +164,21 @@ PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, 
         return py_raise(state, error);
     return result == NULL ? NULL : Py_BuildValue("(NNO)", result, py_observed_list(profile), Py_None);
 }
+
+PyObject *py_observed_job(const py_state *state, py_job *job, py_job_work work, void *arg) {
+    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
+    gr_error error = {GR_OK, ""};
+    PyObject *result = NULL;
+    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
+    if (status == GR_OK) {
+        job->device = profile.device;
+        result = py_job_run(job, work, arg);
+        status = job->work.error.status;
+        error = job->work.error;
+    }
+    if (status == GR_ERR_SIMULATION)
+        PyErr_Clear();
+    PyObject *all = py_observed_outcome(state, &profile, status, &error, result);
+    gr_profile_release(&profile);
+    return all;
+}

@@ -2,7 +2,7 @@
 #ifndef GR_PYTHON_OBSERVED_H
 #define GR_PYTHON_OBSERVED_H
 
-#include "python/state.h"
+#include "python/job.h"
 
 #include "program/profile.h"
 
@@ -13,5 +13,8 @@ PyObject *py_observed_list(const gr_profile *profile);
    simulator stopped a kernel. */
 PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, gr_status status,
                               const gr_error *error, PyObject *result);
+
+/* Does the work of a job on a simulator of its own that looks for races; the same. */
+PyObject *py_observed_job(const py_state *state, py_job *job, py_job_work work, void *arg);
 
 #endif

@@ -196,27 +196,14 @@ PyObject *py_order_valids(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_order(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *a, *ranks, *result = NULL, *all = NULL;
+    PyObject *a, *ranks, *all = NULL;
     int nans;
     if (!PyArg_ParseTuple(args, "OOp", &a, &ranks, &nans))
         return NULL;
     ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
-    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
-    gr_error error = {GR_OK, ""};
     py_job_begin(&self.job, state);
-    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && py_job_stride_result(&self.job)) {
-        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-        if (status == GR_OK) {
-            self.job.device = profile.device;
-            result = py_job_run(&self.job, work, &self);
-            status = self.job.work.error.status;
-            error = self.job.work.error;
-        }
-        if (status == GR_ERR_SIMULATION)
-            PyErr_Clear();
-        all = py_observed_outcome(state, &profile, status, &error, result);
-        gr_profile_release(&profile);
-    }
+    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && py_job_stride_result(&self.job))
+        all = py_observed_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }

@@ -85,28 +85,15 @@ PyObject *py_scan(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_scan(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *a, *result = NULL, *all = NULL;
+    PyObject *a, *all = NULL;
     int product, initial;
     Py_ssize_t axis;
     if (!PyArg_ParseTuple(args, "Opnp", &a, &product, &axis, &initial))
         return NULL;
     cumulation self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
-    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
-    gr_error error = {GR_OK, ""};
     py_job_begin(&self.job, state);
-    if (take_elements(&self, a, axis) == 0) {
-        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-        if (status == GR_OK) {
-            self.job.device = profile.device;
-            result = py_job_run(&self.job, work, &self);
-            status = self.job.work.error.status;
-            error = self.job.work.error;
-        }
-        if (status == GR_ERR_SIMULATION)
-            PyErr_Clear();
-        all = py_observed_outcome(state, &profile, status, &error, result);
-        gr_profile_release(&profile);
-    }
+    if (take_elements(&self, a, axis) == 0)
+        all = py_observed_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }

@@ -108,28 +108,15 @@ PyObject *py_segments(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_segments(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *a, *op, *offsets, *nothing, *result = NULL, *all = NULL;
+    PyObject *a, *op, *offsets, *nothing, *all = NULL;
     Py_ssize_t axis, ordered;
     if (!PyArg_ParseTuple(args, "OOnOnO", &a, &op, &axis, &offsets, &ordered, &nothing))
         return NULL;
     segmentation self = {.axis = 0};
-    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
-    gr_error error = {GR_OK, ""};
     py_job_begin(&self.job, state);
     if (take_elements(&self, a, op, axis) == 0 && take_offsets(&self, offsets, ordered) == 0 &&
-        take_results(&self, nothing) == 0) {
-        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-        if (status == GR_OK) {
-            self.job.device = profile.device;
-            result = py_job_run(&self.job, work, &self);
-            status = self.job.work.error.status;
-            error = self.job.work.error;
-        }
-        if (status == GR_ERR_SIMULATION)
-            PyErr_Clear();
-        all = py_observed_outcome(state, &profile, status, &error, result);
-        gr_profile_release(&profile);
-    }
+        take_results(&self, nothing) == 0)
+        all = py_observed_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }
