@@ -58,7 +58,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--exhaustive", action="store_true", help="all block sizes of a rung and all shapes, as on a GPU"
     )
-    parser.addoption("--property-cases", type=int, default=3000, help="calls that test_property.py draws")
+    parser.addoption(
+        "--property-cases",
+        type=int,
+        default=3000,
+        help="test_property.py's; half of it test_property_more.py's",
+    )
     parser.addoption("--boundary-cases", type=int, default=500, help="of each test in test_boundary.py")
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=200, help="of each entry point, in test_leaks.py")
