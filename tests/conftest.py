@@ -47,7 +47,8 @@ WITHOUT_C = {
 ALIKE = {
     "test_array_views", "test_axis_layouts", "test_axis_paths", "test_conv_property", "test_exact",
     "test_layouts", "test_matmul_property", "test_moments", "test_nan", "test_norms", "test_numpy_faithful",
-    "test_numpy_like", "test_operators", "test_order", "test_scans", "test_segments", "test_spread",
+    "test_numpy_like", "test_operators", "test_order", "test_scans", "test_segments", "test_several_gpus",
+    "test_spread",
     "test_states", "test_variants",
 }  # fmt: skip
 
