@@ -39,10 +39,16 @@ LATER = 90
 REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;)$", re.MULTILINE)
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
-# What the flat kernels are built as, by folder: a suffix of the file name, and the PTX target. They are there
-# twice, with and without the instructions of compute capability 9.0, but those of float_ops.def. The kernels
-# for long lines of scans need these.
-FLAT = {"flat": {"": 90, "_75": 75}, "flat_hopper": {"": 90}, "lines": {"": 90}}
+# What kernels are built as, by folder: a suffix of the file name, and the PTX target. The flat ones and those
+# of exact sums are there twice, with and without the instructions of compute capability 9.0, but those of
+# float_ops.def. The kernels for long lines of scans need these.
+TWICE = {"": 90, "_75": 75}
+FOLDERS = {
+    "reduce/flat": TWICE,
+    "reduce/flat_hopper": {"": 90},
+    "scan/lines": {"": 90},
+    "exact/auto": TWICE,
+}
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.
 ROW = re.compile(r"^GR_RUNG\(\w+, (\w+), \w*, \w+, \w+, (\d+),", re.MULTILINE)
 
@@ -114,9 +120,10 @@ def build_kernels(destination: Path) -> None:
 
 def _builds(source: Path) -> dict[str, int]:
     """Return what a file is built as: a suffix of its name for each PTX target."""
-    if source.parent.name in FLAT:
-        return FLAT[source.parent.name]
-    ladder = source.relative_to("cuda_kernels").parts[0]
+    folder = source.parent.relative_to("cuda_kernels").as_posix()
+    if folder in FOLDERS:
+        return FOLDERS[folder]
+    ladder = folder.partition("/")[0]
     rungs = Path("csrc", ladder, "rungs.def")
     rows = dict(ROW.findall(rungs.read_text("utf-8"))) if rungs.exists() else {}
     return {"": int(rows.get(source.stem, "75"))}

@@ -10,6 +10,8 @@ import pytest
 import gpureduce
 
 PROGRAM = """
+import math
+
 import numpy as np
 import gpureduce
 
@@ -40,6 +42,20 @@ for n in (1, 1000, 70001):
     c[: n // 2] = np.nan
     for name in ("nansum", "nanmin", "nanmax", "nanargmin", "nanargmax"):
         assert getattr(gpureduce, name)(c, device="sim") == getattr(np, name)(c), (name, n)
+for n in (3, 1000, 70001):
+    d = rng.standard_normal(n) * np.exp2(rng.integers(-60, 60, n))
+    for dtype in ("float16", "float32", "float64"):
+        e = np.clip(d, -50, 50).astype(dtype)
+        want = np.dtype(dtype).type(math.fsum(e.tolist()))
+        assert gpureduce.fsum(e, device="sim") == want, (dtype, n)
+        assert gpureduce.sum(np.tile(e, (2, 1)), axis=1, exact=True, device="sim").tolist() == [want] * 2
+        assert gpureduce.partial(e, "sum", device="sim").result() == want
+    whole = rng.integers(-(2**20), 2**20, (2, n)).astype(np.float32)
+    want = np.dot(*whole.astype(np.int64))
+    for dtype in ("float32", "float64"):
+        assert gpureduce.dot(*whole.astype(dtype), exact=True, device="sim") == np.dtype(dtype).type(want)
+rows = rng.standard_normal((3000, 40))
+assert gpureduce.sum(rows, axis=1, exact=True, device="sim").tolist() == [math.fsum(r) for r in rows.tolist()]
 print("done")
 """
 
@@ -61,7 +77,7 @@ def package_without(folder, unwanted):
 @pytest.mark.parametrize("capability", ["7.5", "9.0"])
 def test_core_reductions(capability, tmp_path):
     def of_the_other_kind(name):
-        return name.startswith("flat_") and name.endswith("_75.ptx.gz") == (capability == "9.0")
+        return name.startswith(("flat_", "exact_")) and name.endswith("_75.ptx.gz") == (capability == "9.0")
 
     package_without(tmp_path, of_the_other_kind)
     done = subprocess.run(

@@ -263,9 +263,10 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     step->grid[1] = blocks;
     step->block[0] = as.threads;
     step->shared_bytes = as.shared_bytes;
-    step->overlap = true;
+    const bool hopper = can->capability >= GR_HOPPER;
+    step->overlap = hopper;
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "exact_", as.what);
+    GR_KERNEL_NAME(step->kernel.file, "exact_", as.what, hopper ? "" : "_75");
     GR_KERNEL_NAME(step->kernel.entry, "exact_", as.what, as.way, "_", of->name);
     gr_program_place(program, offsetof(gr_exact_params, in), in);
     if (self->layout->has_second)
