@@ -154,6 +154,19 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
     }
 }
 
+// Asks for what the block will load first, while the kernel before this one ends: that one leaves the memory
+// idle from its last load on, until its result is rounded.
+template <class In, bool Pair, class Bins> __device__ void prefetch_first(const gr_exact_params &p) {
+    constexpr unsigned line = 128, ahead = Bins::loads / (Pair ? 2 : 1) * 16;
+    const uint64_t begin = uint64_t(blockIdx.y) * blockDim.x * ahead, bytes = p.count * sizeof(In);
+    const uint64_t end = min(begin + blockDim.x * ahead, bytes);
+    for (uint64_t at = begin + threadIdx.x * line; at < end; at += blockDim.x * line) {
+        prefetch(reinterpret_cast<const void *>(p.in + at));
+        if constexpr (Pair)
+            prefetch(reinterpret_cast<const void *>(p.second + at));
+    }
+}
+
 // Adds element number k of a result, wherever it lies; false where a mask leaves it out.
 template <class In, bool Pair, class Bins>
 __device__ bool add_element(const gr_exact_params &p, Offsets base, unsigned component, uint64_t k,
@@ -196,6 +209,8 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
     int64_t *state = block_state();
     Bins bins(block_bins<Bins>());
     let_next_in();
+    if ((p.flags & GR_EXACT_PACKED) && p.results == 1)
+        prefetch_first<In, Pair, Bins>(p);
     bins.open();
     wait_for_previous();
     for (uint64_t result = blockIdx.x; result < p.results; result += gridDim.x) {
