@@ -9,6 +9,8 @@ import math
 import numpy as np
 
 import gpureduce
+from gpureduce import _core
+from gpureduce._device.devices import resolve
 
 SIZES = (0, 1, 3, 63, 257, 4097, 100_003)
 SHORT = (4097,)
@@ -41,6 +43,10 @@ def default(device: str, short: bool) -> list[str]:
                 got = getattr(gpureduce, op)(*arrays, exact=True, device=device)
                 if got != want:
                     wrong.append(f"auto {op} {dtype.__name__} n {n}: {got}, not {want}")
+            # By bins, which are folded often, of blocks that join.
+            got = _core.exact(array, "sum", (0,), None, None, None, *resolve(device), 0, 33, 3)[()]
+            if got != right["sum"]:
+                wrong.append(f"bins {dtype.__name__} n {n}: {got}, not {right['sum']}")
     square = rng.standard_normal((65, 130))
     mask = square > 0
     for axis in (0, 1):
