@@ -21,6 +21,8 @@ if [[ $what == *.whl ]]; then
 fi
 # The network is this machine's, and so is how it is reached.
 cp -L /etc/resolv.conf "$root/etc"
+# An installed Debian has it, and so has a container; chromedriver looks there for the browser that it started.
+echo "127.0.0.1 localhost" >"$root/etc/hosts"
 if [[ -n ${PIP_CERT:-} ]]; then cp --parents -L "$PIP_CERT" "$root"; fi
 mapfile -t kept < <(env | grep -E '^(PIP_CERT|PIP_INDEX_URL|https?_proxy|no_proxy)=' || true)
 inside() {
