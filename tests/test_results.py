@@ -280,11 +280,14 @@ def test_segments_have_no_cliffs():
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
     }
-    ours = [times["gpureduce"] for times in us.values()]
-    assert len(us) == 16 and max(ours) < 10 * us["uniform", 1]["flat"]
-    assert all(
-        times["gpureduce"] < 0.1 * times["cub"] for (shape, _), times in us.items() if shape == "skewed"
+    assert len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 4.33 * us["uniform", 1]["flat"]
+    few = [times for (_, count), times in us.items() if count <= 10**4]
+    assert all(times["gpureduce"] <= 1.2 * times["flat"] for times in few)
+    over = {key: times["gpureduce"] / times["cub"] for key, times in us.items()}
+    assert max(over.values()) <= 1.13 and all(
+        value < 0.61 for key, value in over.items() if key not in (("uniform", 10**3), ("uniform", 10**4))
     )
+    assert all(value < 0.036 for (shape, _), value in over.items() if shape == "skewed")
 
 
 def test_order_statistics_take_half_of_others_time():
@@ -309,9 +312,15 @@ def test_order_statistics_take_half_of_others_time():
 def test_scans_keep_what_they_reach():
     rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
-    large = {key: found for key, found in times.items() if key[1] >= 1 << 24}
-    assert len(times) == 24 and all(found["gpureduce"] < 3.5 * found["cub"] for found in large.values())
-    assert all(found["gpureduce"] < found["cupy"] for found in large.values())
+    assert len(times) == 24 and all(found["gpureduce"] <= 1.3 * found["cupy"] for found in times.values())
+    of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
+    over = {key: value for key, value in of_copy.items() if value > 0.87}
+    # a copy of 2^26 float32 is twice as fast as what is larger; results of int32 have eight bytes
+    assert set(over) == {("float32", 1 << 26)} | {("int32", 1 << k) for k in (26, 27, 28)}
+    assert max(over.values()) <= 1.27
+    for (dtype, n), found in times.items():
+        if dtype != "int32":  # CUB's results have four bytes
+            assert found["gpureduce"] <= (0.99 if n >= 1 << 22 else 1.86) * found["cub"]
 
 
 def test_layouts_have_few_cliffs():
