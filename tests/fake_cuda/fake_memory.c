@@ -261,19 +261,31 @@ static bool describe_pointer(const object *o, int attribute, void *value) {
     return false;
 }
 
-gr_cu_result cuPointerGetAttribute(void *value, int attribute, gr_cu_deviceptr address) {
-    gr_cu_result result = begin(S_cuPointerGetAttribute, INITIALISED);
-    if (result != GR_CU_SUCCESS)
-        return end(result);
+static bool look_up_pointer(int attribute, void *value, gr_cu_deviceptr address) {
     const object *o = state.objects;
     while (o && !((o->kind == ALLOCATION || o->kind == PINNED) && !o->freed &&
                   address - (uint64_t)(uintptr_t)o->memory < o->bytes))
         o = o->next;
     if (o && attribute == GR_CU_POINTER_ON_DEVICE) {
         memcpy(value, &address, sizeof address);
-        return end(GR_CU_SUCCESS);
+        return true;
     }
-    return end(o && describe_pointer(o, attribute, value) ? GR_CU_SUCCESS : INVALID_VALUE);
+    return o && describe_pointer(o, attribute, value);
+}
+
+gr_cu_result cuPointerGetAttribute(void *value, int attribute, gr_cu_deviceptr address) {
+    gr_cu_result result = begin(S_cuPointerGetAttribute, INITIALISED);
+    if (result != GR_CU_SUCCESS)
+        return end(result);
+    return end(look_up_pointer(attribute, value, address) ? GR_CU_SUCCESS : INVALID_VALUE);
+}
+
+/* What is not known leaves the values, which the driver sets to zero: ours are zero before. */
+gr_cu_result cuPointerGetAttributes(unsigned count, int *attributes, void **values, gr_cu_deviceptr address) {
+    gr_cu_result result = begin(S_cuPointerGetAttributes, INITIALISED);
+    for (unsigned i = 0; result == GR_CU_SUCCESS && i < count; ++i)
+        look_up_pointer(attributes[i], values[i], address);
+    return end(result);
 }
 
 gr_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {

@@ -280,6 +280,8 @@ static void test_pinned(void) {
     CHECK(!streams->pinned(b, (const void *)(uintptr_t)device, 16, &found));
     fake->fail("cuCtxPushCurrent_v2", 1, 719, false);
     CHECK(!streams->pinned(b, memory, 16, &found));
+    fake->fail("cuPointerGetAttributes", 1, 719, false);
+    CHECK(!streams->pinned(b, memory, 16, &found) && found == 0);
     streams->host_free(b, NULL);
     streams->host_free(b, memory);
     streams->event_close(b, 0);
@@ -875,7 +877,7 @@ static bool only_after_failure(const char *symbol) {
 static bool is_left_out(const char *symbol) {
     return is_any_of(symbol,
                      "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync "
-                     "cuStreamGetId cuStreamGetCaptureInfo_v2 "
+                     "cuStreamGetId cuStreamGetCaptureInfo_v2 cuPointerGetAttributes "
                      "cuUserObjectCreate cuGraphRetainUserObject ");
 }
 

@@ -35,8 +35,8 @@ PROGRAMS = {
     "exact": "exercise_exact.py",
     "calls": "exercise_calls.py",
 }
-# initcheck does not see what the copy engine stores by a tensor map.
-OPTIONS = {(ladder, "initcheck"): ["--by-threads"] for ladder in ("matmul", "conv")}
+# initcheck does not see what the copy engine stores.
+OPTIONS = {(ladder, "initcheck"): ["--by-threads"] for ladder in ("matmul", "conv", "calls")}
 TOGETHER = 5  # variants of one process, but of racecheck, which is slow
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 
