@@ -209,9 +209,29 @@ def exact_states(
     device_kind: int,
     device_index: int,
     stream: object,
+    out: DeviceView | None = None,
     /,
-) -> np.ndarray: ...
+) -> Any: ...
 def exact_merge(states: np.ndarray, others: np.ndarray, /) -> None: ...
+def exact_carry(states: np.ndarray, /) -> bool: ...
+def state_begin(
+    memory: Array,
+    layout: tuple[object, ...],
+    left: tuple[object, ...],
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    /,
+) -> Array: ...
+def state_merge(
+    memory: Array,
+    others: Array,
+    layout: tuple[object, ...],
+    device_kind: int,
+    device_index: int,
+    stream: object,
+    /,
+) -> Array: ...
 def exact_round(
     states: np.ndarray, divisors: np.ndarray, below: int, precision: int, exponent_bits: int, /
 ) -> np.ndarray: ...

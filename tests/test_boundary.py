@@ -401,6 +401,9 @@ CORE = (
         "exact_states",
         "exact_merge",
         "exact_round",
+        "exact_carry",
+        "state_begin",
+        "state_merge",
         "reducer",
         "array_class",
         "array_empty",
@@ -437,6 +440,8 @@ def test_calls_of_the_core(cases):
         views,
         junk,
     )
+    room = gpureduce.to_device(np.zeros(64, np.int64), "sim")
+    placed = (2, 3, "float32", 7, 0, 16, 32, 0, 0, 0, 0, 0)
     likely = {
         "reduce": (plain, "sum", "v2", None, None, _core.SIM, 0),
         "time": (plain, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
@@ -445,6 +450,9 @@ def test_calls_of_the_core(cases):
         "exact_states": (plain.reshape(5, 8), "sum", (0,), None, _core.SIM, 0, 0),
         "exact_merge": (np.zeros((2, 16), np.int64), np.zeros((2, 16), np.int64)),
         "exact_round": (np.zeros((2, 16), np.int64), np.ones(2, np.uint64), 160, 24, 8),
+        "exact_carry": (np.full((2, 16), 2**63 - 1),),
+        "state_begin": (room, placed, (None, None, False, 3, 0, (2,), (1,)), _core.SIM, 0, 1),
+        "state_merge": (room, room, placed, _core.SIM, 0, 1),
         "reducer": ("sum", ("a", "axis"), ("out",)),
         "array_empty": ((2, 3), "float32", _core.SIM, 0, 1),
         "array_view": (base, (2, 3), (12, 4), 0),
@@ -479,6 +487,8 @@ def test_calls_of_the_core(cases):
         "profile": 5,
         "array_empty": 2,
         "convert": 3,
+        "state_begin": 3,
+        "state_merge": 3,
         "stream_order": 0,
         "stream_wait": 0,
         "device_free": 0,

@@ -38,6 +38,19 @@ void gr_exact_states_settle(int64_t *words, size_t count, gr_exact_size size) {
     }
 }
 
+void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size) {
+    const uint32_t last = size.words - 3;
+    for (size_t i = 0; i < count; ++i, words += size.words) {
+        int64_t carry = 0;
+        for (uint32_t k = 0; k < last; ++k) {
+            const int64_t sum = (int64_t)((uint64_t)words[k] + (uint64_t)carry);
+            words[k] = sum & 0xffffffff;
+            carry = sum >> 32;
+        }
+        words[last] = (int64_t)((uint64_t)words[last] + (uint64_t)carry);
+    }
+}
+
 static bool is_good(const int64_t *words, gr_exact_size size) {
     const uint32_t last = size.words - 3;
     bool good = words[last] >= INT32_MIN && words[last] <= INT32_MAX && words[last + 1] >= 0 &&

@@ -32,6 +32,9 @@ enum { GR_EXACT_PAINT = 0x10 };
 /* Makes carried states of what kernels have left on such memory. */
 void gr_exact_states_settle(int64_t *words, size_t count, gr_exact_size size);
 
+/* Makes carried states of such whose digits have more bits, as on a device. */
+void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size);
+
 /* Whether all are carried: digits of 32 bits, but for the last, which has a sign and 32 bits as well; a count
    below 2^63, and known flags. What is below takes and leaves such states. */
 bool gr_exact_states_good(const int64_t *words, size_t count, gr_exact_size size);

@@ -154,8 +154,8 @@ static gr_exact_size shape_states(py_call *self) {
 
 PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    if (count != 7)
-        return PyErr_Format(PyExc_TypeError, "expected 7 arguments, got %zd", count);
+    if (count < 7 || count > 8)
+        return PyErr_Format(PyExc_TypeError, "expected 7 or 8 arguments, got %zd", count);
     PyObject *const all[] = {args[0], args[1], args[2], args[3], Py_None, Py_None, args[4], args[5]};
     py_call now;
     py_call_begin(&now, state);
@@ -163,11 +163,11 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
     PyObject *result = NULL;
     if (take_call(state, all, &now) == 0 && py_stream_argument(state, args[6], &now.job.stream) == 0) {
         const gr_exact_size size = shape_states(&now);
-        if (py_job_stride_result(&now.job))
-            result = py_call_run(&now);
-        else
+        if (!py_job_stride_result(&now.job))
             PyErr_NoMemory();
-        if (result != NULL)
+        else if (count < 8 || py_job_take_place(&now.job, args[7]) == 0)
+            result = py_call_run(&now);
+        if (result != NULL && !now.job.on_device)
             gr_exact_states_settle(PyArray_DATA((PyArrayObject *)result),
                                    (size_t)(now.job.extent[0] * now.job.extent[1]), size);
     }

@@ -24,7 +24,11 @@ PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_exact_merge(PyObject *module, PyObject *args);
 PyObject *py_exact_round(PyObject *module, PyObject *args);
+PyObject *py_exact_carry(PyObject *module, PyObject *args);
 PyObject *py_exact_rung(PyObject *module, PyObject *args);
+/* States of any operator that stay on a device. */
+PyObject *py_state_begin(PyObject *module, PyObject *args);
+PyObject *py_state_merge(PyObject *module, PyObject *args);
 PyObject *py_profile_exact(PyObject *module, PyObject *args);
 PyObject *py_default_device(PyObject *module, PyObject *args);
 PyObject *py_plan_general(PyObject *module, PyObject *args);

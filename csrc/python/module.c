@@ -138,13 +138,21 @@ static PyMethodDef methods[] = {
      "exact(source, op, axes, second, initial, out, device_kind, device_index, stream, fold, blocks) -> as "
      "general, rounded once; of fold and blocks 0 is what is best"},
     {"exact_states", (PyCFunction)(void (*)(void))py_exact_states, METH_FASTCALL,
-     "exact_states(source, op, axes, second, device_kind, device_index, stream) -> (results, parts, words) "
-     "of "
-     "int64; second may be True: source itself"},
+     "exact_states(source, op, axes, second, device_kind, device_index, stream[, out]) -> (results, parts, "
+     "words) of int64; second may be True: source itself; in out, which is on the device, they are as "
+     "state_begin takes them"},
     {"exact_merge", py_exact_merge, METH_VARARGS,
      "exact_merge(states, others): adds others, (any, words) of int64, to states in place"},
     {"exact_round", py_exact_round, METH_VARARGS,
      "exact_round(states, divisors, below, precision, exponent_bits) -> the bits of each, in uint64"},
+    {"exact_carry", py_exact_carry, METH_VARARGS,
+     "exact_carry(states) -> makes states of those that were on a device, in place; whether all fit"},
+    {"state_begin", py_state_begin, METH_VARARGS,
+     "state_begin(memory, layout, left, device_kind, device_index, stream): makes states, in place, of what "
+     "reductions have left there and in `left`; see csrc/python/placed.c"},
+    {"state_merge", py_state_merge, METH_VARARGS,
+     "state_merge(memory, others, layout, device_kind, device_index, stream): merges others into states on "
+     "the device, in place"},
     {"exact_rung", py_exact_rung, METH_VARARGS,
      "exact_rung(a, variant, device_kind, device_index) -> scalar"},
     {"profile_exact", py_profile_exact, METH_VARARGS,

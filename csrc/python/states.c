@@ -3,13 +3,20 @@
 #include "python/errors.h"
 #include "python/methods.h"
 
-/* Describes the states of an array; -1 with an exception set where it has none. */
-static int take_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
+/* Describes the rows of an array; -1 with an exception set where they cannot be states. */
+static int take_rows(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
     if (PyArray_TYPE(array) != NPY_INT64 || PyArray_NDIM(array) != 2 || !PyArray_ISCARRAY_RO(array) ||
         PyArray_DIM(array, 1) < 3 || PyArray_DIM(array, 1) > GR_EXACT_WIDEST_WORDS)
         return PY_REFUSE(PyExc_ValueError, "%s: expected int64 of shape (any, words) in C order", name);
     *count = (size_t)PyArray_DIM(array, 0);
     size->words = (uint32_t)PyArray_DIM(array, 1);
+    return 0;
+}
+
+/* The same, of states. */
+static int take_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
+    if (take_rows(array, name, count, size) < 0)
+        return -1;
     if (!gr_exact_states_good(PyArray_DATA(array), *count, *size))
         return PY_REFUSE(PyExc_ValueError, "%s: these are no states", name);
     return 0;
@@ -28,6 +35,19 @@ PyObject *py_exact_merge(PyObject *Py_UNUSED(module), PyObject *args) {
     if (!gr_exact_states_merge(PyArray_DATA(states), PyArray_DATA(others), count, size))
         return PyErr_Format(PyExc_OverflowError, "states: the sum is beyond what a state holds");
     Py_RETURN_NONE;
+}
+
+PyObject *py_exact_carry(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyArrayObject *states;
+    size_t count;
+    gr_exact_size size = {0, 0};
+    if (!PyArg_ParseTuple(args, "O!", &PyArray_Type, &states) ||
+        take_rows(states, "states", &count, &size) < 0)
+        return NULL;
+    if (!PyArray_ISWRITEABLE(states))
+        return PyErr_Format(PyExc_ValueError, "states: expected an array to write to");
+    gr_exact_states_carry(PyArray_DATA(states), count, size);
+    return PyBool_FromLong(gr_exact_states_good(PyArray_DATA(states), count, size));
 }
 
 PyObject *py_exact_round(PyObject *Py_UNUSED(module), PyObject *args) {

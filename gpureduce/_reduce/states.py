@@ -115,7 +115,7 @@ def packed(words: np.ndarray) -> np.ndarray:
     flat = words.reshape(-1, words.shape[-1])
     rows = np.empty((len(flat), 1 + 4 * (flat.shape[1] - 2)), np.uint8)
     rows[:, 0] = flat[:, -1]
-    rows[:, 1:] = (flat[:, :-2] & _DIGIT).astype("<u4").view(np.uint8).reshape(len(flat), -1)
+    rows[:, 1:] = (flat[:, :-2] & _DIGIT).astype("<u4").view(np.uint8).reshape(rows[:, 1:].shape)
     return rows
 
 

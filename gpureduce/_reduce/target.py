@@ -15,6 +15,9 @@ from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, requir
 from gpureduce._rules.dtypes import name_of, native
 
 
+FROM_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
+
+
 class Target:
     """Takes the result of one call, which reduces `axes` of the shape `reduced`.
 
@@ -102,8 +105,7 @@ class Target:
 
     def take_mask(self, where: Any, operand: Operand) -> Operand:
         """Take ``where=``; a copy of it would be gone when a graph runs."""
-        why = "an array of the host cannot be captured into a graph; copy it to the device before"
-        mask = take_mask(where, operand, lambda: self.refuse_capture(why))
+        mask = take_mask(where, operand, lambda: self.refuse_capture(FROM_HOST))
         self.reads.append(mask)
         return mask
 
@@ -146,6 +148,22 @@ class Target:
         views = [self.view, *[operand.view for operand in self.reads]]
         return [view for view in views if view is not None]
 
+    def room(self, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
+        """Return new memory that belongs to the stream of the call."""
+        return empty(shape, dtype, self.kind, self.index, self.stream_owner)
+
+    def give(self, made: DeviceArray) -> DeviceArray:
+        """Return an array that was made and written in the stream of the call, in place of a result."""
+        self.out = self.view = self.made = made
+        return self._finished()
+
+    def _finished(self) -> Any:
+        """Return the result on the device once the core has put all work into the stream."""
+        self._let_others_follow()
+        if self.made is not None:
+            self.made._settle()
+        return self.out
+
     def take(self, result: np.generic) -> Any:
         """Return the result of a whole array, in the dtype that it has."""
         if self.out is None and not self.shape and not self.on_device:
@@ -162,10 +180,7 @@ class Target:
         if self.on_device:
             if result is not None and result.size:
                 _core.device_write(self.kind, self.index, self.view.pointer, result, self.stream)
-            self._let_others_follow()
-            if self.made is not None:
-                self.made._settle()
-            return self.out
+            return self._finished()
         if self.out is None:
             return result[()]
         np.copyto(self.out, result, casting="unsafe")

@@ -29,6 +29,7 @@ def partial(
     device: Devices = None,
     stream: Stream | None = None,
     where: AnyArray | bool = True,
+    as_device: bool = False,
 ) -> State:
     """Return the state of a reduction after part of its elements, which merges with those of other parts.
 
@@ -60,6 +61,9 @@ def partial(
     where : array_like or device array of bool
         The elements that count, broadcast against `a`, as `sum` takes it: not for ``"dot"``, and of one
         device.
+    as_device : bool
+        Whether the state stays on the device, of several on the first, where it is merged. Nobody waits for
+        it, and it can be captured into a graph.
 
     Returns
     -------
@@ -86,5 +90,6 @@ def partial(
     if spread.is_spread(a, device):
         if where is not True:
             raise ValueError("where: is for one device")
-        return spread.state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream)
-    return state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where)
+        state = spread.state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream)
+        return state.to_device(spread.first_of(a, device)) if as_device else state
+    return state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where, as_device)

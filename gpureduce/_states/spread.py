@@ -300,6 +300,13 @@ def _cut(array: np.ndarray, b: Any, flat: bool, devices: int) -> tuple[list[Piec
     return pieces, array.shape
 
 
+def first_of(a: Any, device: Any) -> str | None:
+    """Return the first of several devices."""
+    if device is not None:
+        return _devices(device)[0]
+    return next(filter(None, map(_home, getattr(a, "parts", ()))), None)
+
+
 # The public reductions
 
 
@@ -323,10 +330,7 @@ def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     result = state.result(given["ddof"]) if "ddof" in given else state.result()
     if not given.get("as_device"):
         return result
-    first = _devices(device)[0] if device is not None else None
-    if first is None:
-        first = next(filter(None, map(_home, getattr(given["a"], "parts", ()))), None)
-    return to_device(result, first)
+    return to_device(result, first_of(given["a"], device))
 
 
 several.wanted, several.reduce = _wanted, _reduce

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpureduce._device.devices import resolve
 from gpureduce._reduce import states as exact
 from gpureduce._rules import dtypes
 from gpureduce._states.operators import IDENTITIES, MOST, OPERATORS, TRUTH, Fields
+from gpureduce._states.placed import Placed, of_fields
+
+if TYPE_CHECKING:
+    from gpureduce._device.devices import Device
 
 _MAGIC, _VERSION = b"gred", 1
 _HEAD = struct.Struct("<4sHBBBBH")  # magic, version, operator, both dtypes, dimensions, nothing
@@ -27,7 +32,8 @@ class State:
 
     States of one operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any grouping;
     `result` gives what the reduction of all their elements gives. They can be pickled, and turned into bytes
-    of a fixed layout: see docs/states.md.
+    of a fixed layout: see docs/states.md. One that lies on a device is merged there, into the left one, and
+    nobody waits; its result, its bytes and pickles are made in host memory.
 
     Attributes
     ----------
@@ -39,6 +45,8 @@ class State:
         That of the result: ``()`` unless an axis was given to `partial`.
     nbytes : int
         The bytes that it takes.
+    device : str or None
+        Where it lies, as ``"cuda:0"``; None in host memory.
 
     Examples
     --------
@@ -49,13 +57,14 @@ class State:
     np.float64(3.0)
     """
 
-    __slots__ = ("__weakref__", "_fields", "_held", "dtype", "op", "shape")
+    __slots__ = ("__weakref__", "_fields", "_held", "_placed", "dtype", "op", "shape")
 
     op: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     _held: np.dtype[Any]  # of the elements
-    _fields: Fields
+    _fields: Fields  # in host memory
+    _placed: Placed | None  # or on a device
 
     def __init__(self) -> None:
         raise TypeError("a State is made by gpureduce.partial and State.from_bytes")
@@ -63,34 +72,109 @@ class State:
     @property
     def nbytes(self) -> int:
         """The bytes that it takes."""
+        if self._placed is not None:
+            return self._placed.memory.nbytes
         return sum(field.nbytes for field in self._fields.values())
 
+    @property
+    def device(self) -> str | None:
+        """Where it lies, as ``"cuda:0"``; None in host memory."""
+        return None if self._placed is None else self._placed.memory.device
+
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
+        return object.__sizeof__(self) + (self.nbytes if self._placed is None else 0)
 
     def __repr__(self) -> str:
-        return f"State({self.op!r}, dtype={self.dtype}, shape={self.shape})"
+        place = "" if self._placed is None else f", device={self.device!r}"
+        return f"State({self.op!r}, dtype={self.dtype}, shape={self.shape}{place})"
 
     def __add__(self, other: State) -> State:
         if not isinstance(other, State):
             return NotImplemented
-        merged = self._like({name: field.copy() for name, field in self._fields.items()}, self.shape)
-        merged += other
-        return merged
+        self._require_like(other)
+        if self._placed is None:
+            merged = self._like({name: field.copy() for name, field in self._fields.items()}, self.shape)
+            merged += other
+            return merged
+        # A copy of the other, made in its stream, where the work is done: that may be one that is captured.
+        theirs = other.to_device(self.device)._placed
+        assert theirs is not None
+        stream = theirs.memory.stream
+        both = self._placed.like(theirs.memory.copy() if other._placed is theirs else theirs.memory)
+        both.merge(self._placed, stream)
+        return self._on(both)
 
     def __iadd__(self, other: State) -> State:
         if not isinstance(other, State):
             return NotImplemented
-        mine = (self.op, self._held, self.dtype, self.shape)
-        theirs = (other.op, other._held, other.dtype, other.shape)
-        if mine != theirs:
-            raise ValueError(f"{self!r} and {other!r} are of different reductions")
+        self._require_like(other)
+        if self._placed is not None:
+            theirs = other.to_device(self.device)._placed
+            assert theirs is not None
+            self._placed.merge(theirs, theirs.memory.stream)
+            return self
+        other = other.to_host()
         if "count" in self._fields:
             room = np.uint64(MOST) - self._fields["count"]
             if (other._fields["count"] > room).any():
                 raise OverflowError(f"{self.op}: more than {MOST} elements")
         OPERATORS[self.op].merge(self._fields, other._fields)
         return self
+
+    def _require_like(self, other: State) -> None:
+        mine = (self.op, self._held, self.dtype, self.shape)
+        theirs = (other.op, other._held, other.dtype, other.shape)
+        if mine != theirs:
+            raise ValueError(f"{self!r} and {other!r} are of different reductions")
+
+    def to_device(self, device: str | Device | None = None) -> State:
+        """Return it on a device, where it is merged without the host.
+
+        Parameters
+        ----------
+        device : str or Device, optional
+            As `to_device` of arrays takes it.
+
+        Returns
+        -------
+        State
+            Itself where it lies there.
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> total = gpureduce.partial([1.0, 2.0], "sum", device="sim").to_device("sim")
+        >>> total += gpureduce.partial([3.0], "sum", device="sim", as_device=True)
+        >>> total, total.result()
+        (State('sum', dtype=float64, shape=(), device='sim'), np.float64(6.0))
+        """
+        if self._placed is not None:
+            memory = self._placed.memory
+            if device is None or resolve(device) == (memory.kind, memory.index):
+                return self
+            return self.to_host().to_device(device)
+        return self._on(of_fields(self.op, self._held, self.shape, self._fields, device))
+
+    def to_host(self) -> State:
+        """Return it in host memory, once it is there; itself where it is.
+
+        Returns
+        -------
+        State
+
+        Raises
+        ------
+        OverflowError
+            For more elements than a state counts, which on a device nobody refuses.
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> state = gpureduce.partial([3, 1, 2], "argmax", device="sim", as_device=True)
+        >>> state.device, state.to_host().device
+        ('sim', None)
+        """
+        return self if self._placed is None else self._like(self._placed.fields(self.shape), self.shape)
 
     def result(self, ddof: int = 0) -> Any:
         """Return what the reduction of all elements gives.
@@ -119,7 +203,7 @@ class State:
         """
         if ddof and self.op not in ("var", "std"):
             raise TypeError(f"ddof: is for var and std, not for {self.op}")
-        return OPERATORS[self.op].result(self._fields, self._held, self.dtype, ddof)[()]
+        return OPERATORS[self.op].result(self.to_host()._fields, self._held, self.dtype, ddof)[()]
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, whose layout docs/states.md tells.
@@ -140,7 +224,7 @@ class State:
             _HEAD.pack(_MAGIC, _VERSION, *codes, len(self.shape), 0),
             np.array(self.shape, "<u8").tobytes(),
         ]
-        for field, kind in zip(self._fields.values(), self._kinds().values(), strict=True):
+        for field, kind in zip(self.to_host()._fields.values(), self._kinds().values(), strict=True):
             rows = exact.packed(field) if isinstance(kind, tuple) else np.ascontiguousarray(field)
             parts.append(rows.tobytes())
         return b"".join(parts)
@@ -192,10 +276,18 @@ class State:
     def _like(self, fields: Fields, shape: tuple[int, ...]) -> State:
         state = object.__new__(State)
         state.op, state._held, state.dtype = self.op, self._held, self.dtype
-        state._fields, state.shape = fields, shape
+        state._fields, state._placed, state.shape = fields, None, shape
+        return state
+
+    def _on(self, placed: Placed, shape: tuple[int, ...] | None = None) -> State:
+        """Return states of the same reductions that lie on a device."""
+        state = self._like({}, self.shape if shape is None else shape)
+        state._placed = placed
         return state
 
     def _reshaped(self, shape: tuple[int, ...]) -> State:
+        if self._placed is not None:
+            return self._on(self._placed, shape)
         fields = {
             name: field.reshape(shape + field.shape[len(self.shape) :])
             for name, field in self._fields.items()
@@ -213,7 +305,7 @@ def nothing(op: str, held: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) ->
     """Return the states of no elements, for elements held in one dtype and results in another."""
     state = object.__new__(State)
     state.op, state._held, state.dtype, state.shape = op, held, dtype, shape
-    state._fields = {}
+    state._fields, state._placed = {}, None
     for name, kind in state._kinds().items():
         if isinstance(kind, tuple):
             number, size = kind

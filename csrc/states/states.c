@@ -1,0 +1,109 @@
+#include "states/states.h"
+
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "exact/exact.h"
+
+enum { ROWS = 3, MOST_BLOCKS = 1 << 16 };
+
+/* ---- what states may be ---- */
+
+static bool has(const gr_states *self, uint32_t field) {
+    return (self->params.has & field) != 0;
+}
+
+/* Whether so many of a size lie inside the memory, where they may be loaded. */
+static bool fits(const gr_states *self, uint64_t offset, uint64_t each) {
+    uint64_t bytes;
+    return offset % 16 == 0 && offset <= self->bytes &&
+           !__builtin_mul_overflow(self->params.results, each, &bytes) && bytes <= self->bytes - offset;
+}
+
+static bool is_sum(const gr_states *self, uint64_t offset, uint32_t each, uint32_t words) {
+    return words >= 4 && words <= GR_STATE_THREADS && each >= words && each <= 2 * words &&
+           each % words == 0 && fits(self, offset, (uint64_t)each * 8);
+}
+
+/* Whether values of the dtype are merged so. */
+static bool is_way(const gr_states *self) {
+    const uint32_t way = self->params.way;
+    const gr_dtype dtype = (gr_dtype)self->params.dtype;
+    const bool counted = way <= GR_STATE_COUNTED, bits = way >= GR_STATE_AND;
+    const bool place = way == GR_STATE_ARGMIN || way == GR_STATE_ARGMAX;
+    return way > GR_STATE_NO_VALUE && way < GR_STATE_WAYS && counted == has(self, GR_STATE_HAS_COUNT) &&
+           place == has(self, GR_STATE_HAS_INDEX) && (!bits || gr_dtypes[dtype].kind == GR_KIND_BITS) &&
+           (way != GR_STATE_ADD || dtype == GR_DTYPE_i64);
+}
+
+gr_status gr_states_check(gr_states *self, gr_error *error) {
+    gr_state_params *p = &self->params;
+    p->item_bytes = (uint32_t)gr_dtypes[p->dtype].item_bytes;
+    const bool good =
+        (!has(self, GR_STATE_HAS_VALUE) || (is_way(self) && fits(self, p->value, p->item_bytes))) &&
+        (has(self, GR_STATE_HAS_VALUE) || !has(self, GR_STATE_HAS_INDEX)) &&
+        (!has(self, GR_STATE_HAS_COUNT) || fits(self, p->count, 8)) &&
+        (!has(self, GR_STATE_HAS_INDEX) || fits(self, p->index, 8)) &&
+        (!has(self, GR_STATE_HAS_SUM) || is_sum(self, p->sum, p->sum_each, p->sum_words)) &&
+        (!has(self, GR_STATE_HAS_SQUARES) ||
+         (has(self, GR_STATE_HAS_SUM) && is_sum(self, p->squares, p->square_words, p->square_words)));
+    return good ? GR_OK : gr_fail(error, GR_ERR_VALUE, "layout: no states of this memory");
+}
+
+/* ---- programs ---- */
+
+static uint32_t blocks_of(const gr_states *self) {
+    const gr_state_params *p = &self->params;
+    uint64_t each = 1;
+    if (has(self, GR_STATE_HAS_SUM))
+        each = p->sum_each;
+    if (has(self, GR_STATE_HAS_SQUARES) && p->square_words > each)
+        each = p->square_words;
+    const uint64_t blocks = gr_ceil_div(p->results, 1 + (GR_STATE_THREADS - 1) / (2 * each));
+    return blocks < MOST_BLOCKS ? (uint32_t)blocks : MOST_BLOCKS;
+}
+
+static void add_launch(const gr_states *self, const char *entry, const void *params, size_t bytes,
+                       gr_program *program) {
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
+    step->kernel.owner = "partial";
+    GR_KERNEL_NAME(step->kernel.file, "states");
+    GR_KERNEL_NAME(step->kernel.entry, "state_", entry);
+    step->grid[0] = blocks_of(self);
+    step->grid[1] = has(self, GR_STATE_HAS_SQUARES) ? ROWS : has(self, GR_STATE_HAS_SUM) ? ROWS - 1 : 1;
+    step->block[0] = GR_STATE_THREADS;
+}
+
+gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_left *left,
+                              const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    gr_state_begin_params params = left->params;
+    params.states = self->params;
+    params.paint = GR_EXACT_PAINT * UINT64_C(0x0101010101010101);
+    gr_program_begin(&program);
+    const bool whole = (params.flags & GR_STATE_WHOLE) != 0, more = (params.flags & GR_STATE_MORE) != 0;
+    const uint32_t first = whole || more ? gr_program_input(&program, 0) : 0;
+    const uint32_t high = left->has_high ? gr_program_input(&program, 1) : 0;
+    const uint32_t out = gr_program_buffer(&program, GR_BUFFER_OUTPUT, self->bytes);
+    add_launch(self, "begin", &params, sizeof params, &program);
+    if (whole)
+        gr_program_place(&program, offsetof(gr_state_begin_params, low), first);
+    if (left->has_high)
+        gr_program_place(&program, offsetof(gr_state_begin_params, high), high);
+    if (more)
+        gr_program_place(&program, offsetof(gr_state_begin_params, more), first);
+    gr_program_place(&program, offsetof(gr_state_begin_params, states.mine), out);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}
+
+gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr_binding *binding,
+                              const gr_interrupt *interrupt, gr_error *error) {
+    gr_program program;
+    gr_program_begin(&program);
+    const uint32_t theirs = gr_program_input(&program, 0);
+    const uint32_t out = gr_program_buffer(&program, GR_BUFFER_OUTPUT, self->bytes);
+    add_launch(self, "merge", &self->params, sizeof self->params, &program);
+    gr_program_place(&program, offsetof(gr_state_params, theirs), theirs);
+    gr_program_place(&program, offsetof(gr_state_params, mine), out);
+    return gr_program_run(device, &program, binding, interrupt, error);
+}

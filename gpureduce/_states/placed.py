@@ -1,0 +1,138 @@
+"""States that stay on a device: what they are in its memory, and what merges them there."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._reduce import states as exact
+from gpureduce._rules.arguments import c_strides
+from gpureduce._rules.dtypes import name_of
+from gpureduce._states.operators import OPERATORS, Fields
+
+WORD = np.dtype(np.int64)
+_ALIGNED = 16  # bytes, where a field begins
+# As csrc/states/params.h has them.
+_NAMES = ("value", "count", "index", "sum", "squares")
+_WAYS = {name: way for way, name in enumerate(("min", "max", "argmin", "argmax", "count_nonzero", "prod"), 1)}
+_WAYS |= {"all": 7, "bitwise_and": 7, "any": 8, "bitwise_or": 8, "bitwise_xor": 9}
+
+
+class Layout(NamedTuple):
+    """Where the fields of states are, in bytes from the start of their memory; the core takes it as it is."""
+
+    results: int
+    way: int
+    dtype: str
+    has: int
+    value_at: int
+    count_at: int
+    index_at: int
+    sum_at: int
+    squares_at: int
+    sum_each: int
+    sum_words: int
+    square_words: int
+
+
+class Placed:
+    """The states of an operator in memory of a device, one for each result, field by field."""
+
+    __slots__ = ("kinds", "layout", "memory")
+
+    kinds: dict[str, Any]  # what each field holds
+    layout: Layout
+    memory: DeviceArray
+
+    def __init__(self, op: str, held: np.dtype, shape: tuple[int, ...]) -> None:
+        """Say what there is to be; its memory is the caller's to give."""
+        self.kinds = OPERATORS[op].fields(held)
+        self.layout = _layout(op, self.kinds, math.prod(shape))
+
+    def like(self, memory: DeviceArray) -> Placed:
+        """Return the same in other memory."""
+        other = object.__new__(Placed)
+        other.kinds, other.layout, other.memory = self.kinds, self.layout, memory
+        return other
+
+    @property
+    def words(self) -> int:
+        """How many of 64 bits the memory has."""
+        ends = (self.offset(name) + self._bytes(name) for name in self.kinds)
+        return max(map(_rounded, ends)) // WORD.itemsize
+
+    def offset(self, name: str) -> int:
+        """Return where a field begins, in bytes."""
+        return getattr(self.layout, f"{name}_at")
+
+    def _bytes(self, name: str) -> int:
+        return self.layout.results * _row_bytes(self.kinds[name])
+
+    def view(self, name: str, dtype: np.dtype | None = None) -> tuple:
+        """Return what the core may write a field into; `dtype` is another name for its own."""
+        kind, n = self.kinds[name], self.layout.results
+        shape = (n, kind[0], kind[1].words) if isinstance(kind, tuple) else (n,)
+        dtype = dtype or (WORD if isinstance(kind, tuple) else kind)
+        at = self.memory.pointer + self.offset(name)
+        return (at, shape, c_strides(shape, dtype.itemsize), name_of(dtype))
+
+    def merge(self, other: Placed, stream: int) -> None:
+        """Merge others of this device into these, in a stream; the host does not wait."""
+        mine = self.memory
+        if self.layout.results:
+            _core.state_merge(mine, other.memory, self.layout, mine.kind, mine.index, stream)
+
+    def fields(self, shape: tuple[int, ...]) -> Fields:
+        """Return what they hold, in memory of the host; OverflowError where no state holds it."""
+        there, found = self.memory.numpy().view(np.uint8), {}
+        for name, kind in self.kinds.items():
+            at = self.offset(name)
+            row = there[at : at + self._bytes(name)]
+            if isinstance(kind, tuple):
+                number, size = kind
+                words = row.view(WORD).reshape(-1, size.words)
+                if not _core.exact_carry(words):
+                    raise OverflowError("the sum is beyond what a state holds")
+                found[name] = words.reshape(*shape, number, size.words)
+            else:
+                found[name] = row.view(kind).reshape(shape)
+        if "count" in found and (found["count"].view(WORD) < 0).any():
+            raise OverflowError("more elements than a state counts")
+        return found
+
+
+def of_fields(op: str, held: np.dtype, shape: tuple[int, ...], fields: Fields, device: Any) -> Placed:
+    """Return states of the host on a device."""
+    placed = Placed(op, held, shape)
+    there = np.zeros(placed.words * WORD.itemsize, np.uint8)
+    for name, field in fields.items():
+        bytes_of = np.ascontiguousarray(field).reshape(-1).view(np.uint8)
+        at = placed.offset(name)
+        there[at : at + bytes_of.size] = bytes_of
+    placed.memory = to_device(there.view(WORD), device)
+    return placed
+
+
+def _layout(op: str, kinds: dict[str, Any], results: int) -> Layout:
+    at, has, offsets = 0, 0, dict.fromkeys(_NAMES, 0)
+    for bit, name in enumerate(_NAMES):
+        if name in kinds:
+            offsets[name], has = at, has | 1 << bit
+            at = _rounded(at + results * _row_bytes(kinds[name]))
+    number, size = kinds.get("sum", (0, exact.Size(0, 0)))
+    squares = kinds["squares"][1].words if "squares" in kinds else 0
+    dtype = name_of(kinds["value"]) if "value" in kinds else "int64"
+    first = (results, _WAYS.get(op, 0), dtype, has)
+    return Layout._make((*first, *offsets.values(), number * size.words, size.words, squares))
+
+
+def _row_bytes(kind: Any) -> int:
+    return kind[0] * kind[1].words * WORD.itemsize if isinstance(kind, tuple) else kind.itemsize
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNED) * _ALIGNED
