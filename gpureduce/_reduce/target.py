@@ -14,7 +14,6 @@ from gpureduce._reduce.options import Options
 from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, require_out, same_strides
 from gpureduce._rules.dtypes import name_of, native
 
-
 FROM_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
 
 
