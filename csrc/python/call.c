@@ -35,6 +35,17 @@ void py_call_shape(py_call *self) {
         self->job.extent[self->job.ndim++] = numbers;
 }
 
+gr_exact_size py_call_shape_states(py_call *self) {
+    uint32_t parts;
+    const gr_exact_size size = gr_exact_state_size(self->reduction.op, self->reduction.dtype, &parts);
+    self->job.dtype = GR_DTYPE_i64;
+    self->job.ndim = 3;
+    self->job.extent[0] = self->reduction.plan.results;
+    self->job.extent[1] = parts;
+    self->job.extent[2] = size.words;
+    return size;
+}
+
 /* ---- the order of results ---- */
 
 static int64_t stride_of(const py_operand *operand, size_t d) {

@@ -24,6 +24,9 @@ void py_call_release(py_call *self);
 /* Says of which dtype and shape the result is, once operator, dtype, axes and elements are known. */
 void py_call_shape(py_call *self);
 
+/* Has the results be states, which follow each other in C order; of one that is planned. */
+gr_exact_size py_call_shape_states(py_call *self);
+
 /* Makes the plan, of copies where the strides of arrays do not merge. -1 with an exception set. */
 int py_call_plan(py_call *self);
 

@@ -140,18 +140,6 @@ PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     return result;
 }
 
-/* Has the results be states, which follow each other in C order. */
-static gr_exact_size shape_states(py_call *self) {
-    uint32_t parts;
-    const gr_exact_size size = gr_exact_state_size(self->reduction.op, self->reduction.dtype, &parts);
-    self->job.dtype = GR_DTYPE_i64;
-    self->job.ndim = 3;
-    self->job.extent[0] = self->reduction.plan.results;
-    self->job.extent[1] = parts;
-    self->job.extent[2] = size.words;
-    return size;
-}
-
 PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
     if (count < 7 || count > 8)
@@ -162,7 +150,7 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
     now.exact = now.states = true;
     PyObject *result = NULL;
     if (take_call(state, all, &now) == 0 && py_stream_argument(state, args[6], &now.job.stream) == 0) {
-        const gr_exact_size size = shape_states(&now);
+        const gr_exact_size size = py_call_shape_states(&now);
         if (!py_job_stride_result(&now.job))
             PyErr_NoMemory();
         else if (count < 8 || py_job_take_place(&now.job, args[7]) == 0)

@@ -25,6 +25,7 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
 PyObject *py_exact_merge(PyObject *module, PyObject *args);
 PyObject *py_exact_round(PyObject *module, PyObject *args);
 PyObject *py_exact_carry(PyObject *module, PyObject *args);
+PyObject *py_exact_sharded(PyObject *module, PyObject *args);
 PyObject *py_exact_rung(PyObject *module, PyObject *args);
 /* States of any operator that stay on a device. */
 PyObject *py_state_begin(PyObject *module, PyObject *args);

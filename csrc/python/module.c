@@ -147,6 +147,9 @@ static PyMethodDef methods[] = {
      "exact_round(states, divisors, below, precision, exponent_bits) -> the bits of each, in uint64"},
     {"exact_carry", py_exact_carry, METH_VARARGS,
      "exact_carry(states) -> makes states of those that were on a device, in place; whether all fit"},
+    {"exact_sharded", py_exact_sharded, METH_VARARGS,
+     "exact_sharded(arrays, mean) -> the exact sum, or mean, of all elements of arrays on devices; "
+     "NotImplemented where Python has to see to them"},
     {"state_begin", py_state_begin, METH_VARARGS,
      "state_begin(memory, layout, left, device_kind, device_index, stream): makes states, in place, of what "
      "reductions have left there and in `left`; see csrc/python/placed.c"},

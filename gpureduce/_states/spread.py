@@ -22,6 +22,7 @@ from gpureduce._states.state import State, nothing
 
 _ALL = "cuda:all"
 _PLACES = ("argmin", "argmax")
+_AT_ONCE = ("sum", "fsum", "mean")  # of tensors where they lie: the core launches on all devices by itself
 _MOST_BYTES = 64 << 20  # of a piece of an array of the host
 
 
@@ -316,6 +317,10 @@ def _wanted(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
 
 def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Do what a public reduction is asked to, on all devices."""
+    if name in _AT_ONCE and len(args) == 1 and type(args[0]) is Sharded and options in ({}, {"exact": True}):
+        total = _core.exact_sharded(args[0].parts, name == "mean")
+        if total is not NotImplemented:
+            return total
     signature = inspect.signature(getattr(functions, name))
     given = signature.bind(*args, **options).arguments
     known = ("a", "b", "axis", "dtype", "keepdims", "device", "as_device", "exact", "ddof")

@@ -1,0 +1,270 @@
+"""Times sums over several GPUs: ``python -m gpureduce.bench.several --out FILE``.
+
+Wall clock from the call to the Python float, on 1, 2, 4 and 8 devices, as many as there are: of tensors that lie
+on them, each with as many elements, and of arrays of the host, pinned and pageable. Beside it what a user has
+without this package, and what nothing gets below: the slowest GPU alone, and copies over all links at once.
+All results are exact, so that the same elements on another number of devices have to give the same bits: else
+nothing is written. With ``--device=sim`` simulators take the place of GPUs, which tries all of it and
+measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpureduce._arrays.device_array import to_device
+from gpureduce._device.devices import devices
+from gpureduce._profiles.palette import Palette
+from gpureduce._reduce import functions
+from gpureduce._states.spread import Sharded
+from gpureduce.bench import chart, environment
+from gpureduce.bench.host import loops
+
+COUNTS = (1, 2, 4, 8)
+SIZES = (10, 20, 28, 30)  # elements of a device, as powers of two
+HOST_SIZE = 29
+TITLES = {
+    "gpureduce": "`gpureduce.sum(Sharded(tensors))`",
+    "slowest": "the slowest GPU alone, exact",
+    "rounded": "the slowest GPU alone, rounded",
+    "torch": "PyTorch: a sum and `.item()` each",
+    "nccl": "PyTorch: sums, NCCL's all-reduce, `.item()`",
+    "cupy": "CuPy: a sum and `.item()` each",
+    "jax": "JAX: jitted `jnp.sum` of a sharded array",
+    "copies": "copies to all GPUs at once",
+    "numpy": "NumPy, in place",
+    "torch_cpu": "PyTorch's threads, in place",
+}
+Call = Callable[[int], object]
+
+
+def module(name: str) -> Any:
+    """Return a library; None where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def names_of(kind: str) -> list[str]:
+    """Return the devices of a kind; four simulators."""
+    if kind == "sim":
+        return ["sim", "sim:1", "sim:2", "sim:3"]
+    return [str(device) for device in devices() if str(device).startswith("cuda")]
+
+
+def elements(n: int, seed: int = 0) -> np.ndarray:
+    """Return numbers whose sum has other bits in another order, unless it is exact."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(n, np.float32) * np.float32(2) ** rng.integers(-8, 8, n, np.int8)
+
+
+def check_bits(places: list[str], n: int = 1 << 12) -> None:
+    """Raise unless the same elements give the same bits on any number of devices."""
+    array = elements(n)
+    found = set()
+    for count in [count for count in COUNTS if count <= len(places)]:
+        parts = np.array_split(array, count)
+        tensors = [to_device(part, place) for part, place in zip(parts, places, strict=False)]
+        found |= {float(functions.sum(Sharded(tensors))), float(functions.sum(array, device=places[:count]))}
+    if len(found) != 1:
+        raise SystemExit(f"the bits depend on the number of devices: {found}")
+
+
+def shards_of(n: int, places: list[str], torch: Any) -> list[Any]:
+    """Return an array on each device: PyTorch's, where they are GPUs."""
+    if torch is None or places[0].startswith("sim"):
+        return [to_device(elements(n, seed), place) for seed, place in enumerate(places)]
+    return [torch.randn(n, device=place) for place in places]
+
+
+def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
+    """Return what others do with tensors of PyTorch's, those that are installed."""
+    torch, cupy, jax = module("torch"), module("cupy"), module("jax")
+    calls: dict[str, Call] = {"torch": lambda _: sum(part.item() for part in [t.sum() for t in tensors])}
+    if len(places) > 1:
+
+        def reduced(_: int) -> float:
+            parts = [tensor.sum() for tensor in tensors]
+            torch.cuda.nccl.all_reduce(parts)
+            return parts[0].item()
+
+        calls["nccl"] = reduced
+    if cupy is not None:
+        arrays = [cupy.from_dlpack(tensor) for tensor in tensors]
+
+        def on_each(_: int) -> float:
+            parts = []
+            for array in arrays:
+                with array.device:
+                    parts.append(array.sum())
+            return sum(float(part) for part in parts)
+
+        calls["cupy"] = on_each
+    if jax is not None:
+        mesh = jax.sharding.Mesh(np.array(jax.devices("gpu")[: len(places)]), ("parts",))
+        place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("parts"))
+        parts = [jax.dlpack.from_dlpack(tensor) for tensor in tensors]
+        whole = jax.make_array_from_single_device_arrays((len(parts) * len(parts[0]),), place, parts)
+        total = jax.jit(jax.numpy.sum)
+        calls["jax"] = lambda _: float(total(whole))
+    return calls
+
+
+def measure_shards(n: int, places: list[str], torch: Any) -> dict:
+    """Time the sum of tensors that lie on devices, and each of them alone."""
+    tensors = shards_of(n, places, torch)
+    whole = Sharded(tensors)
+    calls: dict[str, Call] = {"gpureduce": lambda _: float(functions.sum(whole))}
+    for name, exact in (("slowest", True), ("rounded", False)):
+        for i, tensor in enumerate(tensors):
+            calls[f"{name} {i}"] = lambda _, t=tensor, e=exact: float(functions.sum(t, exact=e))
+    if not places[0].startswith("sim") and torch is not None:
+        calls |= of_others(tensors, places)
+    spreads = {name: environment.spread(values) for name, values in loops(calls).items()}
+    for name in ("slowest", "rounded"):
+        alone = [spreads.pop(f"{name} {i}") for i in range(len(tensors))]
+        spreads[name] = max(alone, key=lambda spread: spread["median"])
+    return {"where": "device", "gpus": len(places), "n": n, "us": spreads}
+
+
+def measure_host(n: int, places: list[str], torch: Any, pinned: bool) -> dict:
+    """Time the sum of an array of the host, the copies that it needs, and the CPU."""
+    array = elements(n)
+    calls: dict[str, Call] = {}
+    if torch is not None:
+        tensor = torch.from_numpy(array).pin_memory() if pinned else torch.from_numpy(array)
+        array = tensor.numpy()
+        calls["torch_cpu"] = lambda _: tensor.sum().item()
+        if not places[0].startswith("sim"):
+            parts = tensor.chunk(len(places))
+            rooms = [torch.empty_like(part, device=place) for part, place in zip(parts, places, strict=True)]
+
+            def copied(_: int) -> None:
+                for room, part in zip(rooms, parts, strict=True):
+                    room.copy_(part, non_blocking=True)
+                for place in places:
+                    torch.cuda.synchronize(place)
+
+            calls["copies"] = copied
+    calls["gpureduce"] = lambda _: float(functions.sum(array, device=places))
+    calls["numpy"] = lambda _: float(array.sum())
+    spreads = {name: environment.spread(values) for name, values in loops(calls).items()}
+    where = "pinned" if pinned else "pageable"
+    return {"where": where, "gpus": len(places), "n": n, "us": spreads}
+
+
+# What is made of it
+
+
+def table(record: dict) -> str:
+    """Return the tables of a record, and the chart where it is of GPUs."""
+    head = f"{record['device']}, CUDA {record['toolkit']}, {record['date']}: us from the call to the float, medians."
+    lines = ["Simulated: no figures of a GPU." if record["simulated"] else head, ""]
+    for where, what in (("device", "float32 on each GPU"), ("pinned", "pinned"), ("pageable", "pageable")):
+        rows = [row for row in record["rows"] if row["where"] == where]
+        if not rows:
+            continue
+        columns = [f"{row['gpus']} x 2^{row['n'].bit_length() - 1}" for row in rows]
+        if where != "device":
+            columns = [f"2^{row['n'].bit_length() - 1} to {row['gpus']}" for row in rows]
+        lines += [f"| {what} | {' | '.join(columns)} |", "|---|" + "--:|" * len(rows)]
+        for name, title in TITLES.items():
+            figures = [row["us"][name]["median"] if name in row["us"] else None for row in rows]
+            if any(figures):
+                cells = ["-" if figure is None else f"{figure:.1f}" for figure in figures]
+                lines.append(f"| {title} | {' | '.join(cells)} |")
+        lines.append("")
+    if not record["simulated"]:
+        lines += [
+            "<picture>",
+            '  <source media="(prefers-color-scheme: dark)" srcset="several-dark.svg">',
+            '  <img alt="Times of sums over the number of GPUs" src="several-light.svg">',
+            "</picture>",
+        ]
+    return "\n".join(lines).rstrip()
+
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 880, 360, 60, 300, 50, 44
+
+
+def svg(record: dict, palette: Palette) -> str:
+    """Return the chart of the largest tensors: time over GPUs, both by powers of two."""
+    most = max(row["n"] for row in record["rows"] if row["where"] == "device")
+    rows = [row for row in record["rows"] if (row["where"], row["n"]) == ("device", most)]
+    series = [name for name in TITLES if any(name in row["us"] for row in rows) and name != "rounded"]
+    times = [row["us"][name]["median"] for row in rows for name in series if name in row["us"]]
+    counts = sorted({row["gpus"] for row in rows})
+    low, high = np.log2(min(times)) - 0.2, np.log2(max(times)) + 0.2
+    title = f"Sums of 2^{most.bit_length() - 1} float32 on each of several GPUs, us"
+
+    def place(gpus: int, time: float) -> tuple[float, float]:
+        x = LEFT + (WIDTH - LEFT - RIGHT) * counts.index(gpus) / max(1, len(counts) - 1)
+        return x, TOP + (HEIGHT - TOP - BOTTOM) * (high - np.log2(time)) / (high - low)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">',
+        f"<title>{title}</title>",
+        chart.text(0, 20, title, palette.text, size=16),
+    ]
+    for count in counts:
+        x, _ = place(count, 1)
+        parts.append(
+            chart.text(x, HEIGHT - 12, f"{count} GPUs" if count > 1 else "1 GPU", palette.faint, size=12)
+        )
+    colours = [*palette.series, *palette.lanes, palette.faint]
+    for i, (name, colour) in enumerate(zip(series, colours, strict=False)):
+        seen = [(*place(row["gpus"], time), time) for row in rows for time in [_time(row, name)] if time]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in seen)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y, _ in seen]
+        if name == "gpureduce":
+            parts += [chart.text(x + 5, y - 6, f"{time:.1f}", palette.text, size=12) for x, y, time in seen]
+        at = TOP + 18 * i
+        parts.append(chart.rect(WIDTH - RIGHT + 40, at - 10, 12, 12, colour))
+        parts.append(chart.text(WIDTH - RIGHT + 58, at, TITLES[name].replace("`", ""), palette.text, size=12))
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _time(row: dict, name: str) -> float | None:
+    return row["us"][name]["median"] if name in row["us"] else None
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gpureduce.bench.several", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--device", choices=["cuda", "sim"], default="cuda")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="powers of two, on each device")
+    parser.add_argument("--host-size", type=int, default=HOST_SIZE, help="a power of two")
+    parser.add_argument("--out", required=True)
+    options = parser.parse_args(argv)
+    places, torch = names_of(options.device), module("torch")
+    if not places:
+        raise SystemExit("there is no GPU; --device=sim tries it without")
+    check_bits(places)
+    head = environment.header(environment.find_device(places[0]))
+    record: dict[str, Any] = {**head, "simulated": options.device == "sim", "gpus": len(places), "rows": []}
+    for count in [count for count in COUNTS if count <= len(places)]:
+        for size in options.sizes:
+            record["rows"].append(measure_shards(1 << size, places[:count], torch))
+        for pinned in (True, False) if torch is not None else (False,):
+            record["rows"].append(measure_host(1 << options.host_size, places[:count], torch, pinned))
+        print(f"{count} of {len(places)} devices measured", flush=True)
+    Path(options.out).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(table(record))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
