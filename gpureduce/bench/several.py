@@ -1,8 +1,9 @@
 """Times sums over several GPUs: ``python -m gpureduce.bench.several --out FILE``.
 
-Wall clock from the call to the Python float, on 1, 2, 4 and 8 devices, as many as there are: of tensors that lie
-on them, each with as many elements, and of arrays of the host, pinned and pageable. Beside it what a user has
-without this package, and what nothing gets below: the slowest GPU alone, and copies over all links at once.
+Wall clock from the call to the Python float, on 1, 2, 4 and 8 devices, as many as there are: of tensors that
+lie on them, each with as many elements, and of arrays of the host, pinned and pageable. Beside it what a user
+has without this package, and what nothing gets below: the slowest GPU alone, and copies over all links at
+once.
 All results are exact, so that the same elements on another number of devices have to give the same bits: else
 nothing is written. With ``--device=sim`` simulators take the place of GPUs, which tries all of it and
 measures nothing.
@@ -166,8 +167,9 @@ def measure_host(n: int, places: list[str], torch: Any, pinned: bool) -> dict:
 
 def table(record: dict) -> str:
     """Return the tables of a record, and the chart where it is of GPUs."""
-    head = f"{record['device']}, CUDA {record['toolkit']}, {record['date']}: us from the call to the float, medians."
+    head = f"{record['device']}, CUDA {record['toolkit']}, {record['date']}"
     lines = ["Simulated: no figures of a GPU." if record["simulated"] else head, ""]
+    lines[0] += ": us from the call to the float, medians." if not record["simulated"] else ""
     for where, what in (("device", "float32 on each GPU"), ("pinned", "pinned"), ("pageable", "pageable")):
         rows = [row for row in record["rows"] if row["where"] == where]
         if not rows:
