@@ -203,6 +203,15 @@ PTX_HANDLER(activemask) {
 
 /* ---- redux ---- */
 
+/* The lanes of `left` that name the same members as the first of them: mostly all. */
+static uint32_t alike(const ptx_u32 *members, uint32_t left) {
+    const uint32_t of = members[__builtin_ctz(left)];
+    uint32_t same = 0;
+    for (unsigned i = 0; i < PTX_LANES; ++i)
+        same |= (uint32_t)(members[i] == of) << i;
+    return same & left;
+}
+
 /* Combines the sources of each lane's membermask with an expression of x and y. */
 #define REDUX(name, T, value)                                                                                \
     PTX_HANDLER(redux_##name) {                                                                              \
@@ -213,15 +222,16 @@ PTX_HANDLER(activemask) {
         const ptx_##T *a = ptx_lanes(w, in, 1);                                                              \
         const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
         T result[PTX_LANES] = {0};                                                                           \
-        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
-            unsigned lane = (unsigned)__builtin_ctz(left);                                                   \
-            uint32_t rest = members[lane] & mask;                                                            \
+        for (uint32_t left = mask, same; left; left &= ~same) {                                              \
+            same = alike(members, left);                                                                     \
+            uint32_t rest = members[__builtin_ctz(left)] & mask;                                             \
             T x = a[__builtin_ctz(rest)];                                                                    \
             while (rest &= rest - 1) {                                                                       \
                 T y = a[__builtin_ctz(rest)];                                                                \
                 x = (T)(value);                                                                              \
             }                                                                                                \
-            result[lane] = x;                                                                                \
+            for (unsigned i = 0; i < PTX_LANES; ++i)                                                         \
+                result[i] = same >> i & 1 ? x : result[i];                                                   \
         }                                                                                                    \
         PTX_STORE_EACH_LANE(T, d, result[i])                                                                 \
         return PTX_OK;                                                                                       \
