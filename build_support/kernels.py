@@ -134,7 +134,13 @@ def _effort(kernel: Kernel) -> float:
     if "#include <cub/" in kernel.source.read_text("utf-8"):
         return 9
     known = {"general_var": 15, "convert": 1}
-    known |= {"segment_extremes": 6, "segment_var": 6, "stream_extremes": 4, "order_select": 4}
+    known |= {
+        "segment_extremes": 6,
+        "segment_var": 6,
+        "stream_extremes": 4,
+        "order_select": 4,
+        "order_sort": 3,
+    }
     folders = {"general": 6, "flat": 3, "flat_hopper": 3}
     return known.get(kernel.source.stem, folders.get(kernel.source.parent.name, 1))
 

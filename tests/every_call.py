@@ -490,9 +490,14 @@ def orders():
         "percentile of many": functools.partial(gpureduce.percentile, vector, range(0, 100, 4), **SIM),
         "topk": top(matrix, 3, **SIM),
         "topk of digits": top(np.resize(vector, 9000), 2000, largest=False, **SIM),
+        "topk of many": top(np.resize(vector, 20000), 9000, **SIM),
         "topk on device": top(on_device, 2, 0),
         "topk of too many": top(vector, 301, **SIM),
         "profile_order": functools.partial(_core.profile_order, matrix, np.array([3]), False),
+        "profile_firsts": functools.partial(
+            _core.profile_firsts, matrix, 3, True, True, np.empty((len(matrix), 3), np.int64)
+        ),
+        "profile_firsts of no room": functools.partial(_core.profile_firsts, matrix, 3, True, True, matrix),
         "profile_order of no rank": functools.partial(_core.profile_order, matrix, np.array([-3]), False),
     }
 

@@ -440,8 +440,8 @@ def check_own_rungs():
         assert all(ours[key] == theirs[key] for key in ("n", "all_passes_us", "result", "block_size"))
     assert [record["over_first"] for record in found.records()] == [1, 1, 1, 1]
     assert "| mine " in found.table()
-    with pytest.raises(ValueError, match="grid: 14 launches; a program has at most 13"):
-        gpureduce.ladder(source, grid=lambda n, block: n - 1 or 1).sum(data[:15], device="cuda")
+    with pytest.raises(ValueError, match="grid: 37 launches; a program has at most 36"):
+        gpureduce.ladder(source, grid=lambda n, block: n - 1 or 1).sum(data[:38], device="cuda")
     # The device takes no PTX for 9.0.
     assert ".target sm_80" in rung._for_capability((8, 0)).ptx and ".target sm_90" in rung._program.ptx
     chosen = gpureduce.ladder(source, options=["-arch=compute_75"])

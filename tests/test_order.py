@@ -15,7 +15,7 @@ from gpureduce._profiles.observed import kernel_profiles
 
 HELD = 31744  # bytes of a line that a block holds
 PART = 4096
-SORTED = 1024
+SORTED = 4096
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
     "float64",
@@ -436,7 +436,7 @@ def test_first_elements(dtype, device):
     draw = random.Random(dtype)
     for lines, n in ((1, 1), (4, 7), (3, 300), (1, 1500), (2, 20000), (270, 40), (1, 9 * PART + 3)):
         a = values((lines, n), dtype, n)
-        for k in {1, min(n, 5), min(n, SORTED), min(n, 2 * SORTED + 77)}:
+        for k in {1, min(n, 5), min(n, 1000), min(n, SORTED), min(n, 2 * SORTED + 77), min(n, 20000)}:
             largest, sort = draw.random() < 0.5, draw.random() < 0.7
             found = gpureduce.topk(a, k, largest=largest, sorted=sort, device=device)
             wanted = first_of(a, k, largest, sort)
@@ -448,6 +448,13 @@ def test_first_elements_of_many_long_lines(device):
     a = values((264, HELD // 4 + 3), "int32", 8)
     found = gpureduce.topk(a, 3, device=device)
     exactly(found.indices, first_of(a, 3, True, True))
+
+
+def test_all_elements_of_many_tiles(device):
+    """More than a warp adds up at once."""
+    a = values((1, 34 * SORTED + 5), "int8", 16)
+    found = gpureduce.topk(a, a.size, device=device)
+    exactly(found.indices, first_of(a, a.size, True, True))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -518,6 +525,24 @@ def test_kernels_have_no_races(dtype, shape):
         assert problem is None
         np.testing.assert_array_equal(result, np.sort(a, axis=1)[:, ranks])
         assert {kernel.races for kernel in kernel_profiles(launches, "", 0)} == {()}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "k"),
+    [((9, 20), 4), ((2, 1000), 990), ((3, 1000), 5), ((2, 9 * PART), 500), ((1, 9 * PART), 5000)],
+    ids=str,
+)  # fmt: skip
+def test_kernels_of_first_elements_have_no_races(dtype, shape, k):
+    a = values(shape, dtype, 12)
+    room = np.empty((shape[0], k), np.int64)
+    result, launches, problem = _core.profile_firsts(a, k, True, True, room)
+    assert problem is None
+    np.testing.assert_array_equal(result, np.sort(a, axis=1)[:, : -k - 1 : -1])
+    profiles = kernel_profiles(launches, "", 0)
+    assert {kernel.races for kernel in profiles} == {()}
+    moves = sum(kernel.name.startswith("order_move") for kernel in profiles)
+    assert moves == (a.dtype.itemsize if k > SORTED else 0)
 
 
 def test_nothing_is_warned_of_on_the_way(device):

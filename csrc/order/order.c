@@ -8,6 +8,8 @@ enum {
     HELD = 31744,      /* bytes of a line that a block holds */
     FEW = 2,           /* ranks for which there are bins for a large digit */
     SMALL = 32,        /* elements of a line of which a warp takes several */
+    NETWORK = 128,     /* elements of a line that are sorted by a network */
+    WHOLE = 8,         /* of so many elements of a line that fits, one is kept: sorting it all is no slower */
     WAVES = 4,         /* of blocks that are there at once */
     MANY_LINES = 2,    /* of a multiprocessor: a block takes a line then, whatever its length */
     MOST_DOWN = 65535, /* blocks along y */
@@ -65,6 +67,11 @@ static uint64_t blocks(void) {
 typedef struct rooms {
     uint32_t in, ranks, out, indices, states, bins, tickets, counts;
 } rooms;
+
+/* Buffers of elements, and of their indices. */
+typedef struct places {
+    uint32_t elements, indices;
+} places;
 
 typedef struct planned {
     const gr_ordering *of;
@@ -192,22 +199,98 @@ static void plan_gather(planned *self) {
     }
 }
 
-/* Sorts the elements that were gathered into `at.out`; where they are many, in tiles, which then go merged to
-   `out` and `indices`. */
-static void plan_sort(planned *self, uint32_t out, uint32_t indices) {
-    const gr_order_params *params = &self->params;
-    const uint64_t tiles = params->lines * gr_ceil_div(params->k, GR_ORDER_SORTED);
+/* By a warp or a block each, in place, in which few elements change places. */
+static void plan_network(planned *self, places at) {
+    self->at = (rooms){.out = at.elements, .indices = at.indices};
     uint32_t threads = 32;
-    while (threads < GR_ORDER_THREADS && threads * (GR_ORDER_SORTED / GR_ORDER_THREADS) < params->k)
+    while (threads * (GR_ORDER_NETWORK / GR_ORDER_THREADS) < self->params.k && threads < GR_ORDER_THREADS)
         threads *= 2;
-    gr_step *step = launch(self, "top", "sort", params);
-    step->grid[0] = (uint32_t)least(tiles, GR_MAX_GRID);
+    gr_step *step = launch(self, "top", "sort", &self->params);
+    step->grid[0] = (uint32_t)least(self->params.lines, GR_MAX_GRID);
     step->block[0] = threads;
-    if (out == self->at.out)
-        return;
-    self->at = (rooms){.in = self->at.out, .ranks = self->at.indices, .out = out, .indices = indices};
-    step = launch(self, "top", "merge", params);
-    step->grid[0] = (uint32_t)least(gr_ceil_div(params->lines * params->k, GR_ORDER_THREADS), GR_MAX_GRID);
+}
+
+static gr_step *launch_sort(planned *self, const char *kernel, const gr_order_sorting *params, places from,
+                            places to) {
+    gr_program *program = self->program;
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    step->block[0] = GR_ORDER_THREADS;
+    step->kernel.owner = "topk";
+    GR_KERNEL_NAME(step->kernel.file, "order_sort");
+    GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
+    gr_program_place(program, offsetof(gr_order_sorting, in), from.elements);
+    if (from.indices != 0)
+        gr_program_place(program, offsetof(gr_order_sorting, places), from.indices);
+    gr_program_place(program, offsetof(gr_order_sorting, out), to.elements);
+    gr_program_place(program, offsetof(gr_order_sorting, indices), to.indices);
+    return step;
+}
+
+/* One launch, a block a line. */
+static void plan_tiles(planned *self, const gr_order_sorting *params, places from, places to) {
+    const bool fewer = params->length <= GR_ORDER_FEWER;
+    const uint32_t each = (fewer ? GR_ORDER_FEWER : GR_ORDER_SORTED) / GR_ORDER_THREADS;
+    gr_step *step = launch_sort(self, fewer ? "fewer" : "tile", params, from, to);
+    step->grid[0] = (uint32_t)least(params->lines, GR_MAX_GRID);
+    step->block[0] = 32;
+    while (step->block[0] * each < params->length)
+        step->block[0] *= 2;
+}
+
+/* Three launches a digit, the last of which takes elements to and fro until they are where they are to be. */
+static void plan_moves(planned *self, gr_order_sorting params, uint32_t digits, places from, places to,
+                       places other) {
+    gr_program *program = self->program;
+    const uint64_t rows = params.lines * GR_ORDER_DIGITS;
+    params.tiles = gr_ceil_div(params.length, GR_ORDER_SORTED);
+    const uint32_t counts =
+        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(rows * params.tiles) * sizeof(uint64_t));
+    const uint32_t sums = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)rows * sizeof(uint64_t));
+    for (uint32_t i = 0; i < digits; ++i) {
+        static const char *const kernels[] = {"tally", "sums", "move"};
+        const places next = (digits - i) % 2 == 1 ? to : other;
+        params.shift = i * 8;
+        for (size_t j = 0; j < sizeof kernels / sizeof kernels[0]; ++j) {
+            gr_step *step = launch_sort(self, kernels[j], &params, from, next);
+            gr_program_place(program, offsetof(gr_order_sorting, counts), counts);
+            gr_program_place(program, offsetof(gr_order_sorting, sums), sums);
+            const bool adds = j == 1;
+            const uint64_t all =
+                adds ? gr_ceil_div(rows, GR_ORDER_THREADS / 32) : params.lines * params.tiles;
+            step->grid[0] = (uint32_t)least(all, GR_MAX_GRID);
+        }
+        from = next;
+    }
+}
+
+/* How often the elements of a line are written while they are sorted, if not in place. */
+static uint32_t moved(uint64_t length, size_t item) {
+    return length <= NETWORK ? 0 : length <= GR_ORDER_SORTED ? 1 : (uint32_t)item;
+}
+
+/* Sorts lines of `length` elements, of which the first `k` are kept. */
+static void plan_sort(planned *self, uint64_t length, places from, places to, places other) {
+    const gr_order_params *own = &self->params;
+    const gr_order_sorting params = {
+        .lines = own->lines,
+        .length = length,
+        .k = own->k,
+        .infinity = own->infinity,
+        .flags = own->flags,
+    };
+    const uint32_t times = moved(length, gr_dtypes[self->of->dtype].item_bytes);
+    if (times == 0)
+        plan_network(self, from);
+    else if (length <= GR_ORDER_SORTED)
+        plan_tiles(self, &params, from, to);
+    else
+        plan_moves(self, params, times, from, to, other);
+}
+
+/* Whether lines are sorted as they are, and not only what is to be kept of them. */
+static bool is_sorted_whole(const gr_ordering *self) {
+    const bool fits = self->length <= GR_ORDER_SORTED && self->k * WHOLE >= self->length;
+    return self->sorted && (fits || self->k == self->length);
 }
 
 static void plan_valids(planned *self) {
@@ -231,33 +314,40 @@ static void plan_firsts(planned *self, size_t item) {
     const gr_ordering *of = self->of;
     gr_program *program = self->program;
     const size_t results = (size_t)(of->lines * of->k);
-    const uint32_t out = self->at.out, indices = gr_program_input(program, 1);
-    const bool merged = of->sorted && of->k > GR_ORDER_SORTED;
-    uint32_t to[] = {out, indices};
-    if (merged) {
-        to[0] = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * item);
-        to[1] = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * sizeof(int64_t));
-    }
+    const places in = {.elements = self->at.in},
+                 out = {.elements = self->at.out, .indices = gr_program_input(program, 1)};
     params->k = of->k;
     params->rank_count = 1;
     params->flags |= GR_ORDER_EQUAL | (of->largest ? GR_ORDER_LARGEST : 0);
-    self->at.out = is_in_rows(of) ? to[0] : 0;
-    self->at.indices = is_in_rows(of) ? to[1] : 0;
     if (of->length <= GR_ORDER_FEW) {
+        self->at.indices = out.indices;
         plan_small(self);
         return;
     }
+    const bool whole = is_sorted_whole(of);
+    const uint32_t times = moved(whole ? of->length : of->k, item);
+    places other = {0};
+    if (of->sorted && times > whole) {
+        other.elements = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * item);
+        other.indices = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * sizeof(int64_t));
+    }
+    if (whole) {
+        plan_sort(self, of->length, in, out, other);
+        return;
+    }
+    const places found = of->sorted && times % 2 == 1 ? other : out;
     if (is_in_rows(of)) {
+        self->at.out = found.elements;
+        self->at.indices = found.indices;
         plan_rows(self, (uint32_t)item);
     } else {
+        self->at.out = 0;
         plan_digits(self, (uint32_t)item);
-        self->at = (rooms){.states = self->at.states, .out = to[0], .indices = to[1]};
+        self->at = (rooms){.states = self->at.states, .out = found.elements, .indices = found.indices};
         plan_gather(self);
     }
-    if (of->sorted) {
-        self->at = (rooms){.out = to[0], .indices = to[1]};
-        plan_sort(self, out, indices);
-    }
+    if (of->sorted)
+        plan_sort(self, of->k, found, out, other);
 }
 
 /* Makes results of the elements in `at.out`. */

@@ -6,15 +6,19 @@
 #include <stdint.h>
 
 enum {
-    GR_ORDER_THREADS = 256, /* of a block at most */
-    GR_ORDER_BLOCKS = 4,    /* of a multiprocessor at once */
-    GR_ORDER_RANKS = 16,    /* that are looked for at once */
-    GR_ORDER_BITS = 11,     /* of a digit at most, where few ranks are looked for */
-    GR_ORDER_MANY_BITS = 8, /* where many are */
-    GR_ORDER_TILE = 4096,   /* elements: parts of a line begin at multiples of it */
-    GR_ORDER_SORTED = 1024, /* elements that a block sorts */
-    GR_ORDER_FEW = 128,     /* of a line that a warp takes */
-    GR_ORDER_RESULTS = 8,   /* between two elements each, that are made of a line at once */
+    GR_ORDER_THREADS = 256,  /* of a block at most */
+    GR_ORDER_BLOCKS = 4,     /* of a multiprocessor at once */
+    GR_ORDER_RANKS = 16,     /* that are looked for at once */
+    GR_ORDER_BITS = 11,      /* of a digit at most, where few ranks are looked for */
+    GR_ORDER_MANY_BITS = 8,  /* where many are */
+    GR_ORDER_TILE = 4096,    /* elements: parts of a line begin at multiples of it */
+    GR_ORDER_SORTED = 4096,  /* elements that a block sorts */
+    GR_ORDER_NETWORK = 1024, /* that it sorts by a network */
+    GR_ORDER_FEWER = 1024,   /* that it sorts with fewer registers */
+    GR_ORDER_DIGITS = 256,   /* by which it sorts */
+    GR_ORDER_SORTERS = 2,    /* blocks of a multiprocessor that sort at once */
+    GR_ORDER_FEW = 128,      /* of a line that a warp takes */
+    GR_ORDER_RESULTS = 8,    /* between two elements each, that are made of a line at once */
 };
 
 enum {
@@ -60,6 +64,22 @@ typedef struct gr_order_params {
                              2^bits threads of a warp take a line */
     uint64_t given[GR_ORDER_RANKS]; /* ranks of all lines, where they are few */
 } gr_order_params;
+
+/* Elements of lines, which are sorted by one digit of their keys after the other, the last digit first. Those
+   with the same key stay in their order. */
+typedef struct gr_order_sorting {
+    uint64_t in;
+    uint64_t places;       /* int64, one for each element of `in`; 0: their places in the line */
+    uint64_t out, indices; /* elements and their places, in another order */
+    uint64_t
+        counts; /* of each line and digit: how many elements of each tile have it, then of all tiles before */
+    uint64_t sums; /* of each line and digit */
+    uint64_t lines, length;
+    uint64_t k;     /* of a line, that are written */
+    uint64_t tiles; /* of a line */
+    uint64_t infinity;
+    uint32_t flags, shift; /* of the digit */
+} gr_order_sorting;
 
 /* What becomes of two elements of a line, `lower` and `upper` among those that were found. */
 typedef enum gr_order_mean {

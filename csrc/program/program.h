@@ -9,8 +9,8 @@
 enum {
     GR_MOST_INPUTS = 8,
     GR_MOST_BUFFERS = 16,
-    GR_MOST_STEPS = 13,
-    GR_MOST_PLACES = 48,
+    GR_MOST_STEPS = 36,
+    GR_MOST_PLACES = 208,
     GR_MOST_MAPS = 4,
     GR_PARAM_ROOM = 6144, /* bytes, for the parameters of all steps: two of a reduction of eight inputs */
 };

@@ -52,6 +52,7 @@ PyObject *py_order_select(PyObject *module, PyObject *args);
 PyObject *py_order_firsts(PyObject *module, PyObject *args);
 PyObject *py_order_valids(PyObject *module, PyObject *args);
 PyObject *py_profile_order(PyObject *module, PyObject *args);
+PyObject *py_profile_firsts(PyObject *module, PyObject *args);
 
 /* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);

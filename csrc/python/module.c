@@ -187,6 +187,8 @@ static PyMethodDef methods[] = {
     {"order_valids", py_order_valids, METH_VARARGS,
      "order_valids(a, (out, device_kind, device_index, stream)), likewise"},
     {"profile_order", py_profile_order, METH_VARARGS, "profile_order(a, ranks, nans), as profile_scan"},
+    {"profile_firsts", py_profile_firsts, METH_VARARGS,
+     "profile_firsts(a, k, largest, sorted, room for indices), as profile_scan"},
     {"multiplier", py_multiplier, METH_VARARGS,
      "multiplier(positional parameters, others) -> matmul of these, which returns NotImplemented where "
      "Python "

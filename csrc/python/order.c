@@ -114,7 +114,7 @@ static int take_ends(ordering *self, PyObject *given) {
 }
 
 /* Where the indices of the first elements go, and how many there are. */
-static int take_indices(ordering *self, PyObject *given, Py_ssize_t k) {
+static int take_indices(ordering *self, PyObject *given, Py_ssize_t k, bool on_device) {
     py_operand *indices = &self->job.inputs[OTHERS];
     gr_ordering *order = &self->order;
     self->job.input_count = 2;
@@ -123,7 +123,7 @@ static int take_indices(ordering *self, PyObject *given, Py_ssize_t k) {
     if (k < 1 || (uint64_t)k > order->length)
         return PY_REFUSE(PyExc_ValueError, "k: expected 1 to the length of a line");
     order->k = (uint64_t)k;
-    if (indices->owner != NULL || indices->dtype != GR_DTYPE_i64 || indices->ndim != 2 ||
+    if ((indices->owner == NULL) != on_device || indices->dtype != GR_DTYPE_i64 || indices->ndim != 2 ||
         indices->extent[0] != order->lines || indices->extent[1] != order->k ||
         !py_operand_packed(indices, true) || indices->read_only)
         return PY_REFUSE(PyExc_ValueError, "indices: expected room for int64 on the device");
@@ -172,7 +172,8 @@ PyObject *py_order_firsts(PyObject *module, PyObject *args) {
         return NULL;
     ordering self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
     py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_elements(&self, a) == 0 && take_indices(&self, indices, k) == 0 && take_place(&self, place) == 0)
+    if (take_elements(&self, a) == 0 && take_indices(&self, indices, k, true) == 0 &&
+        take_place(&self, place) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
@@ -203,6 +204,23 @@ PyObject *py_profile_order(PyObject *module, PyObject *args) {
     ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
     py_job_begin(&self.job, state);
     if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && py_job_stride_result(&self.job))
+        all = py_observed_job(state, &self.job, work, &self);
+    py_job_release(&self.job);
+    return all;
+}
+
+/* The indices come to a copy of the room for them, as that of the device is not this one's. */
+PyObject *py_profile_firsts(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *room, *all = NULL;
+    Py_ssize_t k;
+    int largest, sorted;
+    if (!PyArg_ParseTuple(args, "OnppO", &a, &k, &largest, &sorted, &room))
+        return NULL;
+    ordering self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
+    py_job_begin(&self.job, state);
+    if (take_elements(&self, a) == 0 && take_indices(&self, room, k, false) == 0 &&
+        py_job_stride_result(&self.job))
         all = py_observed_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;

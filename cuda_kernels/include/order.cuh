@@ -14,7 +14,8 @@ template <class Key> struct Keys {
     Key infinity, flip, reverse;
     bool one_zero, truth;
 
-    __device__ explicit Keys(const gr_order_params &p)
+    template <class Params>
+    __device__ explicit Keys(const Params &p)
         : infinity(Key(p.infinity)), flip(p.flags & GR_ORDER_SIGNED ? sign : Key(0)),
           reverse(p.flags & GR_ORDER_LARGEST ? none : Key(0)), one_zero(p.flags & GR_ORDER_EQUAL),
           truth(p.flags & GR_ORDER_TRUTH) {

@@ -100,8 +100,7 @@ def topk(
     -----
     NaN is larger than all numbers, and zeros of either sign are equal. Of equal elements those with the
     lowest indices are taken, so that results are the same on every run. The host waits only for results that
-    it gets. Sorting is made for up to a million elements: what it takes grows with the square of `k` beyond
-    some ten thousand. See docs/order.md.
+    it gets. See docs/order.md.
 
     Examples
     --------

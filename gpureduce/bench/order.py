@@ -88,6 +88,8 @@ def calls_of(torch: Any, cupy: Any, ins: list, axis: int | None) -> dict[str, di
         "torch": lambda i: torch.median(ins[i], dim=-1),
         "cupy": by_cupy(lambda a: cupy.median(a, axis=axis)),
     }
+    if axis is None:
+        medians["torch_whole"] = lambda i: torch.median(ins[i])
     quantiles: dict[str, Call] = {
         "gpureduce": lambda i: gpureduce.quantile(ins[i], QUANTILES, axis=axis, out=between),
         "cupy": by_cupy(lambda a: cupy.quantile(a, QUANTILES, axis=axis)),
@@ -153,13 +155,13 @@ def show(row: dict) -> str:
 
 def table(record: dict) -> str:
     """Return a results file as Markdown: what there is of float32."""
-    names = ("gpureduce", "kthvalue", "torch", "cupy")
+    names = ("gpureduce", "kthvalue", "torch_whole", "torch", "cupy")
     lines = [
         f"{record['device']}, CUDA {record['toolkit']}, PyTorch {record['torch']}, CuPy {record['cupy']},"
         f" {record['date']}: {record['method']}.",
         "",
-        "| float32 | shape | gpureduce | `torch.kthvalue` | PyTorch | CuPy |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| float32 | shape | gpureduce | `torch.kthvalue` | `torch.median(a)` | PyTorch | CuPy |",
+        "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in (row for row in record["rows"] if row["dtype"] == "float32"):
         times = [f"{row['us'][name]['median']:,.4g}" if name in row["us"] else "" for name in names]

@@ -3,8 +3,8 @@
 from mutants import INCLUDE, Mutant
 
 KEYS = INCLUDE + "order.cuh"
-SELECT, TOP, SMALL, BETWEEN = (
-    f"cuda_kernels/order/auto/order_{name}.cu" for name in ("select", "top", "small", "between")
+SELECT, TOP, SMALL, SORT, BETWEEN = (
+    f"cuda_kernels/order/auto/order_{name}.cu" for name in ("select", "top", "small", "sort", "between")
 )
 METHODS = "gpureduce/_order/methods.py"
 
@@ -90,11 +90,55 @@ MUTANTS = (
         "a > b",
         order("first_elements"),
     ),
+    # Sorting
     Mutant(
-        "equal elements of other tiles go first",
-        TOP,
-        "other == key && from < own",
-        "other == key",
+        "elements of a warp with one digit change places",
+        SORT,
+        "ranks[j] = count + first;",
+        "ranks[j] = count + __popc(alike) - 1 - first;",
+        order("first_elements"),
+    ),
+    Mutant(
+        "what a warp counted before is forgotten",
+        SORT,
+        "ranks[j] = count + first;",
+        "ranks[j] = first;",
+        order("first_elements"),
+    ),
+    Mutant(
+        "counts of the warps before are forgotten",
+        SORT,
+        "own[digit[j]] + before[digit[j]]",
+        "before[digit[j]]",
+        order("first_elements"),
+    ),
+    Mutant(
+        "what is missing in a tile is in the way",
+        SORT,
+        "digit_of(keys, own[j], shift) : GR_ORDER_DIGITS - 1",
+        "digit_of(keys, own[j], shift) : 0",
+        order("first_elements"),
+    ),
+    Mutant(
+        "tiles count from where they are",
+        SORT,
+        "counts[i] = before + sum - count;",
+        "counts[i] = sum - count;",
+        order("all_elements_of_many_tiles"),
+    ),
+    Mutant(
+        "digits of the warps before take no room",
+        SORT,
+        "            start += sums[w];\n",
+        "            start += 0;\n",
+        order("first_elements"),
+    ),
+    Mutant("places are those in the tile", SORT, "int64_t(begin + i)", "int64_t(i)", order("first_elements")),
+    Mutant(
+        "the last digit is none",
+        SORT,
+        "for (unsigned shift = 0; shift < Keys<Key>::width;",
+        "for (unsigned shift = 8; shift < Keys<Key>::width;",
         order("first_elements"),
     ),
     Mutant(

@@ -64,7 +64,7 @@ template <class Key> __device__ void order_gather(const gr_order_params &p) {
 
 // Sorts tiles of the `k` elements of each line, those with one key by their index, in whose order they come.
 template <class Key> __device__ void order_sort(const gr_order_params &p) {
-    constexpr unsigned most = GR_ORDER_SORTED, each = most / GR_ORDER_THREADS;
+    constexpr unsigned most = GR_ORDER_NETWORK, each = most / GR_ORDER_THREADS;
     __shared__ Key sorted[most];
     __shared__ uint16_t places[most];
     const Keys<Key> keys(p);
@@ -121,37 +121,6 @@ template <class Key> __device__ void order_sort(const gr_order_params &p) {
     }
 }
 
-// Puts each element of sorted tiles, which `in` and `ranks` have, where it belongs among all of its line:
-// behind those that are before it in its tile, and in the others.
-template <class Key> __device__ void order_merge(const gr_order_params &p) {
-    constexpr unsigned most = GR_ORDER_SORTED;
-    const Keys<Key> keys(p);
-    const uint64_t total = p.lines * p.k, step = uint64_t(gridDim.x) * blockDim.x;
-    for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < total; i += step) {
-        const uint64_t line = i / p.k, own = i - line * p.k;
-        const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.k;
-        const Key x = elements[own], key = keys.of(x);
-        uint64_t place = own % most;
-        for (uint64_t from = 0; from < p.k; from += most) {
-            if (from == own / most * most)
-                continue;
-            uint64_t low = from, high = min(from + most, p.k);
-            while (low < high) {
-                const uint64_t middle = (low + high) / 2;
-                const Key other = keys.of(elements[middle]);
-                if (other < key || (other == key && from < own))
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            place += low - from;
-        }
-        reinterpret_cast<Key *>(p.out)[line * p.k + place] = x;
-        reinterpret_cast<int64_t *>(p.indices)[line * p.k + place] =
-            reinterpret_cast<const int64_t *>(p.ranks)[i];
-    }
-}
-
 #define GR_ORDER_ENTRY(kernel, name, Key)                                                                    \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
         order_##kernel##_##name(const gr_order_params p) {                                                   \
@@ -159,8 +128,7 @@ template <class Key> __device__ void order_merge(const gr_order_params &p) {
     }
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
     GR_ORDER_ENTRY(gather, name, Key)                                                                        \
-    GR_ORDER_ENTRY(sort, name, Key)                                                                          \
-    GR_ORDER_ENTRY(merge, name, Key)
+    GR_ORDER_ENTRY(sort, name, Key)
 
 GR_ORDER_ENTRIES(b8, uint8_t)
 GR_ORDER_ENTRIES(b16, uint16_t)
