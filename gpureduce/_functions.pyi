@@ -146,88 +146,96 @@ def nanmedian(
 @overload
 def nanpercentile(
     a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanpercentile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def nanpercentile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
 def nanquantile(
     a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanquantile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def nanquantile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
 def percentile(
     a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def percentile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def percentile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
 def quantile(
     a: DeviceArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def quantile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def quantile(
     a: AnyArray, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-    weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...
 

@@ -163,6 +163,10 @@ def test_methods(method, device):
                     exactly(gpureduce.quantile(a, q, method=method, device=device), wanted)
 
 
+def weighted(a, weights, q=0.5, **options):
+    return gpureduce.quantile(a, q, weights=weights, method="inverted_cdf", **options)
+
+
 def drawn(draw, dtype, device):
     """Return an array of any layout, on the host or the device, and its elements."""
     shape = tuple(draw.choice((1, 2, 3, 5, 17, 40)) for _ in range(draw.choice((1, 1, 1, 2, 2))))
@@ -207,6 +211,55 @@ def test_whatever_is_drawn(device, pytestconfig, thin):
             continue
         got = getattr(gpureduce, name)(given, *arguments, **options, **here)
         alike(got, wanted)
+
+
+@new_numpy
+@pytest.mark.filterwarnings("ignore")  # NumPy's, of NaNs
+def test_weights(device, pytestconfig, thin):
+    """Of all elements or along the axes, some of them 0, on the host and the device."""
+    draw = random.Random(26)
+    for _ in range(40 if thin else pytestconfig.getoption("property_cases") // 40):
+        given, a = drawn(draw, draw.choice(DTYPES), device)
+        some = tuple(draw.sample(range(a.ndim), draw.randint(1, a.ndim)))
+        axis = draw.choice((None, *range(-a.ndim, a.ndim), some))
+        along = tuple(a.shape[one] for one in (axis if isinstance(axis, tuple) else (axis or 0,)))
+        shape = a.shape if axis is None or draw.random() < 0.5 else along
+        weights = np.random.default_rng(draw.randrange(2**32)).integers(0, 4, shape)
+        weights = weights.astype(draw.choice(("int32", "float32", "float64")))
+        q = draw.choice((0.5, 0, 1, 0.3, [0.0, 0.25, 1], [[0.1, 0.9], [0.5, 0.5]], np.float32(0.3)))
+        name = draw.choice(("quantile", "nanquantile", "percentile", "nanpercentile"))
+        options = {"axis": axis, "keepdims": draw.random() < 0.3, "method": "inverted_cdf"}
+        if "perc" in name:
+            q = np.multiply(q, 100)
+        # NumPy's nan forms take no weights along axes of several lines.
+        all_of_them = weights
+        if shape != a.shape and "nan" in name:
+            axes = axis if isinstance(axis, tuple) else (axis,)
+            order = [one % a.ndim for one in axes]
+            lengths = [n if i in order else 1 for i, n in enumerate(a.shape)]
+            turned = weights.transpose(np.argsort(order)).reshape(lengths)
+            all_of_them = np.broadcast_to(turned, a.shape)
+        call = getattr(gpureduce, name)
+        there = gpureduce.to_device(weights, device) if draw.random() < 0.3 else weights
+        here = {} if isinstance(given, gpureduce.DeviceArray) else {"device": device}
+        try:
+            wanted = getattr(np, name)(a, q, weights=all_of_them, **options)
+        except ValueError:
+            with pytest.raises(ValueError, match="weights: those of a line"):
+                call(given, q, weights=there, **options, **here)
+            continue
+        alike(call(given, q, weights=there, **options, **here), wanted)
+
+
+def test_weights_of_a_long_line(device):
+    a = values(20000, "float32", 17)
+    weights = np.random.default_rng(17).integers(0, 9, a.size)
+    for q in (0.1, 0.77):
+        exactly(weighted(a, weights, q, device=device),
+                np.quantile(a, q, weights=weights, method="inverted_cdf"))  # fmt: skip
+    got = weighted(gpureduce.to_device(a, device), gpureduce.to_device(weights, device), as_device=True)
+    assert isinstance(got, gpureduce.DeviceArray)
+    exactly(got, np.quantile(a, 0.5, weights=weights, method="inverted_cdf"))
 
 
 @new_numpy
@@ -338,7 +391,13 @@ def test_where_results_go(device):
         (lambda a, **d: gpureduce.percentile(a, [101], **d), ValueError, "q: expected percentiles"),
         (lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d), ValueError, "q: expected a number"),
         (lambda a, **d: gpureduce.quantile(a, 0.5, method="x", **d), ValueError, "method: expected one of"),
-        (lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d), TypeError, "weights: not supported"),
+        (lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d), ValueError, "weights: taken by method"),
+        (lambda a, **d: weighted(a, [1, 2, 3], **d), TypeError, "weights: of another shape"),
+        (lambda a, **d: weighted(a, [1, 2], axis=1, **d), ValueError, "weights: expected the shape"),
+        (lambda a, **d: weighted(a, a - 1, **d), ValueError, "weights: expected real numbers, none"),
+        (lambda a, **d: weighted(a, a * 1j, **d), ValueError, "weights: expected real numbers"),
+        (lambda a, **d: weighted(a, a, **d), ValueError, "weights: those of a line are all 0"),
+        (lambda a, **d: weighted(a, a + np.inf, **d), ValueError, "weights: those of a line"),
         (lambda a, **d: gpureduce.quantile(a, 0.5, out=np.zeros((), int), **d), TypeError, "out: cannot"),
         (lambda a, **d: gpureduce.median(a, out=np.zeros(3), **d), ValueError, "out: shape"),
         (lambda a, **d: gpureduce.median(a, axis=2, **d), np.exceptions.AxisError, "out of bounds"),

@@ -86,7 +86,7 @@ class Reductions:
     def nanpercentile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
@@ -94,7 +94,7 @@ class Reductions:
     def nanpercentile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True],
     ) -> DeviceArray: ...
 
@@ -102,7 +102,7 @@ class Reductions:
     def nanpercentile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
-        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        *, weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...
 
@@ -110,7 +110,7 @@ class Reductions:
     def nanquantile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
@@ -118,7 +118,7 @@ class Reductions:
     def nanquantile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True],
     ) -> DeviceArray: ...
 
@@ -126,7 +126,7 @@ class Reductions:
     def nanquantile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
-        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        *, weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...
 
@@ -134,7 +134,7 @@ class Reductions:
     def percentile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
@@ -142,7 +142,7 @@ class Reductions:
     def percentile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True],
     ) -> DeviceArray: ...
 
@@ -150,7 +150,7 @@ class Reductions:
     def percentile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
-        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        *, weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...
 
@@ -158,7 +158,7 @@ class Reductions:
     def quantile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
@@ -166,7 +166,7 @@ class Reductions:
     def quantile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
         overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-        weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True],
     ) -> DeviceArray: ...
 
@@ -174,7 +174,7 @@ class Reductions:
     def quantile(
         self, q: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         out: Out | None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
-        *, weights: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        *, weights: AnyArray | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...
 

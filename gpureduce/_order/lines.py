@@ -10,6 +10,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.copies import gathered
+from gpureduce._arrays.device_array import empty
 from gpureduce._arrays.layout import reshaped
 from gpureduce._arrays.operand import Operand
 from gpureduce._order.methods import Place
@@ -106,6 +107,18 @@ class Lines:
         out = (target.view.pointer, wanted, c_strides(wanted, to.itemsize), name_of(to))
         _core.order_select(self.handle, ranks.astype(np.int64), nans, ends, (out, *self._place[1:]))
         return target.store(None)
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the elements of each line in their order, and where in the line they stand."""
+        wanted = (self.count, self.length)
+        _, kind, index, stream = self._place
+        found = [empty(wanted, dtype, kind, index, stream) for dtype in (self.dtype, np.dtype(np.int64))]
+        out, places = (
+            (each.pointer, wanted, c_strides(wanted, each.dtype.itemsize), name_of(each.dtype))
+            for each in found
+        )
+        _core.order_firsts(self.handle, self.length, False, True, places, (out, kind, index, stream))
+        return found[0].numpy(), found[1].numpy()
 
     def valid(self) -> np.ndarray:
         """Return how many elements of each line are no NaN."""

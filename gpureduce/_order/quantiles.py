@@ -11,6 +11,7 @@ from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import Device
 from gpureduce._order.lines import ALONE, BETWEEN, MIDDLE, Lines
 from gpureduce._order.methods import POSITIONS, Place, between, middle, place
+from gpureduce._order.weighted import METHOD, at_weights, take_weights
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -136,7 +137,7 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: AnyArray | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -158,8 +159,9 @@ def quantile(
         ``"median_unbiased"`` and ``"normal_unbiased"``.
     keepdims : bool
         Whether reduced axes stay, with length one.
-    weights : None
-        Weights of elements, which NumPy takes, are not supported.
+    weights : array_like or device array, optional
+        Weights of the elements, of the shape of `a` or of its axes that are reduced, in the order of `axis`,
+        none of them negative; with method ``"inverted_cdf"`` alone.
     device, stream, as_device
         As in `median`.
 
@@ -179,7 +181,8 @@ def quantile(
 
     Notes
     -----
-    All quantiles are found together, sixteen elements in each pass over `a`. The host waits only for results
+    With weights the elements are sorted, and the host adds the weights up. Without,
+    all quantiles are found together, sixteen elements in each pass over `a`. The host waits only for results
     that it gets, and where there are more than eight of a line: see docs/order.md.
 
     Examples
@@ -204,7 +207,7 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: AnyArray | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -245,7 +248,7 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: AnyArray | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -290,7 +293,7 @@ def nanpercentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: AnyArray | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -398,8 +401,8 @@ def _quantile(
 ) -> Any:
     if method not in POSITIONS:
         raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
-    if weights is not None:
-        raise TypeError("weights: not supported")
+    if weights is not None and method != METHOD:
+        raise ValueError(f"weights: taken by method {METHOD!r} alone, got {method!r}")
     operand = take(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape))
     kept = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
@@ -416,6 +419,13 @@ def _quantile(
     if 0 in operand.shape or not q.size:
         return _of_none(target)
     lines = Lines(operand, axes, target)
+    if weights is not None:
+        target.refuse_capture("weights are added up on the host")
+        own = take_weights(weights, operand, axis, axes)
+        found, empty = at_weights(lines, operand, axes, own, flat, leave_out)
+        if empty:
+            _warn_of_nans()
+        return target.store(found)
     if leave_out and lines.has_nans:
         at = place(method, _counts(lines), flat[:, None])
         return target.store(np.ascontiguousarray(_at(lines, at, weak, False)))

@@ -1,0 +1,94 @@
+"""Quantiles of elements with weights: NumPy's method ``"inverted_cdf"``, of elements sorted on the device.
+
+Weights are added up on the host, in NumPy's order, so that a quantile at an end of an element's weight is the
+element that NumPy finds.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gpureduce._arrays.copies import gathered
+from gpureduce._arrays.operand import Operand, intake
+from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._order.lines import Lines
+from gpureduce._rules import arguments as rules
+
+METHOD = "inverted_cdf"
+
+
+def take_weights(given: Any, operand: Operand, axis: Any, axes: tuple[int, ...]) -> np.ndarray:
+    """Return the weights of an operand's elements: of its shape, or of one that fits it."""
+    own = intake(given, text(operand.kind, operand.index), "weights")
+    weights = np.asarray(own.handle) if own.view is None else _brought(own)
+    shape = operand.shape
+    if weights.shape != shape:
+        if axis is None:
+            raise TypeError("weights: of another shape than a, so axis must be given")
+        order = [
+            rules.reduced_axes(one, len(shape))[0] for one in (axis if isinstance(axis, tuple) else (axis,))
+        ]
+        if weights.shape != tuple([shape[one] for one in order]):
+            raise ValueError("weights: expected the shape of a, or that of its reduced axes")
+        weights = weights.transpose(np.argsort(order))
+        weights = weights.reshape([length if i in axes else 1 for i, length in enumerate(shape)])
+    if weights.dtype.kind == "c" or (weights < 0).any():
+        raise ValueError("weights: expected real numbers, none of them negative")
+    return weights
+
+
+def _brought(own: Operand) -> np.ndarray:
+    """Return the elements of an operand of a device."""
+    there = SimpleNamespace(
+        shape=own.shape,
+        strides=own.handle[2],
+        dtype=own.dtype,
+        pointer=own.handle[0],
+        size=math.prod(own.shape),
+        kind=own.kind,
+        index=own.index,
+        stream=getattr(own.view, "stream", None) or LEGACY_STREAM,
+    )
+    return gathered(there, own.shape).numpy()
+
+
+def at_weights(
+    lines: Lines, operand: Operand, axes: tuple[int, ...], weights: np.ndarray, q: np.ndarray, leave_out: bool
+) -> tuple[np.ndarray, bool]:
+    """Return the elements at quantiles, a row for each, and whether a line has nothing but NaNs.
+
+    Those of a line that has a NaN are NaN, unless NaNs are to be left out.
+    """
+    order = [*(i for i in range(len(operand.shape)) if i not in axes), *axes]
+    wanted = (lines.count, lines.length)
+    of_lines = np.broadcast_to(weights, operand.shape).transpose(order).reshape(wanted)
+    elements, places = lines.sorted()
+    found = np.empty((q.size, lines.count), elements.dtype)
+    numbers = np.full(lines.count, lines.length)
+    if lines.has_nans:
+        numbers = (elements == elements).sum(axis=1)
+    for i, (line, own, at, count) in enumerate(zip(elements, of_lines, places, numbers, strict=True)):
+        if leave_out and count == 0:
+            found[:, i] = np.nan
+            continue
+        line = line[:count] if leave_out else line
+        ranks = _ranks(own[at[: len(line)]], q)
+        found[:, i] = np.nan if count < len(line) else line[ranks]
+    return found, leave_out and not numbers.all()
+
+
+def _ranks(weights: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return which of the elements that have these weights, in their order, quantiles are."""
+    with np.errstate(all="ignore"):
+        share = weights.cumsum(dtype=np.float64)
+        share /= share[-1]
+    if np.isnan(share[-1]):
+        raise ValueError("weights: those of a line are all 0, or one of them is NaN or infinite")
+    if q.dtype.kind == "f":
+        share = share.astype(q.dtype)
+    share[share == 0] = -1  # no quantile is an element without weight
+    return np.minimum(np.searchsorted(share, q), len(share) - 1)
