@@ -420,26 +420,37 @@ def test_graphs(device):
     torch = pytest.importorskip("torch")
     a = values((3, 50000), "float32", 14)
     there = torch.from_numpy(a).to(device)
-    out, middle = torch.empty((2, 3), device=device), torch.empty(3, device=device)
+    out = torch.empty((2, 3), device=device)
+    middle, odd, turned = torch.empty((3, 3), device=device)
     stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
 
     def call():
         gpureduce.quantile(there, np.float32([0.2, 0.9]), axis=1, out=out)
         gpureduce.median(there, axis=1, out=middle)
+        gpureduce.median(there[:, ::2], axis=1, out=odd)
+        gpureduce.median(there.T, axis=0, out=turned)
+        return gpureduce.topk(there[:, :9000], 2, 0), gpureduce.topk(there, 5000)
 
     with torch.cuda.stream(stream):
         call()
     torch.cuda.synchronize()
     with torch.cuda.graph(graph, stream=stream):
-        call()
-        with pytest.raises(ValueError, match="a graph would not keep"):
-            gpureduce.median(there[:, ::2], axis=1, as_device=True)
+        down, along = call()
+        for weighted_or_many in ({"q": 0.5, "weights": a, "method": "inverted_cdf"}, {"q": [0.5] * 9}):
+            with pytest.raises(ValueError, match="stream: "):
+                gpureduce.quantile(there, axis=1, as_device=True, **weighted_or_many)
     for factor in (1, -3):
         there.copy_(torch.from_numpy(a * np.float32(factor)))
         graph.replay()
         torch.cuda.synchronize()
         exactly(out.cpu().numpy(), np.quantile(there.cpu().numpy(), np.float32([0.2, 0.9]), axis=1))
-        exactly(middle.cpu().numpy(), np.median(there.cpu().numpy(), axis=1))
+        now = there.cpu().numpy()
+        exactly(middle.cpu().numpy(), np.median(now, axis=1))
+        exactly(odd.cpu().numpy(), np.median(now[:, ::2], axis=1))
+        exactly(turned.cpu().numpy(), np.median(now, axis=1))
+        exactly(down.indices, first_of(now[:, :9000].T, 2, True, True).T)
+        exactly(along.indices, first_of(now, 5000, True, True))
+        exactly(along.values, np.take_along_axis(now, along.indices.numpy(), 1))
 
 
 def test_what_the_core_refuses():

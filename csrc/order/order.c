@@ -15,6 +15,8 @@ enum {
     MOST_DOWN = 65535, /* blocks along y */
 };
 
+_Static_assert(NETWORK <= GR_ORDER_FEW, "longer lines may be sorted as they are, which is not in place");
+
 /* What is peculiar to a dtype. */
 typedef struct kind {
     const char *kernel; /* by the bits of a key */

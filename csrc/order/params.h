@@ -16,7 +16,7 @@ enum {
     GR_ORDER_NETWORK = 1024, /* that it sorts by a network */
     GR_ORDER_FEWER = 1024,   /* that it sorts with fewer registers */
     GR_ORDER_DIGITS = 256,   /* by which it sorts */
-    GR_ORDER_SORTERS = 2,    /* blocks of a multiprocessor that sort at once */
+    GR_ORDER_SORTERS = 3,    /* blocks of a multiprocessor that sort at once */
     GR_ORDER_FEW = 128,      /* of a line that a warp takes */
     GR_ORDER_RESULTS = 8,    /* between two elements each, that are made of a line at once */
 };

@@ -194,13 +194,22 @@ template <class Key> struct Gather {
     __device__ void run(const Key *line, uint64_t begin, uint64_t end, uint64_t below, uint64_t equal) const {
         __shared__ unsigned counts[2][warps];
         const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, before = (1u << lane) - 1;
-        for (uint64_t base = begin; base < end; base += blockDim.x * each) {
+        const uint64_t step = blockDim.x * each;
+        Key next[each];
+        const auto load = [&](uint64_t from) {
+#pragma unroll
+            for (unsigned j = 0; j < each; ++j)
+                next[j] = from + j * 32 < end ? line[from + j * 32] : Key(0);
+        };
+        load(begin + warp * 32 * each + lane);
+        for (uint64_t base = begin; base < end; base += step) {
             const uint64_t from = base + warp * 32 * each + lane;
             Key held[each];
             unsigned is_below[each], is_equal[each], own_below = 0, own_equal = 0;
 #pragma unroll
             for (unsigned j = 0; j < each; ++j)
-                held[j] = from + j * 32 < end ? line[from + j * 32] : Key(0);
+                held[j] = next[j];
+            load(from + step); // while the others are looked at
 #pragma unroll
             for (unsigned j = 0; j < each; ++j) {
                 const bool there = from + j * 32 < end;

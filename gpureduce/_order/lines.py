@@ -46,7 +46,6 @@ class Lines:
         item = operand.dtype.itemsize
         found = reshaped(tuple(shape), strides, wanted, item)
         if found is None or not same_strides(wanted, found, c_strides(wanted, item)):
-            target.refuse_capture("elements not in lines are copied, and a graph would not keep that")
             there = SimpleNamespace(
                 shape=tuple(shape),
                 strides=strides,

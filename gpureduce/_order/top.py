@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Stream
 
-_TURNED = "results along another axis than the last one are copied, which a graph would not keep"
 _INT64 = np.dtype(np.int64)
 
 
@@ -123,8 +122,6 @@ def topk(
     if not 0 <= count <= length:
         raise ValueError(f"k: expected 0 to {length}, the length of the axis, got {count}")
     kept = rules.kept_shape(operand.shape, axes)
-    if axes and axes[0] != len(kept):
-        Target(None, options, operand, axes, kept, (), False).refuse_capture(_TURNED)
     shape = (*kept, count) if axes else ()
     values, indices = (Target(None, options, operand, axes, shape, (), False) for _ in range(2))
     for target, dtype in ((values, operand.dtype), (indices, _INT64)):

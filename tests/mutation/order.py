@@ -94,22 +94,22 @@ MUTANTS = (
     Mutant(
         "elements of a warp with one digit change places",
         SORT,
-        "ranks[j] = count + first;",
-        "ranks[j] = count + __popc(alike) - 1 - first;",
+        "(count + first)",
+        "(count + __popc(alike) - 1 - first)",
         order("first_elements"),
     ),
     Mutant(
         "what a warp counted before is forgotten",
         SORT,
-        "ranks[j] = count + first;",
-        "ranks[j] = first;",
+        "(count + first)",
+        "first",
         order("first_elements"),
     ),
     Mutant(
         "counts of the warps before are forgotten",
         SORT,
-        "own[digit[j]] + before[digit[j]]",
-        "before[digit[j]]",
+        "own[digit] + before[digit]",
+        "before[digit]",
         order("first_elements"),
     ),
     Mutant(

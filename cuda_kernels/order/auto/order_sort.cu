@@ -3,6 +3,18 @@
 // elements have each digit, and then know where these go.
 #include "order.cuh"
 
+// Which lanes of a warp have the same digit. Asking for it bit by bit is faster than the instruction that
+// finds it for any number.
+inline __device__ unsigned lanes_alike(unsigned digit) {
+    unsigned alike = 0xffffffffu;
+#pragma unroll
+    for (unsigned bit = 1; bit < GR_ORDER_DIGITS; bit *= 2) {
+        const unsigned set = __ballot_sync(0xffffffffu, digit & bit);
+        alike &= digit & bit ? set : ~set;
+    }
+    return alike;
+}
+
 // Where the elements of a tile go by one digit. Each warp has those that stand behind those of the warp
 // before, 32 at a time.
 struct Spread {
@@ -10,8 +22,9 @@ struct Spread {
     uint16_t counts[warps][digits];
     unsigned before[digits], sums[groups];
 
-    // Also leaves in `before` how many elements have a smaller digit of the same group of 32.
-    template <unsigned each> __device__ void rank(const unsigned (&digit)[each], unsigned (&ranks)[each]) {
+    // Digits become ranks. Also leaves in `before` how many elements have a smaller digit of the same group
+    // of 32.
+    template <unsigned each> __device__ void rank(unsigned (&ranks)[each]) {
         const unsigned all = 0xffffffffu, lane = threadIdx.x % 32, lower = (1u << lane) - 1;
         uint16_t *own = counts[threadIdx.x / 32];
 #pragma unroll
@@ -20,12 +33,12 @@ struct Spread {
         __syncwarp();
 #pragma unroll
         for (unsigned j = 0; j < each; ++j) {
-            const unsigned alike = __match_any_sync(all, digit[j]), first = __popc(alike & lower);
-            const unsigned count = own[digit[j]];
-            ranks[j] = count + first;
+            const unsigned digit = ranks[j], count = own[digit];
+            const unsigned alike = lanes_alike(digit), first = __popc(alike & lower);
+            ranks[j] = digit << 16 | (count + first);
             __syncwarp();
             if (first == 0)
-                own[digit[j]] = uint16_t(count + __popc(alike));
+                own[digit] = uint16_t(count + __popc(alike));
             __syncwarp();
         }
         __syncthreads();
@@ -44,8 +57,10 @@ struct Spread {
         __syncthreads();
         const unsigned others = before_group();
 #pragma unroll
-        for (unsigned j = 0; j < each; ++j)
-            ranks[j] += own[digit[j]] + before[digit[j]] + __shfl_sync(all, others, digit[j] / 32);
+        for (unsigned j = 0; j < each; ++j) {
+            const unsigned digit = ranks[j] >> 16;
+            ranks[j] = ranks[j] % 65536 + own[digit] + before[digit] + __shfl_sync(all, others, digit / 32);
+        }
     }
 
     // How many elements have a digit of the groups before that of the lane's number.
@@ -79,11 +94,11 @@ template <class Key, unsigned each> __device__ void order_tile(const gr_order_so
             own[j] = place[j] < length ? in[place[j]] : Key(0);
         }
         for (unsigned shift = 0; shift < Keys<Key>::width; shift += 8) {
-            unsigned digit[each], ranks[each];
+            unsigned ranks[each];
 #pragma unroll
             for (unsigned j = 0; j < each; ++j)
-                digit[j] = from + j * 32 < length ? digit_of(keys, own[j], shift) : GR_ORDER_DIGITS - 1;
-            spread.rank(digit, ranks);
+                ranks[j] = from + j * 32 < length ? digit_of(keys, own[j], shift) : GR_ORDER_DIGITS - 1;
+            spread.rank(ranks);
 #pragma unroll
             for (unsigned j = 0; j < each; ++j) {
                 held[ranks[j]] = own[j];
@@ -169,18 +184,18 @@ template <class Key> __device__ void order_move(const gr_order_sorting &p) {
         const Key *in = reinterpret_cast<const Key *>(p.in) + line * p.length + begin;
         const unsigned from = warp * 32 * each + lane;
         Key own[each];
-        unsigned digit[each], ranks[each];
+        unsigned ranks[each];
 #pragma unroll
         for (unsigned j = 0; j < each; ++j)
             own[j] = from + j * 32 < count ? in[from + j * 32] : Key(0);
 #pragma unroll
         for (unsigned j = 0; j < each; ++j)
-            digit[j] = from + j * 32 < count ? digit_of(keys, own[j], p.shift) : GR_ORDER_DIGITS - 1;
+            ranks[j] = from + j * 32 < count ? digit_of(keys, own[j], p.shift) : GR_ORDER_DIGITS - 1;
         const uint64_t row = line * GR_ORDER_DIGITS + threadIdx.x;
         const uint64_t alike = reinterpret_cast<const uint64_t *>(p.sums)[row], sum = sum_up_to(alike);
         if (lane == 31)
             sums[warp] = sum;
-        spread.rank(digit, ranks);
+        spread.rank(ranks);
         uint64_t start = sum - alike + reinterpret_cast<const uint64_t *>(p.counts)[row * p.tiles + number];
         for (unsigned w = 0; w < warp; ++w)
             start += sums[w];
@@ -192,13 +207,14 @@ template <class Key> __device__ void order_move(const gr_order_sorting &p) {
             held[ranks[j]] = own[j];
         __syncthreads();
         Key *out = reinterpret_cast<Key *>(p.out) + line * p.length;
+        unsigned digit[each];
 #pragma unroll
         for (unsigned j = 0; j < each; ++j) {
             const unsigned i = j * GR_ORDER_THREADS + threadIdx.x;
-            own[j] = held[i];
-            digit[j] = digit_of(keys, own[j], p.shift);
+            const Key x = held[i];
+            digit[j] = digit_of(keys, x, p.shift);
             if (i < count)
-                out[starts[digit[j]] + i] = own[j];
+                out[starts[digit[j]] + i] = x;
         }
         __syncthreads();
         const int64_t *places = reinterpret_cast<const int64_t *>(p.places) + line * p.length + begin;
@@ -226,11 +242,12 @@ template <class Key> __device__ void order_move(const gr_order_sorting &p) {
         __VA_ARGS__(p);                                                                                      \
     }
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
-    GR_ORDER_ENTRY(tile, name, GR_ORDER_SORTERS, order_tile<Key, GR_ORDER_SORTED / GR_ORDER_THREADS>)        \
+    GR_ORDER_ENTRY(tile, name, GR_ORDER_SORTERS - sizeof(Key) / 8,                                           \
+                   order_tile<Key, GR_ORDER_SORTED / GR_ORDER_THREADS>)                                      \
     GR_ORDER_ENTRY(fewer, name, GR_ORDER_BLOCKS, order_tile<Key, GR_ORDER_FEWER / GR_ORDER_THREADS>)         \
     GR_ORDER_ENTRY(tally, name, GR_ORDER_BLOCKS, order_tally<Key>)                                           \
     GR_ORDER_ENTRY(sums, name, GR_ORDER_BLOCKS, order_sums<Key>)                                             \
-    GR_ORDER_ENTRY(move, name, GR_ORDER_SORTERS, order_move<Key>)
+    GR_ORDER_ENTRY(move, name, GR_ORDER_SORTERS - sizeof(Key) / 8, order_move<Key>)
 
 GR_ORDER_ENTRIES(b8, uint8_t)
 GR_ORDER_ENTRIES(b16, uint16_t)
