@@ -20,6 +20,13 @@ template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
     }
 };
 
+// How those that keep the place of the best element compare what a thread has on the way before they look at
+// the State, with places of 32 bits; see brief.cuh:
+//   T                     what an element is compared as
+//   of(x), wins(a, b)     that of an element, and whether `a`, which lies behind `b`, is better
+//   win(s, best, place)   `s` after the best of later elements
+template <class F, class In> struct Contest { static constexpr bool there = false; };
+
 // The result that a State of all its elements stands for.
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {
     if (p.flags & GR_HAS_INITIAL)

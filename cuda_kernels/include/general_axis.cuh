@@ -11,8 +11,10 @@
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
     static constexpr unsigned at_once =
-        (sizeof(In) > 8 || sizeof(typename F::State) > 8 ? 2 : 4) * (sizeof(In) > 2 ? 1 : 2);
+        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !Contest<F, In>::there) ? 2 : 4) *
+        (sizeof(In) > 2 ? 1 : 2);
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
+    using Best = Contest<F, In>;
     struct Loaded {
         In x;
     };
@@ -27,6 +29,7 @@ template <class F, class In> struct FromElement {
 template <class F, class In> struct FromMasked {
     static constexpr bool second = true;
     static constexpr unsigned in_flight = 4;
+    using Best = Contest<void, void>; // the first on the way may not be taken
     struct Loaded {
         In x;
         uint8_t taken;
@@ -49,6 +52,7 @@ template <class F, class In> struct UnderMask<FromElement<F, In>> {
 template <class F, class In> struct FromPair {
     static constexpr bool second = true;
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
+    using Best = Contest<void, void>;
     struct Loaded {
         In x, y;
     };
@@ -60,16 +64,42 @@ template <class F, class In> struct FromPair {
     }
 };
 
+// Takes the first `turn` of N elements in, `step` positions apart, in several States in turn.
+template <class From, class State, unsigned States, unsigned N>
+__device__ void take_in(State (&s)[States], const typename From::Loaded (&loaded)[N], unsigned turn,
+                        uint64_t position, uint64_t step) {
+    using Best = typename From::Best;
+    if constexpr (Best::there) {
+        typename Best::T best = Best::of(loaded[0].x);
+        unsigned at = 0;
+#pragma unroll
+        for (unsigned j = 1; j < N; ++j) {
+            const typename Best::T x = Best::of(loaded[j].x);
+            const bool better = j < turn && Best::wins(x, best);
+            best = better ? x : best;
+            at = better ? j : at;
+        }
+        s[0] = Best::win(s[0], best, position + at * step);
+    } else {
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j)
+            if (j < turn)
+                s[j % States] = From::add(s[j % States], loaded[j], position + j * step);
+    }
+}
+
 // The share of thread number `thread` of a result, several elements at a time, in several States in turn.
 template <class F, class From>
 __device__ typename F::State share(const gr_general_params &p, uint64_t result, uint64_t thread) {
     using State = typename F::State;
     const Offsets base = offsets(p.keep, result);
-    constexpr unsigned in_flight = From::in_flight, states = in_flight < 4 ? in_flight : 4;
+    constexpr unsigned in_flight = From::in_flight, states = From::Best::there ? 1
+                                                             : in_flight < 4   ? in_flight
+                                                                               : 4;
     const uint64_t length = walk_length(p.along), step = p.walk.step;
     const Turns turns(p, thread);
     const uint64_t all = turns.first < length ? steps_in(p.walk, length - turns.first - 1) + 1 : 0;
-    const bool evenly = p.along.extent[1] == 1;
+    const bool evenly = p.walk.within == 0 || p.walk.extent == ~uint64_t(0);
     State s[states];
 #pragma unroll
     for (unsigned j = 0; j < states; ++j)
@@ -90,9 +120,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
                 loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
                 walk.next_evenly(p.walk);
             }
-#pragma unroll
-            for (unsigned j = 0; j < in_flight; ++j)
-                s[j % states] = From::add(s[j % states], loaded[j], position + j * step);
+            take_in<From>(s, loaded, in_flight, position, step);
             position += in_flight * step;
             left -= in_flight;
         }
@@ -106,10 +134,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
                     loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
                 walk.next(p.walk);
             }
-#pragma unroll
-            for (unsigned j = 0; j < in_flight; ++j)
-                if (j < turn)
-                    s[j % states] = From::add(s[j % states], loaded[j], position + j * step);
+            take_in<From>(s, loaded, turn, position, step);
             position += in_flight * step;
             left -= turn;
         }
@@ -148,22 +173,23 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
         const Offsets begin = offsets<2>(p.along, outer);
         Walk<From::second> walk(p, 0);
         for (uint64_t k = 0; k < length; k += at_once) {
-            typename From::Loaded loaded[at_once][GR_TOGETHER];
+            typename From::Loaded loaded[GR_TOGETHER][at_once];
 #pragma unroll
             for (unsigned i = 0; i < at_once; ++i) {
                 const int64_t in = begin.in + walk.at.in, second = begin.second + walk.at.second;
                 if (k + i < length)
 #pragma unroll
                     for (unsigned j = 0; j < GR_TOGETHER; ++j)
-                        loaded[i][j] = From::fetch(p, base[j].in + in, base[j].second + second);
+                        loaded[j][i] = From::fetch(p, base[j].in + in, base[j].second + second);
                 walk.next(p.walk);
             }
+            const unsigned turn = length - k < at_once ? unsigned(length - k) : at_once;
 #pragma unroll
-            for (unsigned i = 0; i < at_once; ++i)
-                if (k + i < length)
-#pragma unroll
-                    for (unsigned j = 0; j < GR_TOGETHER; ++j)
-                        s[j] = From::add(s[j], loaded[i][j], done + k + i);
+            for (unsigned j = 0; j < GR_TOGETHER; ++j) {
+                State one[1] = {s[j]};
+                take_in<From>(one, loaded[j], turn, done + k, 1);
+                s[j] = one[0];
+            }
         }
     }
     let_next_begin();

@@ -63,9 +63,9 @@ struct Turns {
         if (p.groups > 1) {
             outer = steps_in(p.walk, thread);
             first = thread - outer * p.walk.step;
-            if (outer >= p.groups)
-                outer = p.count; // there are no such
         }
+        if (outer >= p.groups || first >= p.walk.step)
+            outer = p.count; // there are no such
     }
 };
 

@@ -21,10 +21,11 @@ template <class In, unsigned AtOnce> struct Spread {
 #pragma unroll
         for (unsigned i = 0; i < words; ++i) {
             const uint64_t at = from + i * apart;
-            const unsigned mine = live >> i * AtOnce & ((1u << AtOnce) - 1);
+            constexpr unsigned every = (1u << AtOnce) - 1;
+            const unsigned mine = live >> i * AtOnce & every;
             if (mine == 0)
                 continue;
-            if (at >= bounds.low && at + 4 <= bounds.high) {
+            if (mine == every || (at >= bounds.low && at + 4 <= bounds.high)) {
                 all.words[i] = *reinterpret_cast<const uint32_t *>(at);
                 continue;
             }
@@ -57,6 +58,9 @@ template <class In> struct Spread<In, 1> {
 };
 template <class In, unsigned AtOnce> __device__ In element_of(const Spread<In, AtOnce> &x, unsigned e) {
     return x.at(e);
+}
+template <class In, unsigned AtOnce> __device__ uint32_t word_of(const Spread<In, AtOnce> &x, unsigned i) {
+    return x.all.words[i];
 }
 
 // A thread's rows from number k on along the first dimension, `first` being the address of row 0 and

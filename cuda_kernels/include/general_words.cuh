@@ -12,7 +12,9 @@ constexpr unsigned column_width = 16 / sizeof(In) < GR_MOST_COLUMNS ? 16 / sizeo
 // that takes fewer instructions than to combine one State after the other:
 //   T                  a type of 32 bits
 //   of(x), both(a, b)  that of an element, and of two
-template <class F, class In> struct Brief { static constexpr bool there = false; };
+// or, where it packs, several columns in a word:
+//   take(s, loaded, there)   takes the rows that are there into States
+template <class F, class In> struct Brief { static constexpr bool there = false, packs = false; };
 
 // Elements as words of four bytes: an array of small ones would become a register for each.
 template <class In, unsigned Words> struct alignas(4 * Words) Packed {
@@ -38,13 +40,34 @@ template <class In, unsigned N> __device__ In element_of(const Packed<In, N> &x,
     return x.at(e);
 }
 
-// Takes the rows that are there into the States of a slot. The position of element e of loaded[j] is
-// row[e] + first + j * apart.
+template <class In, unsigned N> __device__ uint32_t word_of(const Packed<In, N> &x, unsigned i) {
+    return x.words[i];
+}
+
+// Takes the rows that are there into the States of a slot, the first of them always. The position of element
+// e of loaded[j] is row[e] + first + j * apart.
 template <class F, class In, class Loaded, unsigned N, unsigned Width>
 __device__ void add_turn(typename F::State (&s)[Width], const Loaded (&loaded)[N], const bool (&there)[N],
                          const uint64_t (&row)[Width], uint64_t first, uint64_t apart) {
     using Of = Brief<F, In>;
-    if constexpr (!Of::there) {
+    if constexpr (Contest<F, In>::there) {
+        using Best = Contest<F, In>;
+#pragma unroll
+        for (unsigned e = 0; e < Width; ++e) {
+            typename Best::T best = Best::of(element_of(loaded[0], e));
+            unsigned at = 0;
+#pragma unroll
+            for (unsigned j = 1; j < N; ++j) {
+                const typename Best::T x = Best::of(element_of(loaded[j], e));
+                const bool better = there[j] && Best::wins(x, best);
+                best = better ? x : best;
+                at = better ? j : at;
+            }
+            s[e] = Best::win(s[e], best, first + at * apart + row[e]);
+        }
+    } else if constexpr (Of::packs) {
+        Of::take(s, loaded, there);
+    } else if constexpr (!Of::there) {
 #pragma unroll
         for (unsigned j = 0; j < N; ++j)
             if (there[j]) {

@@ -6,7 +6,8 @@ to 256 MiB; before them stand those for which a cliff was known. Both libraries 
 figure is the median over replays of a CUDA graph of all launches, in microseconds a reduction; the graphs of
 both take turns. A graph goes round places in memory that are together larger than the L2 cache, as far as 64
 places are: where they are not, both may find their elements in it. Results of both are compared. The bytes
-touched are those of all 32-byte sectors in which elements lie, each counted once, and of the results.
+touched are those of all 32-byte sectors in which elements lie, each counted once, and of the results. Beside
+large layouts stands the time of the flat sum of float32 over as many bytes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ OUT_BYTES = 1 << 30  # of the places of results
 MOST_PLACES = 64
 LAUNCHES = 16  # of a graph at the least
 SECTOR = 32  # bytes
+LARGE = 16 << 20  # bytes touched, from which on the bandwidth counts
 DEVICE = "cuda:0"
 ITEM = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4, "int64": 8, "bool": 1,
@@ -266,6 +268,17 @@ class Contest:
             or "flat"
         )
 
+    def flat_us(self, repeats: int) -> float:
+        """Return the time of the sum of as many bytes as are touched, read one after the other as float32."""
+        apart = math.ceil(self.layout.touched / 256) * 256
+        places = min(MOST_PLACES, ROOM_BYTES // apart)
+        start, shape = self.room.elements.data_ptr(), (self.layout.touched // 4,)
+        sources = tuple((start + i * apart, shape, (4,), "float32") for i in range(places))
+        outs = self.views(self.room.outs((), self.torch.float32, places))
+        rounds = math.ceil(LAUNCHES / places)
+        times = _core.time_general(sources, "sum", (0,), outs, *resolve(DEVICE), rounds, repeats)
+        return statistics.median(times)
+
     def measure(self, repeats: int) -> dict:
         """Return a row."""
         layout, places = self.layout, len(self.tensors)
@@ -281,6 +294,7 @@ class Contest:
             times["torch"] += environment.replay_times(self.torch, graph, places * self.rounds, turn)
         us = {name: environment.spread(figures) for name, figures in times.items()}
         ours, touched = us["ours"]["median"], layout.touched
+        flat = {"flat_us": round(self.flat_us(repeats), 2)} if touched >= LARGE else {}
         return {
             **layout._asdict(),
             "known": layout in KNOWN,
@@ -289,6 +303,7 @@ class Contest:
             "torch_us": {key: round(value, 2) for key, value in us["torch"].items()},
             "of_torch": round(ours / us["torch"]["median"], 3),
             "gb_per_s": round(touched / ours / 1e3, 1),
+            **flat,
             "kernels": self.plan(),
         }
 

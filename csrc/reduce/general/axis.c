@@ -5,10 +5,14 @@
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
     BLOCKS_EACH = 4,         /* of a multiprocessor: as many are resident at 64 registers a thread */
-    MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own */
+    MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own, ... */
+    MOST_NARROW_TILE = 256,  /* ... of two bytes or less each, which threads take one by one there; ... */
+    MOST_BYTES_TILE = 64,    /* ... of one */
     MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
-    LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time */
+    LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time; but so many */
+    LEAST_LANES = 2,         /* threads side by side at the least, which read whole sectors, ... */
+    LONG_RUN_BYTES = 256,    /* ... and twice as many of runs from here on */
     PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
     LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
     LEAST_SECTOR = 2,        /* a sector */
@@ -24,13 +28,15 @@ enum {
     MOST_RAGGED_ITEM = 4,         /* bytes: of larger elements `axis` has enough on the way, ... */
     LEAST_RAGGED_BYTES = 1 << 24, /* ... up to so many */
     FEW_ROWS = 64,                /* up to which `axis` has more threads where vectors leave few blocks */
-    LEAST_SPREAD_ROWS = 12,       /* for so many results that threads may take whole ones */
+    LEAST_SPREAD_ROWS = 12,       /* for so many results that threads may take whole ones, ... */
+    LEAST_NARROW_ROWS = 4,        /* ... or of elements of less than four bytes */
     FEW_APART = 1 << 18,  /* elements whose results are not worth a second launch to go to their places */
     THREAD_ELEMENTS = 16, /* of a part of `axis`, for each thread, ... */
     FEW_ELEMENTS = 8,     /* ... or of so few results, ... */
     FEW_RESULTS = 8,
     LEAST_PARTS = 4,       /* ... and parts that are worth a second launch */
     WALK_EACH = 8,         /* elements along the first two dimensions, for each thread */
+    MOST_IDLE = 8,         /* of how many threads one may be left over */
     WHOLE_BYTES = 128,     /* of a result's elements, up to which a thread takes whole results */
     BLOCK_ROWS = 16,       /* what a block takes besides its elements, in those of a thread */
     EARLY_BYTES = 1 << 22, /* of elements, up to which a launch is over soon */
@@ -124,7 +130,12 @@ static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, 
 static void share_walk(gr_general_params *p, uint64_t length, uint64_t threads) {
     const uint64_t outer = length > 0 ? p->count / length : 1;
     p->groups = most(1, least(outer, threads / most(1, gr_ceil_div(length, WALK_EACH))));
-    p->walk = gr_dims_walk(&p->along, threads / p->groups);
+    /* A step of whole turns of the first dimension leads on evenly; few threads are left over. */
+    uint64_t step = threads / p->groups;
+    const uint64_t over = step % most(1, p->along.extent[0]);
+    if (length > p->along.extent[0] && over < step && over * MOST_IDLE <= step)
+        step -= over;
+    p->walk = gr_dims_walk(&p->along, step);
 }
 
 /* ---- vectors ---- */
@@ -188,7 +199,12 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
     uint64_t width = 1;
     if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1 || along->extent[1] > 1)
         return false;
-    if (along->stride[0] != item) { /* columns side by side */
+    if (along->stride[0] == item) {
+        if (p->count * layout->item_bytes > (item == 1   ? MOST_BYTES_TILE
+                                             : item == 2 ? MOST_NARROW_TILE
+                                                         : MOST_TILE_REGION))
+            return false;
+    } else { /* columns side by side */
         width = keep->extent[0];
         if (keep->stride[0] != item || width * layout->item_bytes >= MOST_TILE_ROW ||
             along->stride[0] != (int64_t)width * item)
@@ -236,8 +252,10 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint64_t threads = resident * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
     const uint64_t each = for_each(p->results * p->count * item, threads, LEAST_THREAD_BYTES, THREAD_BYTES);
-    const uint32_t along = power_of_two_up_to(p->count * item / each, share > WARP ? share : (uint32_t)WARP);
-    const uint32_t lanes = power_of_two_up_to(run * item / each, along);
+    const uint32_t least_lanes = run * item < LONG_RUN_BYTES ? LEAST_LANES : 2 * LEAST_LANES;
+    const uint32_t along =
+        power_of_two_up_to(most(p->count * item / each, least_lanes), share > WARP ? share : (uint32_t)WARP);
+    const uint32_t lanes = power_of_two_up_to(most(run * item / each, least_lanes), along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
@@ -346,7 +364,8 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
     if (item > MOST_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
-        (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)) || (item < 4 && !has_words(p)))
+        (p->count < (item < 4 ? LEAST_NARROW_ROWS : LEAST_SPREAD_ROWS) && is_for_whole(p, limits)) ||
+        (item < 4 && !has_words(p)))
         return false;
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {

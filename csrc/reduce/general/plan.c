@@ -146,6 +146,21 @@ static bool in_a_row(const gr_places *place) {
     return place->extent[1] == 1 && place->stride[0] == 1;
 }
 
+/* Those whose results lie closest first. */
+static void sort_by_place(dims_list *list) {
+    for (size_t i = 1; i < list->count; ++i) {
+        const dim moved = list->dims[i];
+        size_t at = i;
+        for (; at > 0 && moved.out < list->dims[at - 1].out; --at)
+            list->dims[at] = list->dims[at - 1];
+        list->dims[at] = moved;
+    }
+}
+
+static bool store_last(const dims_list *list, gr_general_params *p) {
+    return store(list, &p->keep) && store_place(list, &p->place);
+}
+
 /* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
    from a result to others that are the same. */
 static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
@@ -172,7 +187,10 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
     p->states = first->results;
     p->divisor = plan->reduced_count;
     set_repeat(p, first->repeat);
-    if (!store(&all, &p->keep) || !store_place(&all, &p->place))
+    /* Where it hands many out, they are more than the States. */
+    dims_list placed = all;
+    sort_by_place(&placed);
+    if ((shared->count == 0 || !store_last(&placed, p)) && !store_last(&all, p))
         return false;
     if (shared->count > 0 || p->repeat > 1 || !in_a_row(&p->place))
         p->flags = GR_APART;
