@@ -280,7 +280,9 @@ def test_segments_have_no_cliffs():
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
     }
-    assert len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 4.33 * us["uniform", 1]["flat"]
+    assert (
+        len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 4.33 * us["uniform", 1]["flat"]
+    )
     few = [times for (_, count), times in us.items() if count <= 10**4]
     assert all(times["gpureduce"] <= 1.2 * times["flat"] for times in few)
     over = {key: times["gpureduce"] / times["cub"] for key, times in us.items()}
