@@ -119,6 +119,10 @@ def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
     return calls
 
 
+def _sum_of(tensor: Any, exact: bool) -> Call:
+    return lambda _: float(functions.sum(tensor, exact=exact))
+
+
 def measure_shards(n: int, places: list[str], torch: Any) -> dict:
     """Time the sum of tensors that lie on devices, and each of them alone."""
     tensors = shards_of(n, places, torch)
@@ -126,7 +130,7 @@ def measure_shards(n: int, places: list[str], torch: Any) -> dict:
     calls: dict[str, Call] = {"gpureduce": lambda _: float(functions.sum(whole))}
     for name, exact in (("slowest", True), ("rounded", False)):
         for i, tensor in enumerate(tensors):
-            calls[f"{name} {i}"] = lambda _, t=tensor, e=exact: float(functions.sum(t, exact=e))
+            calls[f"{name} {i}"] = _sum_of(tensor, exact)
     if not places[0].startswith("sim") and torch is not None:
         calls |= of_others(tensors, places)
     spreads = {name: environment.spread(values) for name, values in loops(calls).items()}
