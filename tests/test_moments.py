@@ -88,6 +88,21 @@ def test_of_many_draws_it_is_better_than_two_passes(dtype, device):
     assert np.mean(ours) < np.mean(theirs) and max(ours) <= 3
 
 
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("there", [False, True])
+def test_integers_have_no_nans_to_leave_out(there, device):
+    """So that of too few of them NumPy's nan forms say infinity, as the others."""
+    a = np.array([[1, 2, 5], [3, 4, 5]])
+    given, here = (gpureduce.to_device(a, device), {}) if there else (a, {"device": device})
+    for op in ("nanvar", "nanstd", "var", "std"):
+        for ddof in (1, 2, 3):
+            got = getattr(gpureduce, op)(given, axis=0, ddof=ddof, **here)
+            got = got.numpy() if there else got
+            np.testing.assert_allclose(got, getattr(np, op)(a, axis=0, ddof=ddof), rtol=1e-15)
+
+
 def test_one_far_element_among_many_does_no_harm(device):
     """It is the first one, about which a thread that takes columns adds."""
     elements = 1e8 + np.random.default_rng(3).uniform(-1, 1, 5000)

@@ -357,7 +357,7 @@ def _counts(lines: Lines) -> np.ndarray:
 def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_out: bool) -> Any:
     operand = take(a, options.device)
     shape = operand.shape
-    axes = rules.reduced_axes(axis, len(shape))
+    axes = rules.reduced_axes(axis, len(shape), scalar_axis=False)
     target = Target(out, options, operand, axis, shape, axes, keepdims)
     target.set_dtype(middle(*[np.empty(0, operand.dtype)] * 2).dtype)
     target.follow_others()
@@ -404,7 +404,7 @@ def _quantile(
     if weights is not None and method != METHOD:
         raise ValueError(f"weights: taken by method {METHOD!r} alone, got {method!r}")
     operand = take(a, options.device)
-    axes = rules.reduced_axes(axis, len(operand.shape))
+    axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     kept = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
     target = Target(out, options, operand, axis, q.shape + kept, (), False)
     weak, flat = given in (int, float), q.reshape(-1)

@@ -51,7 +51,8 @@ def spread(
     refuse_named(op, options)
     source, operand = operand, _in_dtype(op, operand, dtype, target)
     target.follow_others()
-    skip, root = op.startswith("nan"), op.endswith("std")
+    skip = op.startswith("nan") and source.dtype.kind not in "biu"
+    root = op.endswith("std")
     if mean is not NO_VALUE:
         target.refuse_capture("mean= needs the host, and cannot be captured into a graph")
         result: Any = _about(np.asarray(mean), operand, axes, mask, ddof, skip, root, target)
@@ -96,7 +97,6 @@ def _tell(
 
     Whatever there is to tell of, results are not finite then; but of elements that are there in any case.
     """
-    skip = skip and operand.dtype.kind not in "biu"
     doubtful, nan, infinite = not _core.all_finite(result), False, None
     counts: Any = rules.reduced_count(operand.shape, axes)
     if skip and doubtful:
