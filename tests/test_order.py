@@ -321,6 +321,18 @@ def test_nans(dtype, device):
     exactly(_core.order_valids(there.view_tuple(), place), (~np.isnan(a)).sum(axis=1))
 
 
+def test_nothing_is_left_for_the_next_call(device):
+    """What counts elements is kept between calls, and empty; a NaN is forgotten."""
+    a = values(9 * PART, "float32", 18)
+    wanted = np.median(a), np.quantile(a, [0.1, 0.9])
+    b = a.copy()
+    b[77] = np.nan
+    for _ in range(3):
+        assert np.isnan(gpureduce.median(b, device=device))
+        assert gpureduce.median(a, device=device) == wanted[0]
+        exactly(gpureduce.quantile(a, [0.1, 0.9], device=device), wanted[1])
+
+
 def test_lines_of_nans(device):
     a = np.array([[1.0, np.nan, 3.0, 8.0], [np.nan] * 4])
     for name, q in (("nanmedian", ()), ("nanquantile", (0.5,)), ("nanpercentile", ([50, 50],))):
@@ -401,6 +413,8 @@ def test_where_results_go(device):
         (lambda a, **d: gpureduce.quantile(a, 0.5, out=np.zeros((), int), **d), TypeError, "out: cannot"),
         (lambda a, **d: gpureduce.median(a, out=np.zeros(3), **d), ValueError, "out: shape"),
         (lambda a, **d: gpureduce.median(a, axis=2, **d), np.exceptions.AxisError, "out of bounds"),
+        (lambda a, **d: gpureduce.median(a[0, 0], axis=0, **d), np.exceptions.AxisError, "out of bounds"),
+        (lambda a, **d: gpureduce.quantile(a[0, 0], 0, axis=-1, **d), np.exceptions.AxisError, "out of"),
         (lambda a, **d: gpureduce.median(a, axis=(0, 0), **d), ValueError, "duplicate"),
         (lambda a, **d: gpureduce.topk(a, 4, **d), ValueError, "k: expected 0 to 3"),
         (lambda a, **d: gpureduce.topk(a, -1, **d), ValueError, "k: expected 0 to 3"),

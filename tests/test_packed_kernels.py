@@ -40,10 +40,11 @@ def images(fatbin):
     return found
 
 
-def test_general_kernels_wait_for_what_came_before_them():
+@pytest.mark.parametrize(("kind", "least"), [("general", 16), ("order", 5)])
+def test_kernels_wait_for_what_came_before_them(kind, least):
     """They may begin before it has ended: not in the PTX for all devices, where a remark stands instead."""
-    texts = {path: gzip.decompress(path.read_bytes()).decode() for path in KERNELS.glob("general_*.ptx.gz")}
-    assert len(texts) > 15
+    texts = {path: gzip.decompress(path.read_bytes()).decode() for path in KERNELS.glob(f"{kind}_*.ptx.gz")}
+    assert len(texts) >= least
     for path, text in texts.items():
         for entry in text.split(".entry ")[1:]:
             before, remark, _ = entry.partition("// griddepcontrol.wait;")

@@ -5,14 +5,15 @@
 #include "base/limits.h"
 
 enum {
-    HELD = 31744,      /* bytes of a line that a block holds */
-    FEW = 2,           /* ranks for which there are bins for a large digit */
-    SMALL = 32,        /* elements of a line of which a warp takes several */
-    NETWORK = 128,     /* elements of a line that are sorted by a network */
-    WHOLE = 8,         /* of so many elements of a line that fits, one is kept: sorting it all is no slower */
-    WAVES = 4,         /* of blocks that are there at once */
-    MANY_LINES = 2,    /* of a multiprocessor: a block takes a line then, whatever its length */
-    MOST_DOWN = 65535, /* blocks along y */
+    HELD = 31744,   /* bytes of a line that a block holds */
+    FEW = 2,        /* ranks for which there are bins for a large digit */
+    SMALL = 32,     /* elements of a line of which a warp takes several */
+    NETWORK = 128,  /* elements of a line that are sorted by a network */
+    WHOLE = 8,      /* of so many elements of a line that fits, one is kept: sorting it all is no slower */
+    WAVES = 4,      /* of blocks that are there at once */
+    MANY_LINES = 2, /* of a multiprocessor: a block takes a line then, whatever its length */
+    MOST_CLEAN = 64 << 10, /* bytes that are kept for the next call */
+    MOST_DOWN = 65535,     /* blocks along y */
 };
 
 _Static_assert(NETWORK <= GR_ORDER_FEW, "longer lines may be sorted as they are, which is not in place");
@@ -89,6 +90,7 @@ static gr_step *launch(planned *self, const char *file, const char *kernel, cons
     const rooms *at = &self->at;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->block[0] = GR_ORDER_THREADS;
+    step->overlap = true;
     step->kernel.owner = self->top ? "topk" : "quantile";
     GR_KERNEL_NAME(step->kernel.file, "order_", file);
     GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
@@ -145,21 +147,24 @@ static void plan_rows(planned *self, uint32_t item) {
     step->shared_bytes += held ? (uint32_t)(params.length * item) : 0;
 }
 
-/* Memory between launches, which are zero at first. */
+/* Memory between launches. What is zero at first is zero behind them, too. */
 static void make_rooms(planned *self, uint32_t bits) {
     static const unsigned char zero = 0;
     const gr_order_params *params = &self->params;
     gr_program *program = self->program;
     rooms *at = &self->at;
     const size_t chunks = (size_t)(params->lines * gr_ceil_div(params->rank_count, params->chunk));
+    const size_t bytes = (chunks * params->chunk << bits) * sizeof(uint64_t),
+                 tickets = chunks * 2 * sizeof(uint32_t);
+    const bool kept = bytes + tickets <= MOST_CLEAN;
+    const gr_buffer_kind kind = kept ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY;
     const uint32_t cleared[] = {
-        at->bins = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                     (chunks * params->chunk << bits) * sizeof(uint64_t)),
-        at->tickets = gr_program_buffer(program, GR_BUFFER_TEMPORARY, chunks * 2 * sizeof(uint32_t)),
+        at->bins = gr_program_buffer(program, kind, bytes),
+        at->tickets = gr_program_buffer(program, kind, tickets),
     };
     at->states = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                    (size_t)(params->lines * params->rank_count) * sizeof(gr_order_state));
-    for (size_t i = 0; i < sizeof cleared / sizeof cleared[0]; ++i)
+    for (size_t i = 0; !kept && i < sizeof cleared / sizeof cleared[0]; ++i)
         gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = cleared[i];
 }
 
@@ -217,6 +222,7 @@ static gr_step *launch_sort(planned *self, const char *kernel, const gr_order_so
     gr_program *program = self->program;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->block[0] = GR_ORDER_THREADS;
+    step->overlap = true;
     step->kernel.owner = "topk";
     GR_KERNEL_NAME(step->kernel.file, "order_sort");
     GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
@@ -362,6 +368,7 @@ static void plan_ends(planned *self, uint32_t out) {
     gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &ends, sizeof ends);
     step->grid[0] = (uint32_t)least(gr_ceil_div(ends.lines * ends.results, GR_ORDER_THREADS), GR_MAX_GRID);
     step->block[0] = GR_ORDER_THREADS;
+    step->overlap = true;
     step->kernel.owner = "quantile";
     GR_KERNEL_NAME(step->kernel.file, "order_between");
     GR_KERNEL_NAME(step->kernel.entry, "order_between");

@@ -53,6 +53,14 @@ MUTANTS = (
         "",
         order("elements_of_ranks"),
     ),
+    Mutant(
+        "a NaN spoils the next call",
+        SELECT,
+        "        tickets[1] = 0;\n",
+        "        ;\n",
+        order("left_for_the_next_call"),
+        gpu_only="the simulator gives each call memory of its own",
+    ),
     Mutant("a line's NaN is told to nobody", SELECT, "atomicOr(&tickets[1], 1u);", "", order("nans")),
     Mutant(
         "a NaN of one line spoils the next",

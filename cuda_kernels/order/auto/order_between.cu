@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "functors.cuh"
-#include "order/params.h"
+#include "order.cuh"
 
 template <class T>
 constexpr bool is_float = std::is_same<T, float>::value || std::is_same<T, double>::value ||
@@ -81,6 +81,7 @@ enum Dtype {
 };
 
 extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS) order_between(const gr_order_ends p) {
+    begin_early();
     switch (p.from) {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
     case DTYPE_##name:                                                                                       \

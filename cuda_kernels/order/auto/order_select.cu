@@ -5,7 +5,7 @@
 extern __shared__ __align__(16) unsigned char order_shared[];
 
 // One digit of lines that several blocks share. Each adds what it counted to bins in global memory; the last
-// one of a line finds the digits there, and leaves the bins empty.
+// one of a line finds the digits there, and leaves bins and tickets empty.
 template <class Key> __device__ void order_digit(const gr_order_params &p) {
     __shared__ Ranks<Key> ranks;
     __shared__ bool last;
@@ -79,6 +79,8 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
         }
         __syncthreads();
     }
+    if (threadIdx.x == 0 && p.flags & GR_ORDER_LAST)
+        tickets[1] = 0;
 }
 
 // All digits of lines that are a block's each: short ones, held in shared memory, or many.
@@ -146,10 +148,12 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
         order_digit_##name(const gr_order_params p) {                                                        \
+        begin_early();                                                                                       \
         order_digit<Key>(p);                                                                                 \
     }                                                                                                        \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
         order_rows_##name(const gr_order_params p) {                                                         \
+        begin_early();                                                                                       \
         order_rows<Key>(p);                                                                                  \
     }
 
