@@ -16,7 +16,8 @@ enum {
     MOST_DOWN = 65535,     /* blocks along y */
 };
 
-_Static_assert(NETWORK <= GR_ORDER_FEW, "longer lines may be sorted as they are, which is not in place");
+_Static_assert((int)NETWORK <= (int)GR_ORDER_FEW,
+               "longer lines may be sorted as they are, which is not in place");
 
 /* What is peculiar to a dtype. */
 typedef struct kind {
@@ -97,16 +98,16 @@ static gr_step *launch(planned *self, const char *file, const char *kernel, cons
     const struct {
         size_t offset;
         uint32_t buffer;
-    } places[] = {
+    } pointers[] = {
         {offsetof(gr_order_params, ranks), at->ranks},     {offsetof(gr_order_params, out), at->out},
         {offsetof(gr_order_params, indices), at->indices}, {offsetof(gr_order_params, states), at->states},
         {offsetof(gr_order_params, bins), at->bins},       {offsetof(gr_order_params, tickets), at->tickets},
         {offsetof(gr_order_params, counts), at->counts},
     };
     gr_program_place(program, offsetof(gr_order_params, in), at->in);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; ++i)
-        if (places[i].buffer != 0)
-            gr_program_place(program, places[i].offset, places[i].buffer);
+    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; ++i)
+        if (pointers[i].buffer != 0)
+            gr_program_place(program, pointers[i].offset, pointers[i].buffer);
     return step;
 }
 
@@ -157,10 +158,10 @@ static void make_rooms(planned *self, uint32_t bits) {
     const size_t bytes = (chunks * params->chunk << bits) * sizeof(uint64_t),
                  tickets = chunks * 2 * sizeof(uint32_t);
     const bool kept = bytes + tickets <= MOST_CLEAN;
-    const gr_buffer_kind kind = kept ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY;
+    const gr_buffer_kind memory = kept ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY;
     const uint32_t cleared[] = {
-        at->bins = gr_program_buffer(program, kind, bytes),
-        at->tickets = gr_program_buffer(program, kind, tickets),
+        at->bins = gr_program_buffer(program, memory, bytes),
+        at->tickets = gr_program_buffer(program, memory, tickets),
     };
     at->states = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                    (size_t)(params->lines * params->rank_count) * sizeof(gr_order_state));
