@@ -104,6 +104,36 @@ def test_sharded(op, array):
             assert np.array_equal(got, alone(op, array, axis)), (along, axis)
 
 
+@pytest.mark.parametrize("name", [*reference.DTYPES, "complex64", "int32"])
+def test_sums_of_tensors_at_once(name, monkeypatch):
+    """One thread launches on all devices; what it does not take gives the same by several."""
+    count, states = [], spread.part.state_of
+    monkeypatch.setattr(spread.part, "state_of", lambda *a, **o: count.append(1) or states(*a, **o))
+    rng, floats = np.random.default_rng(3), name in reference.DTYPES
+    for make in reference.KINDS if floats else reference.KINDS[:1]:
+        if floats:
+            a = make(rng, 600, reference.dtype_of(name))
+        else:
+            a = (rng.standard_normal(600) * 99).astype(name)
+        whole = gpureduce.Sharded(placed(a.reshape(20, 30)[:, ::-1], 1, (7, 8)), 1)
+        for op, options in (("sum", {}), ("fsum", {}), ("mean", {"exact": True}), ("mean", {})):
+            if floats:
+                got = getattr(gpureduce, op)(whole, **options)
+                assert same(got, exact_sum(a, divisor=600 if op == "mean" else 1)), op
+                assert got.dtype == a.dtype and not count
+            else:
+                states_of = states(a, "mean" if op == "mean" else "sum", device="sim")
+                if op != "fsum":
+                    assert getattr(gpureduce, op)(whole, **options) == states_of.result()
+                    assert count
+    if floats:
+        for others in (whole.parts[0].numpy(), gpureduce.to_device(a[:0].reshape(20, 0), "sim")):
+            count.clear()
+            mixed = gpureduce.Sharded([*whole.parts, others], 1)
+            assert same(gpureduce.sum(mixed), gpureduce.partial(mixed, "sum").result()) and count
+    assert gpureduce.sum(whole, axis=0).shape == (30,) and gpureduce.sum(whole, keepdims=True).shape == (1, 1)
+
+
 def test_sharded_vectors(array):
     a, b = (array.reshape(-1)[i::2].copy() for i in range(2))
     parts = [gpureduce.Sharded(placed(each, 0)) for each in (a, b)]

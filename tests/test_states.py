@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 import gpureduce
 from gpureduce._reduce import states as exact
+from gpureduce._states import call as calls
 from gpureduce._states.operators import OPERATORS
 
 BITS_OF = ("bitwise_and", "bitwise_or", "bitwise_xor")  # of integers
@@ -283,6 +284,27 @@ def test_masks_of_any_shape(device):
     one = gpureduce.partial(a[:, :20], "mean", 1, where=mask[:20], device=device)
     one += gpureduce.partial(a[:, 20:], "mean", 1, where=mask[20:], device=device)
     assert np.array_equal(one.result(), gpureduce.mean(a, axis=1, where=mask, exact=True, device=device))
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "dot", "var", "std"])
+def test_pieces(op, device, monkeypatch):
+    """Large arrays of the host go to the device in pieces."""
+    rng, made, there = np.random.default_rng(7), [], gpureduce._core.exact_states
+    a, b = (reference.plain(rng, 1001, np.dtype(np.float32)).reshape(7, 13, 11) for _ in range(2))
+    mask = rng.random(a.shape) < 0.7
+    given = {"b": b.reshape(-1)} if op == "dot" else {}
+    a = a.reshape(-1) if op == "dot" else a
+    masked = {} if op == "dot" else {"where": mask}
+    want = [gpureduce.partial(a, op, device=device, **given, **options) for options in ({}, masked)]
+    monkeypatch.setattr(calls, "_PIECE_BYTES", dict.fromkeys(calls._PIECE_BYTES, 400))
+    monkeypatch.setattr(gpureduce._core, "exact_states", lambda *args: made.append(args) or there(*args))
+    for options, state in zip(({}, masked), want, strict=True):
+        made.clear()
+        got = gpureduce.partial(a, op, device=device, **given, **options)
+        assert got.to_bytes() == state.to_bytes()
+        assert len(made) >= 11
+    for axis in () if op == "dot" else (0, (0, 1)):
+        assert len(gpureduce.partial(a, op, axis, device=device).result()) > 1
 
 
 def test_no_elements_run_no_kernel(monkeypatch):

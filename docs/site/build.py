@@ -39,6 +39,7 @@ SECTIONS = {
             "devices",
             "streams",
             "states",
+            "several_gpus",
             "moments",
             "norms",
             "segments_and_scans",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,6 +22,8 @@ from gpureduce._rules import arguments as rules
 from gpureduce._states.operators import Fields
 
 SUMS, PRODUCTS, SPREAD, WHOLE, PLACE, VALUE = range(6)  # how fields are made
+# Of an array of the host that is added up, in bytes: as one of `exact=True`, and what a cache holds.
+_PIECE_BYTES = {_core.CUDA: _exact.CHUNK_BYTES, _core.SIM: 1 << 23}
 
 
 class Call(NamedTuple):
@@ -133,9 +137,37 @@ class Where:
 # In memory of the host
 
 
+def _pieces(call: Call) -> Iterator[Call]:
+    """Yield parts of a whole array of the host that is added up: the device need not have room for it."""
+    operand, mask = call.operand, call.mask
+    given = [each.handle for each in (operand, mask) if each is not None]
+    step = _PIECE_BYTES[operand.kind] // operand.dtype.itemsize
+    size = math.prod(operand.shape)
+    if (
+        call.way not in (SUMS, PRODUCTS, SPREAD) or call.shape or size <= step
+        or not all(isinstance(each, np.ndarray) and each.flags.c_contiguous for each in given)
+    ):  # fmt: skip
+        yield call
+        return
+    for start in range(0, size, step):
+        parts = [
+            None if each is None else _part(each, slice(start, start + step)) for each in (operand, mask)
+        ]
+        yield call._replace(operand=parts[0], mask=parts[1], axes=(0,))
+
+
+def _part(operand: Operand, where: slice) -> Operand:
+    handle = operand.handle.reshape(-1)[where]
+    return replace(operand, handle=handle, shape=handle.shape)
+
+
 def fields_of(call: Call, held: np.dtype, names: Any) -> Fields:
     """Return the fields of these names, of elements held in a dtype."""
-    found = _MADE[call.way](call, held)
+    first, *others = _pieces(call)
+    found = _MADE[call.way](first, held)
+    for piece in others:
+        for name, field in _MADE[call.way](piece, held).items():
+            exact.merge(found[name], field)
     if "count" in names:
         found["count"] = np.full(call.shape, call.counts(), np.uint64)
         # Nothing is left behind of what counts no elements: equal states are equal bytes.

@@ -24,6 +24,7 @@ from gpureduce.bench import (
     operators,
     order,
     scans,
+    several,
 )
 from gpureduce.bench import peers_table as peers
 from gpureduce.bench.environment import RESULTS
@@ -37,6 +38,7 @@ LONE = "lone_h200.json"
 CONVOLUTIONS = "conv_published_h200.json"
 LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
 ORDER = "order_h200.json"
+SEVERAL = "several_h200.json"
 LAYOUTS = "layouts_h200.json"
 
 
@@ -322,6 +324,8 @@ def tables() -> dict[str, dict[str, str]]:
         found["docs/order.md"] = {"<!-- order-table -->": order.table(load(ORDER))}
     if (RESULTS / LAYOUTS).exists():
         found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))
+    if (RESULTS / SEVERAL).exists():
+        found["docs/several_gpus.md"] = {"<!-- several-table -->": several.table(load(SEVERAL))}
     record = products()
     if record is not None:
         published = load("published_matmul.json")
@@ -346,6 +350,10 @@ def charts() -> dict[str, str]:
         drawn[f"docs/ladder-{name}.svg"] = ladder_chart(found, published, palette)
         drawn[f"docs/lanes-{name}.svg"] = front.lanes(palette)
         drawn[f"docs/peers-{name}.svg"] = front.peers_svg(contest, palette)
+    if (RESULTS / SEVERAL).exists():
+        found_there = load(SEVERAL)
+        for name, palette in palettes:
+            drawn[f"docs/several-{name}.svg"] = several.svg(found_there, palette)
     record = products()
     if record is not None:
         beside = load("published_matmul.json")

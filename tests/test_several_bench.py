@@ -1,0 +1,81 @@
+"""The benchmark of several GPUs runs on simulators, and what is made of its figures has all of them."""
+
+import json
+import re
+
+import pytest
+
+import gpureduce
+from gpureduce._profiles.palette import DARK, LIGHT
+from gpureduce.bench import host, several
+
+pytestmark = pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning")
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    path = tmp_path_factory.mktemp("several") / "several.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "SECONDS", 0)
+        assert several.main(["--device=sim", "--sizes", "3", "6", "--host-size=8", f"--out={path}"]) == 0
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_every_number_of_devices(record):
+    assert record["simulated"] and record["gpus"] == 4
+    there = [(row["gpus"], row["n"]) for row in record["rows"] if row["where"] == "device"]
+    assert there == [(gpus, n) for gpus in (1, 2, 4) for n in (8, 64)]
+    assert {row["gpus"] for row in record["rows"] if row["where"] == "pageable"} == {1, 2, 4}
+    for row in record["rows"]:
+        wanted = {"gpureduce", "slowest", "rounded"} if row["where"] == "device" else {"gpureduce", "numpy"}
+        assert wanted <= set(row["us"]) and all(each["median"] > 0 for each in row["us"].values())
+
+
+def measured(record):
+    """As it will be of GPUs, with figures that tell where they come from."""
+    rows = []
+    for gpus in (1, 2, 4):
+        for n in (1 << 10, 1 << 28):
+            us = {name: {"median": gpus * 100.0 + i} for i, name in enumerate(several.TITLES)}
+            rows.append({"where": "device", "gpus": gpus, "n": n, "us": us})
+        us = {name: {"median": 7000.5 / gpus} for name in ("gpureduce", "copies", "numpy")}
+        rows += [{"where": where, "gpus": gpus, "n": 1 << 29, "us": us} for where in ("pinned", "pageable")]
+    return {**record, "simulated": False, "device": "NVIDIA H200", "rows": rows}
+
+
+def test_tables(record):
+    assert "Simulated: no figures of a GPU." in several.table(record) and "<picture>" not in several.table(
+        record
+    )
+    text = several.table(measured(record))
+    assert text.startswith("NVIDIA H200") and "several-dark.svg" in text
+    assert "| 4 x 2^28 |" in text and "| 2^29 to 2 |" in text and "| 3500.2 |" in text
+    row = next(line for line in text.splitlines() if line.startswith(f"| {several.TITLES['nccl']}"))
+    number = list(several.TITLES).index("nccl")
+    assert row.split("|")[2:-1] == [f" {gpus * 100 + number:.1f} " for gpus in (1, 1, 2, 2, 4, 4)]
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_chart_of_time_over_gpus(record, palette):
+    """Points of a series lie where its times are, between those of the others."""
+    drawn = several.svg(measured(record), palette)
+    assert "2^28 float32" in drawn and drawn.count(" GPUs<") == 2 and ">1 GPU<" in drawn
+    lines = re.findall(r'<polyline points="([^"]+)"', drawn)
+    assert len(lines) == len(several.TITLES) - 1
+    first = [tuple(map(float, point.split(","))) for point in lines[0].split()]
+    assert len(first) == 3
+    (x1, y1), (x2, y2), (x4, y4) = first
+    assert x2 - x1 == pytest.approx(x4 - x2) and y1 - y2 == pytest.approx(y2 - y4, abs=0.2) and y1 > y4
+
+
+def test_other_bits_are_refused(monkeypatch):
+    sums = iter([1.0, 1.0, 1.0, 1.5])
+    monkeypatch.setattr(several.functions, "sum", lambda *args, **options: next(sums, 1.0))
+    with pytest.raises(SystemExit, match="the bits depend"):
+        several.check_bits(["sim", "sim:1"])
+
+
+def test_without_a_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(several, "devices", lambda: [gpureduce.Device] * 0)
+    with pytest.raises(SystemExit, match="there is no GPU"):
+        several.main([f"--out={tmp_path / 'none.json'}"])
