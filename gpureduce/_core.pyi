@@ -315,7 +315,7 @@ def own_time(
     /,
 ) -> tuple[list[float], list[float]]: ...
 def custom_run(
-    kernels: object,
+    kernels: dict[str, object],
     inputs: tuple[np.ndarray | DeviceView | bytes, ...],
     by_position: bool,
     packed: bool,
@@ -325,7 +325,7 @@ def custom_run(
     outs: tuple[np.ndarray | DeviceView, ...],
     stream: object = ...,
     /,
-) -> None: ...
+) -> list[str]: ...
 
 # A launch: name, grid, block, shared bytes, instructions, counters, rounds, timeline, races, races dropped,
 # accesses of one block and how many more there were, its steps.

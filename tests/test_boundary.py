@@ -475,7 +475,7 @@ def test_calls_of_the_core(cases):
             1,
         ),
         "custom_load": ("x", ".version 7.0", _core.SIM, 0),
-        "custom_run": (None, (plain,), False, True, False, False, (0,), (np.zeros(()),)),
+        "custom_run": ({}, (plain,), False, True, False, False, (0,), (np.zeros(()),)),
         "profile": (plain, "sum", "v2", None, None, _core.SIM, 0, 0, 0),
         "kernel_params": (".version 7.0", "x"),
         "device_free": (_core.SIM, 0, 16),

@@ -914,11 +914,13 @@ def test_where_kernels_are_found(device, fresh):
     for calls in range(1, 4):
         kernel(x, device=device)
         assert kernel.cache_info() == (1, 0, calls - 1)
-    kernel(x.reshape(10, 50), axis=0, device=device)  # other shapes are no reason to compile
+    kernel(x[:7], device=device)  # other lengths are no reason to compile
     assert kernel.cache_info().compiled == 1
     kernel(x.astype(float), device=device)  # other dtypes are
-    assert kernel.cache_info().compiled == 2
-    assert len(list(fresh.iterdir())) == 2
+    for _ in range(2):
+        kernel(x.reshape(10, 50), axis=0, device=device)  # and the first layout that takes another kernel
+    assert kernel.cache_info() == (3, 0, 4)
+    assert len(list(fresh.iterdir())) == 3
     twin = norm2()
     twin(x, device=device)
     assert twin.cache_info() == (0, 0, 1)
@@ -1084,14 +1086,16 @@ def test_without_nvrtc(device, fresh, monkeypatch, missing):
 
 
 def test_the_core_checks_what_it_is_handed():
-    ptx, _ = nvrtc.compiled("total", *program())
-    kernels = _core.custom_load("total", ptx, _core.SIM, 0)
+    ptx, _ = nvrtc.compiled("total", program("tiles"), ())
+    kernels = {"tiles": _core.custom_load("total", ptx, _core.SIM, 0)}
     x, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.empty(2, np.float32)
-    _core.custom_run(kernels, (x,), False, True, False, False, (1,), (out,))
+    assert _core.custom_run(kernels, (x,), False, True, False, False, (1,), (out,)) == []
     assert out.tolist() == [3, 12]
     kinds = False, False
     for arguments, error in (
-        ((object(), (x,), False, True, *kinds, (1,), (out,)), ValueError),
+        ((object(), (x,), False, True, *kinds, (1,), (out,)), TypeError),
+        ((kernels["tiles"], (x,), False, True, *kinds, (1,), (out,)), TypeError),
+        (({"tiles": object()}, (x,), False, True, *kinds, (1,), (out,)), ValueError),
         ((kernels, [x], False, True, *kinds, (1,), (out,)), TypeError),
         ((kernels, (x,) * 9, True, False, *kinds, (1,), (out,)), TypeError),
         ((kernels, (), False, True, *kinds, (), (out,)), ValueError),
@@ -1117,13 +1121,34 @@ def test_the_core_checks_what_it_is_handed():
         _core.custom_load("total", "no PTX", _core.SIM, 0)
     with pytest.raises(gpureduce.SimulationError, match="no kernel other_tiles"):
         other = _core.custom_load("other", ptx, _core.SIM, 0)
-        _core.custom_run(other, (x,), False, True, *kinds, (1,), (out,))
+        _core.custom_run({"tiles": other}, (x,), False, True, *kinds, (1,), (out,))
 
 
-def program():
+def program(*kernels):
     kernel = total()
     types = custom.Types(("float32",), (False,), ("float32",), True)
-    return (custom.source("total", kernel._inputs, kernel._outs, kernel._expressions, types),)
+    return custom.source("total", kernel._inputs, kernel._outs, kernel._expressions, types, kernels)
+
+
+def test_the_core_says_which_kernels_are_missing():
+    """Of a plan of two launches both, and what runs may be of several programs."""
+    x, out = whole_numbers((3, 60_000)), np.full(3, 0.5, np.float32)
+    call = (x,), False, True, False, False, (1,), (out,)
+    names = _core.custom_run({}, *call)
+    assert len(names) == 2 and names[1] == "last"
+    kernels = {}
+    for name in names:
+        assert name in _core.custom_run(kernels, *call) and (out == 0.5).all()
+        ptx, _ = nvrtc.compiled("total", program(name), ())
+        assert len(re.findall(r"\.entry \w+", ptx)) == 1
+        kernels[name] = _core.custom_load("total", ptx, _core.SIM, 0)
+    assert _core.custom_run(kernels, *call) == []
+    assert np.array_equal(out, x.sum(axis=1))
+    kernels["last"] = _core.custom_load("total", ptx, _core.SIM, 1)
+    with pytest.raises(ValueError, match="kernels of total lie on two devices"):
+        _core.custom_run(kernels, *call)
+    empty = np.zeros((0, 5), np.float32)
+    assert _core.custom_run({}, (empty,), False, True, False, False, (1,), (out[:0],)) == []
 
 
 # Beside CuPy, and in docs/

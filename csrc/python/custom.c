@@ -48,7 +48,8 @@ PyObject *py_custom_load(PyObject *module, PyObject *args) {
 }
 
 typedef struct custom_call {
-    gr_custom *custom;
+    PyObject *kernels[GR_GENERAL_PASSES]; /* the capsules of those that the plan launches */
+    const gr_custom *customs[GR_GENERAL_PASSES];
     size_t arrays;
     py_operand operands[GR_MAX_INPUTS]; /* the arrays among the inputs */
     size_t input[GR_MAX_INPUTS];        /* which input each of them is */
@@ -215,9 +216,8 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
 }
 
 static int take_call(py_state *state, PyObject *const *args, custom_call *self) {
-    self->custom = py_custom_of(args[0]);
-    if (self->custom == NULL)
-        return -1;
+    if (!PyDict_Check(args[0]))
+        return PY_REFUSE(PyExc_TypeError, "kernels: expected a dict");
     self->by_position = args[2] == Py_True;
     self->packed = args[3] == Py_True;
     self->counts = args[4] == Py_True;
@@ -240,28 +240,69 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
     return -1;
 }
 
+/* Takes a kernel from those that there are, or notes that it is missing. */
+static int take_kernel(PyObject *there, const char *name, size_t number, PyObject *missing,
+                       custom_call *self) {
+    PyObject *key = PyUnicode_FromString(name);
+    if (key == NULL)
+        return -1;
+    PyObject *kernel = self->kernels[number] = PyObject_GetItem(there, key);
+    int failed = 0;
+    if (kernel != NULL) {
+        self->customs[number] = py_custom_of(kernel);
+        failed = self->customs[number] == NULL ? -1 : 0;
+    } else if (PyErr_ExceptionMatches(PyExc_KeyError)) {
+        PyErr_Clear();
+        failed = PyList_Append(missing, key);
+    } else
+        failed = -1;
+    Py_DECREF(key);
+    return failed;
+}
+
+/* Takes the kernels of the plan; returns a list of the names of those that are missing, NULL with an
+   exception set. */
+static PyObject *take_kernels(PyObject *there, custom_call *self) {
+    const char *names[GR_GENERAL_PASSES];
+    const size_t count = gr_custom_kernels(&self->request, names);
+    PyObject *missing = PyList_New(0);
+    for (size_t i = 0; missing != NULL && i < count; ++i)
+        if (take_kernel(there, names[i], i, missing, self) < 0)
+            Py_CLEAR(missing);
+    return missing;
+}
+
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
     if (count != 8 && count != 9)
         return PyErr_Format(PyExc_TypeError, "expected 8 or 9 arguments, got %zd", count);
-    custom_call now = {.custom = NULL};
+    custom_call now = {.arrays = 0};
+    PyObject *missing = NULL;
     int failed = take_call(state, args, &now);
     if (failed == 0 && count == 9)
         failed = py_stream_argument(state, args[8], &now.binding.stream);
     if (failed == 0) {
+        missing = take_kernels(args[0], &now);
+        failed = missing == NULL ? -1 : 0;
+    }
+    const bool complete = failed == 0 && PyList_GET_SIZE(missing) == 0;
+    if (complete) {
         py_work work;
         py_begin(&work);
         const gr_status status =
-            gr_custom_run(now.custom, &now.request, &now.binding, &work.interrupt, &work.error);
+            gr_custom_run(now.customs, &now.request, &now.binding, &work.interrupt, &work.error);
         failed = py_end(state, &work, status);
     }
-    if (failed == 0)
+    if (complete && failed == 0)
         share_room(&now);
     PyMem_RawFree(now.room);
     for (size_t i = 0; i < now.arrays; ++i)
         py_operand_release(&now.operands[i]);
+    for (size_t i = 0; i < GR_GENERAL_PASSES; ++i)
+        Py_XDECREF(now.kernels[i]);
     if (failed)
-        return NULL;
-    py_count_run();
-    Py_RETURN_NONE;
+        Py_CLEAR(missing);
+    else if (complete)
+        py_count_run();
+    return missing;
 }

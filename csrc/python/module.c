@@ -229,7 +229,8 @@ static PyMethodDef methods[] = {
      "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), buffers, rounds, repeats) "
      "-> microseconds of the first pass and of all, a figure a repeat each"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
-     "custom_run(kernels, inputs, by_position, packed, counts, large, axes, outs[, stream])"},
+     "custom_run(kernels, inputs, by_position, packed, counts, large, axes, outs[, stream]) -> the names of "
+     "kernels that it takes and that `kernels`, of loaded ones by name, lacks; where none is, it has run"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
      " watched)"

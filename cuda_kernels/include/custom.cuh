@@ -198,12 +198,28 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
         __VA_ARGS__(p.general);                                                                              \
     }
 
-// The kernels of a struct User: for any layout; for contiguous elements of one input; and for those that lie
-// side by side otherwise.
-#define GR_CUSTOM_ANY(name)                                                                                  \
-    GR_CUSTOM_ENTRY(1, name##_axis, custom_axis<User>)                                                       \
-    GR_CUSTOM_ENTRY(1, name##_whole, custom_whole<User>)                                                     \
-    GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
+// A kernel of a struct User each; a program has those that a plan asks for. For any layout:
+#define GR_CUSTOM_AXIS(name) GR_CUSTOM_ENTRY(1, name##_axis, custom_axis<User>)
+#define GR_CUSTOM_WHOLE(name) GR_CUSTOM_ENTRY(1, name##_whole, custom_whole<User>)
+#define GR_CUSTOM_LAST(name) GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
+
+// For contiguous elements of one input:
+#define GR_CUSTOM_FLAT(name)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(GR_FLAT_MOST_THREADS) name##_flat(const gr_flat_params p) { \
+        flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>(p);                   \
+    }
+
+// For those that lie side by side otherwise:
+#define GR_CUSTOM_TYPES Custom<User>, User::First::Stored
+#define GR_CUSTOM_ROWS(name)                                                                                 \
+    GR_CUSTOM_ENTRY((rows_blocks<GR_CUSTOM_TYPES>), name##_rows,                                             \
+                    reduce_rows<Custom<User>, ByElement<GR_CUSTOM_TYPES>, User::First::Stored>)
+#define GR_CUSTOM_COLUMNS(name)                                                                              \
+    GR_CUSTOM_ENTRY((columns_blocks<GR_CUSTOM_TYPES>), name##_columns, reduce_columns<GR_CUSTOM_TYPES>)
+#define GR_CUSTOM_SPREAD(name)                                                                               \
+    GR_CUSTOM_ENTRY((columns_blocks<GR_CUSTOM_TYPES>), name##_spread, reduce_spread<GR_CUSTOM_TYPES>)
+#define GR_CUSTOM_TILES(name) GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<GR_CUSTOM_TYPES>)
+#define GR_CUSTOM_MAP(name) GR_CUSTOM_ENTRY(1, name##_map, map_elements<GR_CUSTOM_TYPES>)
 
 // Before those, of a struct User with several outputs: each goes to an array of its own, for which the
 // general kernels' way of writing is made anew.
@@ -232,17 +248,3 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
                     p, at, Custom<User>::load(reinterpret_cast<const User::First::Stored *>(p.in)[at], 0));  \
         }                                                                                                    \
     }
-
-#define GR_CUSTOM_FLAT(name)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GR_FLAT_MOST_THREADS) name##_flat(const gr_flat_params p) { \
-        flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>(p);                   \
-    }
-
-#define GR_CUSTOM_PACKED(name)                                                                               \
-    using F = Custom<User>;                                                                                  \
-    using In = User::First::Stored;                                                                          \
-    GR_CUSTOM_ENTRY((rows_blocks<F, In>), name##_rows, reduce_rows<F, ByElement<F, In>, In>)                 \
-    GR_CUSTOM_ENTRY((columns_blocks<F, In>), name##_columns, reduce_columns<F, In>)                          \
-    GR_CUSTOM_ENTRY((columns_blocks<F, In>), name##_spread, reduce_spread<F, In>)                            \
-    GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<F, In>)                                                    \
-    GR_CUSTOM_ENTRY(1, name##_map, map_elements<F, In>)

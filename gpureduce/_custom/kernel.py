@@ -74,7 +74,8 @@ class ReductionKernel:
     It has the arguments and the meaning of `cupy.ReductionKernel`: elements are mapped, mapped values are
     combined two by two, and what is left is mapped to the result, or to several. NVRTC, NVIDIA's run-time
     compiler, compiles it (``pip install 'gpureduce[nvrtc]'``), and it runs on the GPU or on the simulator by
-    the same plan as the other reductions.
+    the same plan as the other reductions. Another dtype, or a layout that takes another kernel, is compiled
+    when a call first meets it, in about a tenth of a second.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ class ReductionKernel:
         self._inputs = parameters(in_params, "in_params", _core.MAX_INPUTS)
         self._outs = parameters(out_params, "out_params", _core.MAX_OUTPUTS)
         self._expressions = Expressions(**{key: self._arguments[key] for key in Expressions.__annotations__})
-        self._ready: dict[tuple[Types, int, int], object] = {}
+        self._ready: dict[tuple[Types, int, int], dict[str, object]] = {}
         self._counts = dict.fromkeys(CacheInfo._fields, 0)
         self._check_names()
 
@@ -303,7 +304,6 @@ class ReductionKernel:
         )
         scalars = tuple(isinstance(handle, bytes) for handle in handles)
         types = self._types(dtypes, scalars, out_dtypes)
-        kernels = self._kernels(types, arrays[0].kind, arrays[0].index)
         for target, dtype in zip(targets, out_dtypes, strict=True):
             target.set_dtype(dtype)
             target.follow_others()
@@ -312,7 +312,10 @@ class ReductionKernel:
         for target, dtype in zip(targets, out_dtypes, strict=True):
             results.append(None if target.on_device else np.empty(kept, dtype))
             places.append(target.core_out(dtype) if target.on_device else results[-1])
-        _core.custom_run(
+        kind, index = arrays[0].kind, arrays[0].index
+        kernels = self._ready.setdefault((types, kind, index), {})
+        found = "memory"
+        while missing := _core.custom_run(
             kernels,
             handles,
             types.by_position,
@@ -322,7 +325,11 @@ class ReductionKernel:
             axes,
             tuple(places),
             targets[0].stream,
-        )
+        ):
+            loaded, found = self._load(types, missing, kind, index)
+            kernels |= dict.fromkeys(missing, loaded)
+        with _counting:
+            self._counts[found] += 1
         stored = tuple(target.store(result) for target, result in zip(targets, results, strict=True))
         return stored if len(stored) > 1 else stored[0]
 
@@ -383,19 +390,14 @@ class ReductionKernel:
             names, scalars, results, packed=scalars == (False,) and fits, large=reduced not in SUPPORTED
         )
 
-    def _kernels(self, types: Types, kind: int, index: int) -> object:
-        """Return the kernels for these types, loaded on a device."""
-        kernels, found = self._ready.get((types, kind, index)), "memory"
-        if kernels is None:
-            program = source(self.name, self._inputs, self._outs, self._expressions, types)
-            try:
-                kernels, found = _loaded(self.name, program, self._arguments["options"], kind, index)
-            except nvrtc.CompileError as error:
-                raise nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
-            self._ready[types, kind, index] = kernels
-        with _counting:
-            self._counts[found] += 1
-        return kernels
+    def _load(self, types: Types, kernels: list[str], kind: int, index: int) -> tuple[object, str]:
+        """Return these kernels for these types on a device, and where they were found."""
+        names = sorted(set(kernels))
+        program = source(self.name, self._inputs, self._outs, self._expressions, types, names)
+        try:
+            return _loaded(self.name, program, self._arguments["options"], kind, index)
+        except nvrtc.CompileError as error:
+            raise nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
 
 
 # Kernels that are loaded, for all ReductionKernels together, the oldest first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,8 +236,9 @@ def source(
     outs: tuple[Parameter, ...],
     written: Expressions,
     types: Types,
+    kernels: Iterable[str],
 ) -> str:
-    """Return a program of the kernels <name>_axis, <name>_last and so on."""
+    """Return a program of these kernels, of "axis", "last" and so on: <name>_axis, <name>_last."""
     declared = [*zip(inputs, types.inputs, strict=True), *zip(outs, types.outs, strict=True)]
     letters = {parameter.type: dtype for parameter, dtype in declared if parameter.is_letter}
     reduced, struct = written.reduced(letters, types.outs[0])
@@ -281,9 +283,5 @@ struct User {{
     ]
     if len(types.outs) > 1:
         parts.append("GR_CUSTOM_OUTPUTS\n")
-    parts.append(f"GR_CUSTOM_ANY({name})\n")
-    if types.one_array:
-        parts.append(f"GR_CUSTOM_FLAT({name})\n")
-    if types.packed:
-        parts.append(f"GR_CUSTOM_PACKED({name})\n")
+    parts += [f"GR_CUSTOM_{kernel.upper()}({name})\n" for kernel in kernels]
     return "".join(parts)

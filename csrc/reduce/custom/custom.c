@@ -48,21 +48,38 @@ static gr_status find_kernel(const gr_custom *custom, const char *kernel, gr_ste
     return backend->find(backend, custom->module, entry, &step->found, error);
 }
 
-/* One result from contiguous elements, by a kernel in which blocks meet in slots. */
-static gr_status plan_flat(const gr_custom *custom, const gr_custom_request *request, gr_program *program,
-                           gr_error *error) {
+static const gr_flat_shape *flat_shape(const gr_custom_request *request) {
     const gr_abilities plain = {0}; /* there is no ring of these kernels */
+    return gr_flat_best(request->plan.reduced_count * request->item_bytes, false, &plain);
+}
+
+size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_GENERAL_PASSES]) {
+    const gr_general_plan *plan = &request->plan;
+    if (plan->results == 0)
+        return 0;
+    if (plan->single_pass) {
+        names[0] = flat_shape(request)->kernel;
+        return 1;
+    }
+    for (size_t pass = 0; pass < plan->count; ++pass)
+        names[pass] = plan->launches[pass].kernel;
+    return plan->count;
+}
+
+/* One result from contiguous elements, by a kernel in which blocks meet in slots. */
+static gr_status plan_flat(const gr_custom *const customs[GR_GENERAL_PASSES],
+                           const gr_custom_request *request, gr_program *program, gr_error *error) {
     const uint64_t count = request->plan.reduced_count;
     const gr_flat_work work = {.item_bytes = request->item_bytes,
                                .result_bytes = request->out_bytes,
                                .large_states = request->large_states,
                                .part = {.count = count, .total = count}};
-    const gr_flat_shape *shape = gr_flat_best(count * request->item_bytes, false, &plain);
-    return find_kernel(custom, shape->kernel, gr_flat_append(&work, shape, program), error);
+    const gr_flat_shape *shape = flat_shape(request);
+    return find_kernel(customs[0], shape->kernel, gr_flat_append(&work, shape, program), error);
 }
 
-static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *request, gr_program *program,
-                             gr_error *error) {
+static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
+                             const gr_custom_request *request, gr_program *program, gr_error *error) {
     const gr_general_plan *plan = &request->plan;
     gr_custom_params params = {.even = request->even};
     uint32_t buffers[GR_MAX_INPUTS] = {0}, arrays[GR_MAX_INPUTS] = {0};
@@ -86,20 +103,26 @@ static gr_status plan_passes(const gr_custom *custom, const gr_custom_request *r
         for (size_t i = 0; i < request->count; ++i)
             if (request->operands[i].is_array)
                 gr_program_place(program, offsetof(gr_custom_params, inputs[i].address), buffers[i]);
-        status = find_kernel(custom, plan->launches[pass].kernel, step, error);
+        status = find_kernel(customs[pass], plan->launches[pass].kernel, step, error);
     }
     return status;
 }
 
-gr_status gr_custom_run(const gr_custom *custom, const gr_custom_request *request, const gr_binding *binding,
-                        const gr_interrupt *interrupt, gr_error *error) {
-    if (request->plan.results == 0)
+gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const gr_custom_request *request,
+                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
+    const char *names[GR_GENERAL_PASSES];
+    const size_t count = gr_custom_kernels(request, names);
+    if (count == 0)
         return GR_OK;
+    gr_device *device = customs[0]->device;
+    for (size_t i = 1; i < count; ++i)
+        if (customs[i]->device != device)
+            return gr_fail(error, GR_ERR_VALUE, "kernels of %s lie on two devices", customs[0]->text);
     gr_program program;
     gr_program_begin(&program);
     const gr_status status =
-        (request->plan.single_pass ? plan_flat : plan_passes)(custom, request, &program, error);
-    return status == GR_OK ? gr_program_run(custom->device, &program, binding, interrupt, error) : status;
+        (request->plan.single_pass ? plan_flat : plan_passes)(customs, request, &program, error);
+    return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
 }
 
 static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, gr_program *program,

@@ -9,8 +9,7 @@
 
 _Static_assert((int)GR_MAX_INPUTS <= (int)GR_MOST_INPUTS, "a program has room for the inputs");
 
-/* The kernels <name>_axis, <name>_last and, perhaps, those for one input, loaded on a device that outlives
-   them. */
+/* Some of the kernels <name>_axis, <name>_last and so on, loaded on a device that outlives them. */
 typedef struct gr_custom gr_custom;
 
 gr_status gr_custom_load(gr_device *device, const char *name, const char *ptx, size_t ptx_bytes,
@@ -34,9 +33,13 @@ typedef struct gr_custom_request {
     gr_general_plan plan;
 } gr_custom_request;
 
-/* `binding` has an array's elements where the operands have the array. */
-gr_status gr_custom_run(const gr_custom *custom, const gr_custom_request *request, const gr_binding *binding,
-                        const gr_interrupt *interrupt, gr_error *error);
+/* Gives the kernels that the plan launches, as "axis"; returns how many. */
+size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_GENERAL_PASSES]);
+
+/* `customs` has what each of those kernels is in; `binding` an array's elements where the operands have the
+   array. */
+gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const gr_custom_request *request,
+                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
 
 /* A kernel (const T *in, T *out, integer n) of which each block leaves one result, and its launches: over the
    elements, then over what the launch before left, until there is one. */
