@@ -298,7 +298,7 @@ def run_profile(args: argparse.Namespace) -> int:
         wide = 96 if columns is None else min(96, columns - 13)
         _print(found.timeline().text(wide))
     elif args.source or args.ptx:
-        print(found.annotate(ptx=args.ptx, predicated=args.predicated))
+        _print(found.annotate(ptx=args.ptx, predicated=args.predicated, width=_columns()))
     else:
         _print(found)
     return 0
@@ -329,7 +329,7 @@ def run_ladder(args: argparse.Namespace) -> int:
     else:
         _print(report)
         if args.source and not stopped:
-            print("", rung.profile(args.n).annotate(), sep="\n")
+            _print(f"\n{rung.profile(args.n).annotate(width=_columns())}")
         if beside is not None:
             print("", *_narrowed(beside.table().split("\n")), sep="\n")
     return 0 if report.passed else 1

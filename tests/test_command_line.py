@@ -275,6 +275,8 @@ def test_output_fits_a_terminal(columns, run, monkeypatch, device):
         ["variants"],
         ["profile", "v4_published"],
         ["profile", "v1", "--timeline", "--block-size=512"],
+        ["profile", "v1", "--source"],
+        ["profile", "v4_published", "--ptx", "-n=1000"],
         ["profile", "m0", "--compare=m3"],
         ["bench", "-n=1e4", "--variants", "v0", "v7", f"--device={device}", "--repeats=1"],
         ["sum", "no such file " * 10],

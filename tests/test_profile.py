@@ -263,6 +263,20 @@ def test_annotations_hold_the_source_and_its_counters(variant):
         assert name in found.annotate(name)
 
 
+def test_annotations_fit_a_terminal():
+    found = gpureduce.profile(2**18, "v1")
+    (wide,) = [line for line in found.annotate(width=180).splitlines() if "slots[left + stride]" in line]
+    assert wide in found.annotate()
+    line = found.lines()[-1]
+    listing = found.annotate(width=100).splitlines()
+    assert max(map(len, listing[4:40])) <= 100
+    (brief,) = [each for each in listing if f"{line.number:4} | " in each]
+    for counted in (line.counts.warp_instructions, line.counts.global_sectors):
+        text = f"{counted:,}"
+        assert text.count(",") == 1 and f"{text.replace(',', '.')[:4].rstrip('.')}k" in brief
+    assert line.text.strip()[:10] in brief and any(each.endswith("…") for each in listing)
+
+
 def test_instructions_as_predicated_are_asked_for():
     found = gpureduce.profile(3000, "v2")
     assert "predicated" not in found.annotate() and "predicated" not in found._repr_html_()

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from gpureduce._profiles.aligned import Pair, align
 from gpureduce._profiles.counts import Counts
-from gpureduce._profiles.text import Column, Row, Shown, file_of, margin_rows
+from gpureduce._profiles.text import Column, Row, Shown, cut, file_of, margin_rows
 
 # What a margin can show beside another one: figures alone.
 _FIGURES: tuple[tuple[str, Callable[[Counts], int]], ...] = (
@@ -104,9 +104,7 @@ class SideBySide:
             mark = " " if left and right else "-" if left else "+"
             lines.append(f"{margin(left)} | {margin(right)}  {mark} {row.text}".rstrip())
         lines += ["", f"- {ours} alone, + {theirs} alone; the comments at the heads of both are left out"]
-        return "\n".join(
-            line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines
-        )
+        return "\n".join(cut(lines, width))
 
     def _lines(self) -> list[Pair]:
         """Return the lines of one column: where several in a row changed, those of the left come first."""

@@ -170,7 +170,14 @@ class Profile:
             )
         return matches[0]
 
-    def annotate(self, file: str | None = None, *, ptx: bool = False, predicated: bool = False) -> str:
+    def annotate(
+        self,
+        file: str | None = None,
+        *,
+        ptx: bool = False,
+        predicated: bool = False,
+        width: int | None = None,
+    ) -> str:
         """Return the source with its counters in the margin.
 
         Parameters
@@ -183,14 +190,17 @@ class Profile:
         predicated : bool
             Whether to show in one more column the warp instructions as they are where short forward branches
             become predicates, as ptxas makes them.
+        width : int, optional
+            The columns of the terminal: beyond them lines are cut, and of figures three digits shown where
+            source lines had less than 60 columns. None cuts none.
 
         Returns
         -------
         str
         """
         if ptx or (file is None and not any(self.source_lines(name) for name in self.files())):
-            return text.annotated(self, None, predicated)
-        return text.annotated(self, self._known_file(file), predicated)
+            return text.annotated(self, None, predicated, width)
+        return text.annotated(self, self._known_file(file), predicated, width)
 
     def compare(self, other: Profile) -> Comparison:
         """Return the totals of two profiles side by side.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
@@ -190,21 +191,60 @@ def _ptx_rows(profile: Shown) -> list[Row]:
     ]
 
 
-def annotated(profile: Shown, file: str | None, predicated: bool = False) -> str:
+_HEADS = {name: ("", name) for name in ("lanes", "copied", "FMA")} | {
+    "divergent": ("diver-", "gent"),
+    "conflicts": ("con-", "flicts"),
+    "barriers": ("bar-", "riers"),
+    "atomics": ("ato-", "mics"),
+    "predicated": ("predi-", "cated"),
+}
+_LARGE = re.compile(r"\d+(?:,\d{3})+")
+_CODE = 60  # columns of source lines, for which figures are shortened
+
+
+def _short(large: re.Match[str]) -> str:
+    """Return three digits of a number and what they count: 132k, 1.05M."""
+    groups = large[0].split(",")
+    digits = f"{groups[0]}.{groups[1]}"[:4].rstrip(".")
+    return f"{digits}{'kMGTPE'[len(groups) - 2]}"
+
+
+def _margins(columns: list[Column], cells: list[list[str]], brief: bool) -> tuple[list[str], list[str]]:
+    """Return the head, of one line or two, and what stands before each line of source."""
+    apart = "  "
+    heads = [[column.name for column in columns]]
+    if brief:
+        apart = " "
+        parts = [_HEADS.get(column.name) or column.name.split(" ", 1) for column in columns]
+        heads = [[part[i] for part in parts] for i in range(2)]
+        cells = [[_LARGE.sub(_short, cell).replace(" / ", "/") for cell in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*heads, *cells, strict=True)]
+    lines = [
+        apart.join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (*heads, *cells)
+    ]
+    return lines[: len(heads)], lines[len(heads) :]
+
+
+def cut(lines: list[str], width: int | None) -> list[str]:
+    """Return lines for a terminal of so many columns."""
+    return [line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines]
+
+
+def annotated(profile: Shown, file: str | None, predicated: bool = False, width: int | None = None) -> str:
     """Return a CUDA source file, or where `file` is None the PTX, with the counters of its lines."""
     columns, rows = margin_rows(profile, file, predicated)
     cells = [["" if row.counts is None else column.shown(row.counts) for column in columns] for row in rows]
-    widths = [
-        max(len(column.name), *(len(row[i]) for row in cells), 0) if cells else len(column.name)
-        for i, column in enumerate(columns)
+    heads, margins = _margins(columns, cells, brief=False)
+    if width is not None and len(heads[0]) + _CODE > width:
+        heads, margins = _margins(columns, cells, brief=True)
+    heads[-1] += f"    {file or 'PTX'}"
+    listing = [
+        f"{margin} {'!' if row.racy else ' '}{row.number:4} | {row.text}".rstrip()
+        for margin, row in zip(margins, rows, strict=True)
     ]
-    heads = "  ".join(column.name.rjust(width) for column, width in zip(columns, widths, strict=True))
-    lines = [profile.title, *_launch_lines(profile), "", f"{heads}    {file or 'PTX'}"]
-    for each, row in zip(cells, rows, strict=True):
-        margin = "  ".join(cell.rjust(width) for cell, width in zip(each, widths, strict=True))
-        lines.append(f"{margin} {'!' if row.racy else ' '}{row.number:4} | {row.text}".rstrip())
-    lines += ["", legend(columns), *_finding_lines(profile)]
-    return "\n".join(lines)
+    lines = [profile.title, *_launch_lines(profile), "", *cut([*heads, *listing], width)]
+    return "\n".join([*lines, "", legend(columns), *_finding_lines(profile)])
 
 
 def _launch_lines(profile: Shown) -> list[str]:
