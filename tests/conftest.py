@@ -20,6 +20,10 @@ import pytest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Hundreds of children read what the first one compiles.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+THREADS = "GPUREDUCE_SIM_THREADS"
+CROWDED = THREADS not in os.environ and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)) >= len(
+    os.sched_getaffinity(0)
+)
 gc.set_threshold(20_000, 20, 20)  # a tenth of the time went into looking for garbage
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,6 +110,14 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()  # thousands of tests, in which nothing is to be found when garbage is looked for
+
+
+def pytest_runtest_setup(item):
+    """Where as many processes as CPUs run the tests, launches of several threads are for the quick ones."""
+    if CROWDED and item.get_closest_marker("core"):
+        os.environ.pop(THREADS, None)
+    elif CROWDED:
+        os.environ[THREADS] = "1"
 
 
 def leave_out(config, items, unwanted):
