@@ -535,8 +535,8 @@ def test_first_elements_of_many_long_lines(device):
 
 
 def test_all_elements_of_many_tiles(device):
-    """More than a warp adds up at once."""
-    a = values((1, 34 * SORTED + 5), "int8", 16)
+    """More than a warp adds up at once, and more than it loads."""
+    a = values((1, 130 * SORTED + 5), "int8", 16)
     found = gpureduce.topk(a, a.size, device=device)
     exactly(found.indices, first_of(a, a.size, True, True))
 

@@ -130,8 +130,8 @@ MUTANTS = (
     Mutant(
         "tiles count from where they are",
         SORT,
-        "counts[i] = before + sum - count;",
-        "counts[i] = sum - count;",
+        "counts[i] = before + sum - own[j];",
+        "counts[i] = sum - own[j];",
         order("all_elements_of_many_tiles"),
     ),
     Mutant(

@@ -151,17 +151,27 @@ template <class Key> __device__ void order_tally(const gr_order_sorting &p) {
 // Adds up what the tiles of each line counted, a warp each digit.
 template <class Key> __device__ void order_sums(const gr_order_sorting &p) {
     const uint64_t step = uint64_t(gridDim.x) * (blockDim.x / 32), rows = p.lines * GR_ORDER_DIGITS;
+    constexpr unsigned each = 4; // loads at once
     const unsigned lane = threadIdx.x % 32;
     for (uint64_t row = uint64_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32; row < rows;
          row += step) {
         uint64_t *counts = reinterpret_cast<uint64_t *>(p.counts) + row * p.tiles, before = 0;
-#pragma unroll 4
-        for (uint64_t base = 0; base < p.tiles; base += 32) {
-            const uint64_t i = base + lane, count = i < p.tiles ? counts[i] : 0;
-            const uint64_t sum = sum_up_to(count);
-            if (i < p.tiles)
-                counts[i] = before + sum - count;
-            before += __shfl_sync(0xffffffffu, sum, 31);
+        for (uint64_t base = 0; base < p.tiles; base += 32 * each) {
+            uint64_t own[each];
+#pragma unroll
+            for (unsigned j = 0; j < each; ++j) {
+                const uint64_t i = base + j * 32 + lane;
+                own[j] = i < p.tiles ? counts[i] : 0;
+            }
+#pragma unroll
+            for (unsigned j = 0; j < each; ++j) {
+                const uint64_t i = base + j * 32 + lane, sum = sum_up_to(own[j]);
+                if (i < p.tiles)
+                    counts[i] = before + sum - own[j];
+                before += __shfl_sync(0xffffffffu, sum, 31);
+                if (base + (j + 1) * 32 >= p.tiles)
+                    break;
+            }
         }
         if (lane == 0)
             reinterpret_cast<uint64_t *>(p.sums)[row] = before;
