@@ -72,6 +72,7 @@ watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.i
 
 
 STATE = gpureduce.partial(vector[:0], "mean", device="sim")
+PLACED = STATE.to_device("sim")
 LARGEST = gpureduce.State.from_bytes(  # as docs/states.md has it
     gpureduce.partial(wide[:0], "sum", device="sim").to_bytes()[:12] + b"\x08" + b"\xff" * 279 + b"\x7f"
 )
@@ -218,6 +219,19 @@ def options():
         "a state": call(gpureduce.partial, vector, "mean", **SIM),
         "a state of squares": call(gpureduce.partial, wide, "var", **SIM),
         "states of rows on a device": call(gpureduce.partial, on_device, "sum", 1),
+        "a state that stays": call(gpureduce.partial, on_device, "mean", as_device=True),
+        "a state of squares that stays": call(gpureduce.partial, wide, "var", as_device=True, **SIM),
+        "states of positions that stay": call(gpureduce.partial, on_device, "argmax", 0, as_device=True),
+        "a state that stays is masked": call(
+            gpureduce.partial, on_device, "max", 0, where=mask_on_device, as_device=True
+        ),
+        "a state goes there and back": lambda: STATE.to_device("sim").to_host(),
+        "states merged there": lambda: (PLACED + PLACED + STATE).result(),
+        "states that do not merge there": lambda: PLACED + gpureduce.partial(vector, "sum", **SIM),
+        "a state beyond a state there": lambda: (LARGEST.to_device("sim") + LARGEST).result(),
+        "no memory of states": call(_core.state_merge, on_device, on_device, (), _core.SIM, 0, 1),
+        "shards at once": lambda: gpureduce.sum(gpureduce.Sharded([on_device, on_device])),
+        "shards by threads": lambda: gpureduce.max(gpureduce.Sharded([on_device, on_device]), axis=1),
         "states that do not merge": lambda: gpureduce.partial(vector, "sum", **SIM) + STATE,
         "states merged": lambda: (STATE + STATE).result(),
         "a state of bytes": lambda: gpureduce.State.from_bytes(STATE.to_bytes()),

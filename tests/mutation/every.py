@@ -10,5 +10,18 @@ from mutants import MUTANTS as REDUCTIONS
 from order import MUTANTS as ORDER
 from products import MUTANTS as PRODUCTS
 from scans import MUTANTS as SCANS
+from states import MUTANTS as STATES
 
-MUTANTS = (*REDUCTIONS, *AXES, *PRODUCTS, *CONVOLUTIONS, *EXACT, *FLOATS, *GROUPS, *MOMENTS, *SCANS, *ORDER)
+MUTANTS = (
+    *REDUCTIONS,
+    *AXES,
+    *PRODUCTS,
+    *CONVOLUTIONS,
+    *EXACT,
+    *FLOATS,
+    *GROUPS,
+    *MOMENTS,
+    *SCANS,
+    *ORDER,
+    *STATES,
+)

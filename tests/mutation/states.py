@@ -1,0 +1,90 @@
+"""The traps of states that stay on a device, and of sums that are launched on several at once."""
+
+from mutants import Mutant
+
+KERNEL = "cuda_kernels/states/auto/states.cu"
+
+
+def placed(words):
+    return ("tests/test_placed_states.py", "-k", words)
+
+
+MUTANTS = (
+    Mutant(
+        "a digit hands on nothing",
+        KERNEL,
+        "word += load(i - 1, k - 1) >> 32;",
+        "word += 0;",
+        placed("carries"),
+    ),
+    Mutant(
+        "the last digit of a sum loses its sign",
+        KERNEL,
+        "if (k + 3 < words)\n                word &= 0xffffffff;",
+        "if (k + 2 < words)\n                word &= 0xffffffff;",
+        placed("carries"),
+    ),
+    Mutant(
+        "flags are added",
+        KERNEL,
+        "return int64_t(k + 1 == words ? a | b : a + b);",
+        "return int64_t(a + b);",
+        placed("carries or dot"),
+    ),
+    Mutant(
+        "the imaginary squares are left out",
+        KERNEL,
+        "word = is_flags ? word | more : word + more;",
+        "word = is_flags ? word | more : word;",
+        placed("var-complex64"),
+    ),
+    Mutant(
+        "of equal ones that merged last is taken",
+        KERNEL,
+        "field<int64_t>(p.theirs, p.index, i) < field<int64_t>(p.mine, p.index, i);",
+        "field<int64_t>(p.theirs, p.index, i) >= field<int64_t>(p.mine, p.index, i);",
+        placed("positions"),
+    ),
+    Mutant(
+        "what has no elements wins",
+        KERNEL,
+        "if (field<uint64_t>(p.theirs, p.count, i) == 0 ||\n",
+        "if (\n",
+        placed("masks"),
+    ),
+    Mutant(
+        "what has no elements is not replaced",
+        KERNEL,
+        "(count > 0 &&",
+        "(",
+        placed("masks"),
+    ),
+    Mutant(
+        "results of no elements keep what was there",
+        KERNEL,
+        "    return !(p.flags & GR_STATE_SAME) && p.states.has",
+        "    return false && p.states.has",
+        placed("masks"),
+    ),
+    Mutant(
+        "the upper halves of integers have no sign",
+        KERNEL,
+        "p.flags & GR_STATE_HIGH_SIGNED ? int64_t(high) >> 32 :",
+        "p.flags & GR_STATE_HIGH_SIGNED ? int64_t(high >> 32) :",
+        placed("sum-int64"),
+    ),
+    Mutant(
+        "the parts of several devices are not settled",
+        "csrc/python/sharded.c",
+        "gr_exact_states_settle(i == 0 ? total : words, 1, self->size);",
+        "gr_exact_states_settle(total, i == 0, self->size);",
+        ("tests/test_spread.py", "-k", "at_once"),
+    ),
+    Mutant(
+        "the mean of several devices is of the last one's elements",
+        "csrc/python/sharded.c",
+        "if (__builtin_add_overflow(self->elements, elements, &self->elements) ||",
+        "if ((self->elements = elements) == 0 ||",
+        ("tests/test_spread.py", "-k", "at_once"),
+    ),
+)
