@@ -142,6 +142,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     py_operand_lay_out(source, layout);
     layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
     layout->in_order = gr_op_in_order(self->reduction.op);
+    layout->keeps_elements = self->reduction.op == GR_OP_mean && self->reduction.dtype == GR_DTYPE_f32;
     layout->large_states = gr_ops[self->reduction.op].large_states;
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);

@@ -88,8 +88,12 @@ using Compared = typename std::conditional<
     !std::is_integral<Wide<In>>::value || (sizeof(In) > 4), Wide<In>,
     typename std::conditional<std::is_signed<Wide<In>>::value, int32_t, uint32_t>::type>::type;
 
-template <class F, class In, bool Largest> struct ContestOf {
-    static constexpr bool there = true;
+// The best of a few elements is found with places of 32 bits before it meets the State.
+//   T                   what an element is compared as
+//   of(x), wins(a, b)   that of an element, and whether `a` is better than `b`
+//   win(s, best, place) `s` after the best of later elements
+template <class F, class In, bool Largest> struct Contest {
+    static constexpr bool there = true, contest = true;
     using T = Compared<In>;
     using State = typename F::State;
     static __device__ T of(In x) {
@@ -101,6 +105,19 @@ template <class F, class In, bool Largest> struct ContestOf {
     static __device__ State win(State s, T best, uint64_t place) {
         return s.position < 0 || wins(best, T(s.value)) ? State{Wide<In>(best), int64_t(place)} : s;
     }
+    template <unsigned N, class Each, class There>
+    static __device__ State add(State s, const Each &x, const There &there, uint64_t first, uint64_t apart) {
+        T best = of(x(0));
+        unsigned at = 0;
+#pragma unroll
+        for (unsigned j = 1; j < N; ++j) {
+            const T other = of(x(j));
+            const bool better = there(j) && wins(other, best);
+            best = better ? other : best;
+            at = better ? j : at;
+        }
+        return win(s, best, first + at * apart);
+    }
 };
-template <class In> struct Contest<ArgMax<In>, In> : ContestOf<ArgMax<In>, In, true> {};
-template <class In> struct Contest<ArgMin<In>, In> : ContestOf<ArgMin<In>, In, false> {};
+template <class In> struct Together<ArgMax<In>, In> : Contest<ArgMax<In>, In, true> {};
+template <class In> struct Together<ArgMin<In>, In> : Contest<ArgMin<In>, In, false> {};

@@ -7,6 +7,7 @@
 #include "reduce/general/params.h"
 
 #include "general_early.cuh"
+#include "together.cuh"
 
 // The State after one more element that lies behind all those of `s`.
 template <class F, class In, class = void> struct Append {
@@ -19,13 +20,6 @@ template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
         return F::append(s, x, position);
     }
 };
-
-// How those that keep the place of the best element compare what a thread has on the way before they look at
-// the State, with places of 32 bits; see brief.cuh:
-//   T                     what an element is compared as
-//   of(x), wins(a, b)     that of an element, and whether `a`, which lies behind `b`, is better
-//   win(s, best, place)   `s` after the best of later elements
-template <class F, class In> struct Contest { static constexpr bool there = false; };
 
 // The result that a State of all its elements stands for.
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {

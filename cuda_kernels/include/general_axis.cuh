@@ -11,10 +11,10 @@
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
     static constexpr unsigned at_once =
-        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !Contest<F, In>::there) ? 2 : 4) *
+        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !Together<F, In>::contest) ? 2 : 4) *
         (sizeof(In) > 2 ? 1 : 2);
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
-    using Best = Contest<F, In>;
+    using All = Together<F, In>;
     struct Loaded {
         In x;
     };
@@ -29,7 +29,7 @@ template <class F, class In> struct FromElement {
 template <class F, class In> struct FromMasked {
     static constexpr bool second = true;
     static constexpr unsigned in_flight = 4;
-    using Best = Contest<void, void>; // the first on the way may not be taken
+    using All = Together<void, void>; // the first on the way may not be taken
     struct Loaded {
         In x;
         uint8_t taken;
@@ -52,7 +52,7 @@ template <class F, class In> struct UnderMask<FromElement<F, In>> {
 template <class F, class In> struct FromPair {
     static constexpr bool second = true;
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
-    using Best = Contest<void, void>;
+    using All = Together<void, void>;
     struct Loaded {
         In x, y;
     };
@@ -68,18 +68,11 @@ template <class F, class In> struct FromPair {
 template <class From, class State, unsigned States, unsigned N>
 __device__ void take_in(State (&s)[States], const typename From::Loaded (&loaded)[N], unsigned turn,
                         uint64_t position, uint64_t step) {
-    using Best = typename From::Best;
-    if constexpr (Best::there) {
-        typename Best::T best = Best::of(loaded[0].x);
-        unsigned at = 0;
-#pragma unroll
-        for (unsigned j = 1; j < N; ++j) {
-            const typename Best::T x = Best::of(loaded[j].x);
-            const bool better = j < turn && Best::wins(x, best);
-            best = better ? x : best;
-            at = better ? j : at;
-        }
-        s[0] = Best::win(s[0], best, position + at * step);
+    using All = typename From::All;
+    if constexpr (All::there) {
+        s[0] = All::template add<N>(
+            s[0], [&](unsigned j) { return loaded[j].x; }, [&](unsigned j) { return j < turn; }, position,
+            step);
     } else {
 #pragma unroll
         for (unsigned j = 0; j < N; ++j)
@@ -93,9 +86,9 @@ template <class F, class From>
 __device__ typename F::State share(const gr_general_params &p, uint64_t result, uint64_t thread) {
     using State = typename F::State;
     const Offsets base = offsets(p.keep, result);
-    constexpr unsigned in_flight = From::in_flight, states = From::Best::there ? 1
-                                                             : in_flight < 4   ? in_flight
-                                                                               : 4;
+    constexpr unsigned in_flight = From::in_flight, states = From::All::there ? 1
+                                                             : in_flight < 4  ? in_flight
+                                                                              : 4;
     const uint64_t length = walk_length(p.along), step = p.walk.step;
     const Turns turns(p, thread);
     const uint64_t all = turns.first < length ? steps_in(p.walk, length - turns.first - 1) + 1 : 0;
@@ -183,12 +176,19 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
                         loaded[j][i] = From::fetch(p, base[j].in + in, base[j].second + second);
                 walk.next(p.walk);
             }
-            const unsigned turn = length - k < at_once ? unsigned(length - k) : at_once;
+            if constexpr (From::All::there) {
 #pragma unroll
-            for (unsigned j = 0; j < GR_TOGETHER; ++j) {
-                State one[1] = {s[j]};
-                take_in<From>(one, loaded[j], turn, done + k, 1);
-                s[j] = one[0];
+                for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                    s[j] = From::All::template add<at_once>(
+                        s[j], [&](unsigned i) { return loaded[j][i].x; },
+                        [&](unsigned i) { return k + i < length; }, done + k, 1);
+            } else {
+#pragma unroll
+                for (unsigned i = 0; i < at_once; ++i)
+                    if (k + i < length)
+#pragma unroll
+                        for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                            s[j] = From::add(s[j], loaded[j][i], done + k + i);
             }
         }
     }

@@ -34,14 +34,14 @@ template <class In> struct Slot {
             first = p.in + offsets(p.keep, number * width).in;
             return;
         }
-        batch = number / c.period;
-        at = number % c.period;
+        batch = quotient(number, c.period, c.by_period);
+        at = number - batch * c.period;
         start = p.in + offsets(p.keep, batch * c.width).in;
         const uint64_t all = p.count * c.width, bytes = sizeof(In) * width;
         const unsigned skew = unsigned((bytes - start % bytes) % bytes / sizeof(In));
         head = skew < all ? skew : unsigned(all);
         vectors = (all - head) / width;
-        rows = vectors > at ? (vectors - at - 1) / c.period + 1 : 0;
+        rows = vectors > at ? quotient(vectors - at - 1, c.period, c.by_period) + 1 : 0;
         first = start + (head + at * width) * sizeof(In);
     }
 
@@ -71,16 +71,31 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     uint64_t row[width] = {};
     if (p.flags & GR_RAGGED)
         slot.rows_of(p, slot.head + slot.at * width, row);
-    for (; k < slot.rows; k += in_flight * step) {
+    const bool evenly = p.walk.extent == ~uint64_t(0);
+    uint64_t left = k < slot.rows ? steps_in(p.walk, slot.rows - k - 1) + 1 : 0;
+    for (; left > 0; k += in_flight * step) {
+        const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
         Loaded loaded[in_flight];
         bool there[in_flight];
 #pragma unroll
-        for (unsigned j = 0; j < in_flight; ++j) {
-            there[j] = k + j * step < slot.rows;
-            if (there[j])
-                loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
-            walk.next(p.walk);
+        for (unsigned j = 0; j < in_flight; ++j)
+            there[j] = j < turn;
+        if (evenly) {
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j) {
+                if (there[j])
+                    loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
+                walk.next_evenly(p.walk);
+            }
+        } else {
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j) {
+                if (there[j])
+                    loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
+                walk.next(p.walk);
+            }
         }
+        left -= turn;
         add_turn<F, In>(s, loaded, there, row, k * replicas, step * replicas);
     }
 }
@@ -95,7 +110,8 @@ __device__ void add_edges(const gr_general_params &p, const Slot<In> &slot,
     const In *in = reinterpret_cast<const In *>(slot.start);
 #pragma unroll 1
     for (unsigned side = 0; side < 2; ++side) {
-        if (slot.at != (side ? slot.vectors % period : period - 1))
+        const uint64_t turns = quotient(slot.vectors, period, p.columns.by_period);
+        if (slot.at != (side ? slot.vectors - turns * period : period - 1))
             continue;
         // What lies before the first vector is counted one period further on, where no number is negative.
         const uint64_t turn = side ? 0 : period * width, rows = side ? 0 : p.columns.replicas;
@@ -129,7 +145,7 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In, class State = typename F::State>
-constexpr unsigned columns_blocks = sizeof(In) == 1 || sizeof(State) * column_width<In> > 64     ? 2
+constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
                                     : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
                                                                                                  : 4;
 
@@ -139,12 +155,8 @@ template <class F, class In> __device__ void reduce_columns(const gr_general_par
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * width * sizeof(State)];
     State *shared = reinterpret_cast<State *>(raw);
     const gr_columns &c = p.columns;
-    unsigned across = threadIdx.x, row = 0, group = 0;
-    if (c.across < GR_GENERAL_THREADS) {
-        across = threadIdx.x % c.across;
-        row = threadIdx.x / c.across % c.down;
-        group = threadIdx.x / c.across / c.down;
-    }
+    const Share share(c);
+    const unsigned across = share.across, row = share.row, group = share.group;
     const uint64_t number = (uint64_t(blockIdx.x) * c.batches + group) * c.across + across;
     const bool active = group < c.batches && number < c.slots;
     const Slot<In> slot(p, active ? number : 0);

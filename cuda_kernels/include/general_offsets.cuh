@@ -7,6 +7,11 @@ inline __device__ uint64_t quotient(uint64_t n, const gr_divisor &by) {
     return __umul64hi(n, by.magic) >> by.shift;
 }
 
+// The same by any number, of which `by` was made.
+inline __device__ uint64_t quotient(uint64_t n, uint64_t d, const gr_divisor &by) {
+    return d > 1 ? quotient(n, by) : n;
+}
+
 // Calls add(d, digit) for each dimension from First on that is there: where element number `index` lies along
 // it.
 template <unsigned First, class Dims, class Add>

@@ -76,16 +76,19 @@ __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned
     const int64_t ahead = int64_t(step) * p.along.stride[0];
     first += int64_t(k) * p.along.stride[0];
     const Bounds bounds = {p.in + uint64_t(p.columns.low), p.in + uint64_t(p.columns.high)};
-    for (; k < length; k += in_flight * step) {
+    uint64_t left = k < length ? steps_in(p.walk, length - k - 1) + 1 : 0;
+    for (; left > 0; k += in_flight * step) {
+        const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
         Spread<In, AtOnce> loaded[in_flight];
         bool there[in_flight];
 #pragma unroll
         for (unsigned j = 0; j < in_flight; ++j) {
-            there[j] = k + j * step < length;
+            there[j] = j < turn;
             if (there[j])
                 loaded[j].load(first, apart, live, bounds);
             first += ahead;
         }
+        left -= turn;
         add_turn<F, In>(s, loaded, there, row, position + k, step);
     }
 }
@@ -96,11 +99,12 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * width * sizeof(State)];
     State *shared = reinterpret_cast<State *>(raw);
     const gr_columns &c = p.columns;
-    const unsigned across = threadIdx.x % c.across, line = threadIdx.x / c.across;
-    const unsigned row = line % c.down, group = line / c.down;
+    const Share share(c);
+    const unsigned across = share.across, row = share.row, group = share.group;
     const uint64_t number = (uint64_t(blockIdx.x) * c.batches + group) * c.across + across;
     const bool active = group < c.batches && number < c.slots;
-    const uint64_t batch = (active ? number : 0) / c.period, at = (active ? number : 0) - batch * c.period;
+    const uint64_t batch = quotient(active ? number : 0, c.period, c.by_period);
+    const uint64_t at = (active ? number : 0) - batch * c.period;
     // A piece of a row is of c.across slots; elements before the row count as columns less than 0.
     const int64_t column = int64_t((at - across) * width + across * AtOnce) - int64_t(c.lead);
     const auto column_of = [&](unsigned e) {

@@ -33,9 +33,9 @@ template <class In> __device__ const In *load_tile(Chunk<In> *tile, uint64_t add
 template <class F, class In>
 __device__ typename F::State of_tile(const In *in, unsigned stride, unsigned mine, unsigned k, unsigned first,
                                      unsigned apart) {
-    using Best = Contest<F, In>;
+    using Best = Together<F, In>;
     typename F::State x = F::identity();
-    if constexpr (Best::there) {
+    if constexpr (Best::contest) {
         if (mine == 0)
             return x;
         typename Best::T best = Best::of(in[k * stride]);

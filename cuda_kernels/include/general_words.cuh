@@ -50,21 +50,12 @@ template <class F, class In, class Loaded, unsigned N, unsigned Width>
 __device__ void add_turn(typename F::State (&s)[Width], const Loaded (&loaded)[N], const bool (&there)[N],
                          const uint64_t (&row)[Width], uint64_t first, uint64_t apart) {
     using Of = Brief<F, In>;
-    if constexpr (Contest<F, In>::there) {
-        using Best = Contest<F, In>;
+    if constexpr (Together<F, In>::there) {
 #pragma unroll
-        for (unsigned e = 0; e < Width; ++e) {
-            typename Best::T best = Best::of(element_of(loaded[0], e));
-            unsigned at = 0;
-#pragma unroll
-            for (unsigned j = 1; j < N; ++j) {
-                const typename Best::T x = Best::of(element_of(loaded[j], e));
-                const bool better = there[j] && Best::wins(x, best);
-                best = better ? x : best;
-                at = better ? j : at;
-            }
-            s[e] = Best::win(s[e], best, first + at * apart + row[e]);
-        }
+        for (unsigned e = 0; e < Width; ++e)
+            s[e] = Together<F, In>::template add<N>(
+                s[e], [&](unsigned j) { return element_of(loaded[j], e); },
+                [&](unsigned j) { return there[j]; }, first + row[e], apart);
     } else if constexpr (Of::packs) {
         Of::take(s, loaded, there);
     } else if constexpr (!Of::there) {
@@ -92,6 +83,18 @@ __device__ void add_turn(typename F::State (&s)[Width], const Loaded (&loaded)[N
             s[e] = F::combine(s[e], typename F::State(t[e]));
     }
 }
+
+// Which slot, row and batch of its block a thread has.
+struct Share {
+    unsigned across, row, group;
+
+    __device__ explicit Share(const gr_columns &c) {
+        const unsigned line = threadIdx.x * c.by_across >> 16;
+        across = threadIdx.x - line * c.across;
+        group = line * c.by_down >> 16;
+        row = line - group * c.down;
+    }
+};
 
 // Combines the States of the threads that share a slot, c.down of them, into those of the first.
 template <class F, unsigned Width>

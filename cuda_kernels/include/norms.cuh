@@ -194,7 +194,7 @@ template <class In> struct AnyNorm {
 template <class In> struct FromPower {
     static constexpr bool second = true;
     static constexpr unsigned in_flight = 4;
-    using Best = Contest<void, void>;
+    using All = Together<void, void>;
     struct Loaded {
         In x;
         uint8_t taken;

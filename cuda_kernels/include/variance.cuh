@@ -14,6 +14,7 @@
 #include "large_states.cuh"
 
 #include "absorb.cuh"
+#include "together.cuh"
 
 // What `finish` is told in place of a number of elements: the bits of ddof, a double, but for the last two.
 enum : uint64_t { GR_VAR_ROOT = 1, GR_VAR_SKIP = 2 };
@@ -118,6 +119,40 @@ template <class In> struct VarOfNumbers {
     }
     static __device__ State start(Out) {
         return identity(); // there is no initial value
+    }
+};
+
+// Elements on the way, a few of one result, about the same point: in Value, unless they hold something that
+// is not finite or whose square is not.
+template <class F, class In> struct VarTogether {
+    static constexpr bool there = true, contest = false;
+    using State = typename F::State;
+    using Value = typename F::Value;
+    template <unsigned N, class Each, class There>
+    static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
+        const Value first = Value(widen(x(0)));
+        if (__double2hiint(s.count) == 0) // it is 0
+            s.shift = !is_floating<In> || isfinite(first) ? first : Value(0);
+        Value sum = 0, squares = 0;
+        int rows = 0;
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j) {
+            const Value apart = there(j) ? Value(widen(x(j))) - s.shift : Value(0);
+            sum += apart;
+            squares = fma(apart, apart, squares);
+            rows += there(j);
+        }
+        if (is_floating<In> && !isfinite(squares)) {
+#pragma unroll
+            for (unsigned j = 0; j < N; ++j)
+                if (there(j))
+                    s = F::append(s, x(j), 0);
+            return s;
+        }
+        s.count += rows;
+        s.sum += typename F::T(sum);
+        s.squares += typename F::T(squares);
+        return s;
     }
 };
 
@@ -358,3 +393,7 @@ template <class In> struct Var<In, 2> : VarOfComplex<In> {};
 template <class In, int = var_kind<In>> struct FlatVar : FlatVarOfNumbers<In> {};
 template <class In> struct FlatVar<In, 1> : FlatVarOfIntegers<In> {};
 template <class In> struct FlatVar<In, 2> : FlatVarOfComplex<In> {};
+
+template <class In>
+struct Together<Var<In>, In>
+    : std::conditional<var_kind<In> == 0, VarTogether<VarOfNumbers<In>, In>, Together<void, void>>::type {};

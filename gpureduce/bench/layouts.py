@@ -25,6 +25,7 @@ from gpureduce._reduce import functions
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.dtypes import core_dtype, named
 from gpureduce.bench import environment
+from gpureduce.bench.layouts_table import is_large
 
 SEED = 20261123
 DRAWN = 320
@@ -33,7 +34,6 @@ OUT_BYTES = 1 << 30  # of the places of results
 MOST_PLACES = 64
 LAUNCHES = 16  # of a graph at the least
 SECTOR = 32  # bytes
-LARGE = 16 << 20  # bytes touched, from which on the bandwidth counts
 DEVICE = "cuda:0"
 ITEM = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4, "int64": 8, "bool": 1,
@@ -294,8 +294,7 @@ class Contest:
             times["torch"] += environment.replay_times(self.torch, graph, places * self.rounds, turn)
         us = {name: environment.spread(figures) for name, figures in times.items()}
         ours, touched = us["ours"]["median"], layout.touched
-        flat = {"flat_us": round(self.flat_us(repeats), 2)} if touched >= LARGE else {}
-        return {
+        row = {
             **layout._asdict(),
             "known": layout in KNOWN,
             "touched": touched,
@@ -303,9 +302,9 @@ class Contest:
             "torch_us": {key: round(value, 2) for key, value in us["torch"].items()},
             "of_torch": round(ours / us["torch"]["median"], 3),
             "gb_per_s": round(touched / ours / 1e3, 1),
-            **flat,
             "kernels": self.plan(),
         }
+        return row | ({"flat_us": round(self.flat_us(repeats), 2)} if is_large(row) else {})
 
 
 def read_bandwidth(torch: Any, repeats: int) -> float:

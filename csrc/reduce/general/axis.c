@@ -13,9 +13,11 @@ enum {
     LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time; but so many */
     LEAST_LANES = 2,         /* threads side by side at the least, which read whole sectors, ... */
     LONG_RUN_BYTES = 256,    /* ... and twice as many of runs from here on */
-    PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
-    LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
-    LEAST_SECTOR = 2,        /* a sector */
+    TWICE_BYTES =
+        1 << 26,      /* of all elements, from which on parts are for twice as many blocks, which even out */
+    PART_BYTES = 256, /* a part with fewer for each thread is not worth a second launch */
+    LEAST_ACROSS = 8, /* slots side by side: narrower pieces of rows read worse; or, as above, */
+    LEAST_SECTOR = 2, /* a sector */
     RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
     THREAD_ROWS = 16,   /* of a slot, for each thread that shares it; or, as above, */
     LEAST_THREAD_ROWS = 4,
@@ -35,6 +37,7 @@ enum {
     FEW_ELEMENTS = 8,     /* ... or of so few results, ... */
     FEW_RESULTS = 8,
     LEAST_PARTS = 4,       /* ... and parts that are worth a second launch */
+    TINY_ROW = 8,          /* bytes of results side by side that count for less than elements behind them */
     WALK_EACH = 8,         /* elements along the first two dimensions, for each thread */
     MOST_IDLE = 8,         /* of how many threads one may be left over */
     WHOLE_BYTES = 128,     /* of a result's elements, up to which a thread takes whole results */
@@ -76,9 +79,26 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
     return power;
 }
 
-/* As many blocks as are resident at once. One-byte elements make more States, which take more registers. */
-static uint64_t resident_blocks(const gr_layout *layout, const gr_limits *limits) {
-    return (uint64_t)limits->multiprocessors * (layout->item_bytes == 1 ? BLOCKS_EACH - 1 : BLOCKS_EACH);
+/* As many blocks as are resident at once, where larger States, and more of them for elements of one byte,
+   take the registers of some. */
+static uint64_t resident_rows(const gr_layout *layout, const gr_limits *limits) {
+    const bool larger = layout->in_order || layout->large_states || layout->keeps_elements;
+    const bool more = layout->item_bytes == 1 || layout->large_states;
+    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - more);
+}
+
+static uint64_t resident_columns(const gr_layout *layout, const gr_limits *limits) {
+    const uint64_t state = layout->large_states ? 32
+                           : layout->in_order   ? 16
+                                                : 0; /* bytes, where they are more */
+    const uint64_t columns = least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
+    const bool larger = state > 0 || layout->item_bytes == 1;
+    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - (state * columns > 64));
+}
+
+static uint64_t resident_any(const gr_layout *layout, const gr_limits *limits) {
+    const uint64_t fewer = layout->large_states ? 2 : layout->in_order ? 1 : 0;
+    return (uint64_t)limits->multiprocessors * (BLOCKS_EACH - fewer);
 }
 
 /* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
@@ -101,11 +121,10 @@ static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t bl
 
 /* Whether blocks of the next kernel may be there at once. Where they find room beside those of this one, they
    are not spread evenly: that costs more than it gains, but for short ones. */
-static bool lets_in_early(const gr_layout *layout, const gr_limits *limits, const gr_general_launch *launch) {
+static bool lets_in_early(const gr_layout *layout, const gr_general_launch *launch) {
     const gr_general_params *p = &launch->params;
     const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y;
-    return p->results * p->count * layout->item_bytes <= EARLY_BYTES ||
-           blocks * 10 >= (uint64_t)limits->multiprocessors * BLOCKS_EACH * 9;
+    return p->results * p->count * layout->item_bytes <= EARLY_BYTES || blocks * 10 >= launch->resident * 9;
 }
 
 /* The same where results leave few blocks more or less than are resident: as many parts as make the least of
@@ -248,7 +267,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
         return false;
     /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
        there are elements enough. */
-    const uint64_t resident = resident_blocks(layout, limits);
+    const uint64_t resident = launch->resident = resident_rows(layout, limits);
     const uint64_t threads = resident * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
     const uint64_t each = for_each(p->results * p->count * item, threads, LEAST_THREAD_BYTES, THREAD_BYTES);
@@ -260,7 +279,8 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     if (!fits_grid(blocks))
         return false;
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
-    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident);
+    const uint64_t waves = p->results * p->count * item < TWICE_BYTES ? 1 : 2;
+    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident * waves);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
     const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
@@ -293,6 +313,13 @@ static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint
     c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
 }
 
+/* What kernels divide by. */
+static void set_divisors(gr_columns *c) {
+    c->by_period = gr_divisor_of(c->period);
+    c->by_across = (1u << 16) / c->across + 1;
+    c->by_down = (1u << 16) / c->down + 1;
+}
+
 static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
@@ -314,8 +341,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
             return false;
     }
     c.slots = p->results / width * c.period;
-    /* One-byte elements have more rows in flight. */
-    const uint64_t resident = resident_blocks(layout, limits) - (item == 1 ? limits->multiprocessors : 0);
+    const uint64_t resident = launch->resident = resident_columns(layout, limits);
     const uint64_t narrowest = least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS);
     share_columns(&c, rows, narrowest, ragged ? narrowest : least(c.period, LEAST_SECTOR), resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
@@ -333,6 +359,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
         p->parts = fold ? parts : parts * c.replicas;
     }
     p->walk = gr_dims_walk(&p->along, c.down * parts);
+    set_divisors(&c);
     p->columns = c;
     return true;
 }
@@ -371,7 +398,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     gr_columns c = {
         .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};
     const uint64_t batches = p->results / width;
-    const uint64_t resident = resident_blocks(layout, limits) - (item == 1 ? limits->multiprocessors : 0);
+    const uint64_t resident = launch->resident = resident_columns(layout, limits);
     c.slots = batches * c.period;
     share_columns(&c, p->count, least(c.period, WARP), least(c.period, LEAST_ACROSS), resident);
     /* Blocks take pieces of rows of one width. */
@@ -389,6 +416,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     c.high = (int64_t)item;
     find_ends(&p->keep, &c);
     find_ends(&p->along, &c);
+    set_divisors(&c);
     p->columns = c;
     share_walk(p, p->along.extent[0], c.down * parts);
     return launch_as(launch, "spread", blocks, parts);
@@ -399,8 +427,10 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
 static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t resident = (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
+    const gr_dims *keep = &p->keep;
+    const bool tiny = keep->extent[0] * layout->item_bytes <= TINY_ROW && keep->extent[1] > 1;
     const bool along_first =
-        p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
+        p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(keep->stride[tiny ? 1 : 0]);
     const bool few = p->count * layout->item_bytes <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
     if ((!along_first || few) && !masked && !layout->only_axis && is_for_whole(p, limits)) {
@@ -430,9 +460,9 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
         return false;
     const uint64_t each = p->results <= FEW_RESULTS ? FEW_ELEMENTS : THREAD_ELEMENTS;
     const uint64_t most_parts = p->count / (along * each);
-    const uint64_t parts =
-        even_parts(layout, p, blocks, p->count / along, most_parts < LEAST_PARTS ? 1 : most_parts,
-                   resident_blocks(layout, limits));
+    launch->resident = resident_any(layout, limits);
+    const uint64_t parts = even_parts(layout, p, blocks, p->count / along,
+                                      most_parts < LEAST_PARTS ? 1 : most_parts, launch->resident);
     p->threads_along = along;
     p->flags |= along_first ? GR_ALONG_FIRST : 0;
     share_walk(p, p->along.extent[0] * p->along.extent[1], along * parts);
@@ -456,9 +486,10 @@ static bool plan_one(const gr_layout *layout, const gr_limits *limits, gr_genera
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+    launch->resident = (uint64_t)limits->multiprocessors * BLOCKS_EACH;
     if (!plan_one(layout, limits, launch))
         return false;
-    launch->params.flags |= lets_in_early(layout, limits, launch) ? GR_EARLY : 0;
+    launch->params.flags |= lets_in_early(layout, launch) ? GR_EARLY : 0;
     return true;
 }
 

@@ -4,7 +4,9 @@
 
 /* See gr_divisor. With 2^bits >= d, 2^(63 + bits) / d rounded up is too much by less than 2^bits / d, which
    no n below 2^63 turns into another quotient. */
-static gr_divisor divisor_of(uint64_t d) {
+gr_divisor gr_divisor_of(uint64_t d) {
+    if (d < 2)
+        return (gr_divisor){0, 0};
     uint64_t bits = 1;
     while (bits < 63 && UINT64_C(1) << bits < d)
         ++bits;
@@ -19,7 +21,7 @@ static gr_divisor divisor_of(uint64_t d) {
 
 void gr_dims_divide(gr_dims *dims) {
     for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        dims->by[d] = dims->extent[d] > 1 ? divisor_of(dims->extent[d]) : (gr_divisor){0, 0};
+        dims->by[d] = gr_divisor_of(dims->extent[d]);
 }
 
 /* Modulo 2^64: a step may lead beyond all elements, where nobody takes it. */
@@ -33,7 +35,7 @@ static int64_t plus(int64_t a, int64_t b) {
 
 gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step) {
     gr_walk walk = {.step = step,
-                    .by = step > 1 ? divisor_of(step) : (gr_divisor){0, 0},
+                    .by = gr_divisor_of(step),
                     .extent = UINT64_MAX,
                     .within = step,
                     .ahead = times(step, dims->stride[0]),

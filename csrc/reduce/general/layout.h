@@ -34,7 +34,8 @@ typedef struct gr_layout {
     bool pair;        /* `second` is another vector rather than a mask */
     bool rearranged; /* results may be made in any order, and what an axis of stride 0 repeats is read once */
     bool idempotent; /* and counts no more than once */
-    bool large_states; /* a State has up to GR_LARGE_STATE_BYTES, not GR_STATE_BYTES */
+    bool keeps_elements; /* of a turn, `rows` does, which takes registers */
+    bool large_states;   /* a State has up to GR_LARGE_STATE_BYTES, not GR_STATE_BYTES */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {
@@ -44,6 +45,7 @@ static inline uint64_t gr_magnitude(int64_t stride) {
 typedef struct gr_general_launch {
     const char *kernel; /* the middle of the name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;
+    uint64_t resident;        /* blocks of it that are there at once */
     bool hands_on;            /* its States are for another launch, as it cannot heed GR_APART */
     gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
 } gr_general_launch;

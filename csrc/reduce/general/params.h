@@ -83,6 +83,8 @@ typedef struct gr_columns {
     uint32_t down;    /* threads that share a slot */
     uint32_t batches; /* groups of across * down threads in a block */
     uint32_t replicas;
+    gr_divisor by_period;        /* where that is 2 or more */
+    uint32_t by_across, by_down; /* (n * by) >> 16 is the quotient for numbers of threads */
     uint32_t lead;     /* elements that a batch begins behind its first slot, so that words are aligned */
     int64_t low, high; /* from `in` to the first byte of all elements, and behind the last one */
 } gr_columns;
