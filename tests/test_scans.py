@@ -15,9 +15,10 @@ pytestmark = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy has no cumulative_sum"
 )
 
+MANY = 133  # lines, more than blocks that scan lines at once
 TILE = 4096  # elements, of one line
 LINE_TILE = 20480  # bytes, of a long line of elements side by side
-CHUNK = 128  # such tiles, whose sums one warp scans
+CHUNK, GROUP = 32, 32  # tiles of such lines whose sums a warp scans, and chunks that tell one another
 DTYPES = (
     "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
     "float16", "complex64", "complex128",
@@ -45,6 +46,13 @@ def exactly(got, wanted):
     np.testing.assert_array_equal(got, wanted)
 
 
+def along_rows(a, initial):
+    """Sums of float16 are rounded once each, as ours."""
+    dtype = np.float32 if a.dtype == np.float16 else None
+    wanted = np.cumulative_sum(a, axis=1, dtype=dtype, include_initial=initial)
+    return wanted.astype(np.float16) if dtype else wanted
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_lengths(dtype, device):
@@ -55,21 +63,43 @@ def test_lengths(dtype, device):
 
 @pytest.mark.core
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "bool", "float16", "complex128"])
+def test_blocks_that_scan_a_line_at_once(dtype):
+    """One block, some, and as many as there may be, of few threads and of all; full pieces and others."""
+    vector = 16 // np.cumsum(np.zeros(1, dtype)).itemsize
+    most = 64 if dtype == "complex128" else 96
+    for lines, pieces, threads, more, skip in (
+        (1, 1, 128, 0, 0),
+        (3, 1, 128, 1, 1),
+        (5, 4, 128, -1, 2),
+        (1, most, 128, 0, 1),
+        (1, most, 128, 1, 0),
+        (1, most, 512, -5, 3),
+    ):
+        n = pieces * threads * 3 * vector + more
+        a = integers((lines, n + skip), dtype, n)
+        there = gpureduce.to_device(a, "sim")[:, skip:]
+        for initial in (False, True):
+            got = gpureduce.cumulative_sum(there, axis=1, include_initial=initial).numpy()
+            exactly(got, along_rows(a[:, skip:], initial))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "bool", "float16", "complex128"])
 def test_long_lines_begin_and_end_anywhere(dtype):
     """Tiles that are full or not, and begin at a multiple of 16 bytes or not, here and there."""
     tile = LINE_TILE // np.cumsum(np.zeros(1, dtype)).itemsize
     for lines, n, skip in (
-        (1, tile, 0),
-        (2, tile + 1, 1),
-        (3, 3 * tile - 1, 2),
-        (1, 4 * tile, 3),
-        (2, 2 * tile, 0),
+        (MANY, tile, 0),
+        (MANY, tile + 1, 1),
+        (MANY + 1, 2 * tile - 1, 2),
+        (1, 125 * tile, 3),
+        (2, 61 * tile + 5, 0),
     ):
         a = integers((lines, n + skip), dtype, n)
         there = gpureduce.to_device(a, "sim")[:, skip:]
         for initial in (False, True):
             got = gpureduce.cumulative_sum(there, axis=1, include_initial=initial).numpy()
-            exactly(got, np.cumulative_sum(a[:, skip:], axis=1, include_initial=initial))
+            exactly(got, along_rows(a[:, skip:], initial))
 
 
 @pytest.mark.core
@@ -141,7 +171,7 @@ def test_long_lines(on_gpu, device):
     n = 2**27 + 77 if on_gpu else 1100 * TILE + 9
     a = (np.arange(n, dtype=np.int64) * 2654435761 >> 7 & 15).astype(np.int32)
     exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
-    n = n if on_gpu else (3 * CHUNK + 5) * LINE_TILE // 8 + 3
+    n = n if on_gpu else (GROUP * CHUNK + CHUNK + 5) * LINE_TILE // 8 + 3
     a = a[:n] - np.int64(7)
     exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
 
@@ -273,9 +303,19 @@ def test_what_is_refused(arguments, error, text, device):
         gpureduce.cumulative_sum(np.array(["x"]), device=device)
 
 
-@pytest.mark.parametrize("shape", [(2 * TILE + 9,), (1300, 7), (9, 5), (300, 40)], ids=str)
-def test_kernels_have_no_races(shape):
-    a = integers(shape, "float32", 7)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((2 * TILE + 9,), "float32"),
+        ((98_400,), "complex128"),
+        ((1300, 7), "float32"),
+        ((9, 5), "float32"),
+        ((300, 40), "float32"),
+    ],
+    ids=str,
+)
+def test_kernels_have_no_races(shape, dtype):
+    a = integers(shape, dtype, 7)
     for product in (False, True):
         result, launches, problem = _core.profile_scan(a, product, 0, True)
         assert problem is None and result.shape[0] == shape[0] + 1

@@ -13,6 +13,10 @@ enum {
 };
 
 enum {
+    GR_SCAN_CLEAN_BYTES = 72 << 10, /* of clean memory at most: what calls in graphs have */
+};
+
+enum {
     GR_SCAN_LINEAR_IN = 1,  /* the elements of a tile lie side by side */
     GR_SCAN_LINEAR_OUT = 2, /* so do its results */
     GR_SCAN_INITIAL = 4,    /* a line of results begins with that of no elements */
@@ -37,21 +41,42 @@ enum {
     GR_LINE_VECTORS =
         5, /* of 16 bytes that a thread takes: odd, so that eight side by side meet in no bank */
     GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
-    GR_LINE_STAGES = 5,  /* tiles in a block's ring */
-    GR_LINE_BLOCKS = 2,  /* of a multiprocessor at once */
-    GR_LINE_CHUNK = 128, /* tiles of which a warp scans the sums: some warps full */
+    GR_LINE_STAGES = 5, /* tiles in a block's ring */
+    GR_LINE_BLOCKS = 2, /* of a multiprocessor at once */
+    GR_LINE_CHUNK = 32, /* tiles of which a warp scans the sums */
+    GR_LINE_GROUP = 32, /* chunks that tell one another what they have: a warp's lanes read it */
 };
 
 typedef struct gr_line_params {
     uint64_t in;
     uint64_t out;
-    uint64_t nodes; /* a ticket, and nodes, all zero: of a line those of tiles, of what is before them, of
-                       chunks */
+    uint64_t nodes; /* a ticket, and nodes, all zero before and after: of a line those of tiles, of what is
+                       before them, and GR_LINE_GROUP of each chunk, for what is before it */
     uint64_t length;
     int64_t line_stride;                    /* of the elements, which it counts */
     uint64_t tiles, line_tiles, line_nodes; /* tiles: of all lines */
     uint32_t initial;                       /* 1: a line of results begins with that of no elements */
 } gr_line_params;
+
+/* Of the kernels for lines of elements side by side that few blocks hold; compute capability 9.0, too. */
+enum {
+    GR_BRIEF_LEAST_THREADS = 128, /* of a block */
+    GR_BRIEF_THREADS = 512,       /* at most */
+    GR_BRIEF_VECTORS = 3,         /* of 16 bytes of results that a thread makes */
+    GR_BRIEF_BLOCKS = 96,         /* of a line at most: a warp's lanes read three nodes each */
+    GR_BRIEF_PAIR_BLOCKS = 64,    /* where States have 16 bytes */
+    GR_BRIEF_GRID = 132,          /* blocks of all lines at most, so that all run at once */
+};
+
+typedef struct gr_brief_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t slots; /* zero before and after; of a line a node for each two blocks */
+    uint64_t length;
+    int64_t line_stride; /* of the elements, which it counts */
+    uint32_t blocks;     /* of a line */
+    uint32_t initial;    /* 1: a line of results begins with that of no elements */
+} gr_brief_params;
 
 /* Lines of `length` rows of `inner` columns each; results are in C order. A tile has `width` columns, and
    rows of one line or of `tile_lines` whole ones. Tiles that follow one another along a line are a chain. Of

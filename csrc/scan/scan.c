@@ -123,13 +123,65 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
     return params;
 }
 
+/* Whether elements lie side by side along lines, of dtypes that the kernels for such lines take. */
+static bool is_straight(const gr_scan *self, const gr_scan_params *params) {
+    return self->inner == 1 &&
+           (self->length <= 1 || self->along_stride == (int64_t)gr_dtypes[self->dtype].item_bytes) &&
+           (params->kind == GR_SCAN_AS_RESULT || params->kind == GR_SCAN_I32 || params->kind == GR_SCAN_B8);
+}
+
+static const char *name_of(const gr_scan *self, const kind *of) {
+    return self->dtype == GR_DTYPE_i32 || self->dtype == GR_DTYPE_b8 ? gr_dtypes[self->dtype].name : of->name;
+}
+
+/* Threads of blocks that scan lines all at once; 0 where that takes more blocks or nodes than there may be.
+ */
+static uint32_t brief_threads(const gr_scan *self, const kind *of, uint64_t *blocks) {
+    const size_t item = gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes;
+    const uint64_t most = of->node_bytes > 16 ? GR_BRIEF_PAIR_BLOCKS : GR_BRIEF_BLOCKS;
+    for (uint32_t threads = GR_BRIEF_LEAST_THREADS; threads <= GR_BRIEF_THREADS; threads *= 2) {
+        *blocks = gr_ceil_div(self->length, threads * (GR_BRIEF_VECTORS * 16 / item));
+        if (*blocks <= most && self->lines <= GR_BRIEF_GRID / *blocks &&
+            self->lines * (*blocks * (*blocks - 1) / 2) * of->node_bytes <= GR_SCAN_CLEAN_BYTES)
+            return threads;
+    }
+    return 0;
+}
+
+static void plan_brief(const gr_scan *self, const kind *of, uint32_t threads, uint64_t blocks,
+                       gr_program *program) {
+    const gr_brief_params params = {
+        .length = self->length,
+        .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
+        .blocks = (uint32_t)blocks,
+        .initial = self->initial ? 1 : 0,
+    };
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                                           (size_t)(self->lines * (self->length + params.initial)) *
+                                               gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+    uint32_t slots = 0;
+    if (blocks > 1)
+        slots = gr_program_buffer(program, GR_BUFFER_CLEAN,
+                                  (size_t)(self->lines * (blocks * (blocks - 1) / 2) * of->node_bytes));
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)(self->lines * blocks);
+    step->block[0] = threads;
+    step->overlap = true;
+    step->kernel.owner = gr_scan_names[self->op];
+    GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
+    GR_KERNEL_NAME(step->kernel.entry, "brief_", kernels[self->op], "_", name_of(self, of));
+    gr_program_place(program, offsetof(gr_brief_params, in), in);
+    gr_program_place(program, offsetof(gr_brief_params, out), out);
+    if (blocks > 1)
+        gr_program_place(program, offsetof(gr_brief_params, slots), slots);
+}
+
 /* Whether a line of elements side by side is long enough for blocks whose warps have parts of their own, and
    a device has what these need. */
 static bool is_long(const gr_scan *self, const gr_scan_params *params, const gr_abilities *can) {
-    const size_t item = gr_dtypes[self->dtype].item_bytes;
-    return can->capability >= GR_HOPPER && can->shared_per_block >= LINE_SHARED_BYTES && self->inner == 1 &&
-           params->chain_tiles > 1 && self->along_stride == (int64_t)item &&
-           (params->kind == GR_SCAN_AS_RESULT || params->kind == GR_SCAN_I32 || params->kind == GR_SCAN_B8);
+    return can->capability >= GR_HOPPER && can->shared_per_block >= LINE_SHARED_BYTES &&
+           params->chain_tiles > 1 && is_straight(self, params);
 }
 
 static void plan_lines(const gr_scan *self, const kind *of, gr_program *program) {
@@ -143,25 +195,26 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .tiles = self->lines * line_tiles,
         .line_tiles = line_tiles,
-        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK),
+        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK) * GR_LINE_GROUP,
         .initial = self->initial ? 1 : 0,
     };
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
                                            (size_t)(self->lines * (self->length + params.initial)) * item);
+    const size_t node_bytes = GR_NODE_HEAD + (size_t)(self->lines * params.line_nodes) * of->node_bytes;
+    const bool few = node_bytes <= GR_SCAN_CLEAN_BYTES; /* then nothing has to make them zero */
     const uint32_t nodes =
-        gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                          GR_NODE_HEAD + (size_t)(self->lines * params.line_nodes) * of->node_bytes);
-    gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
+        gr_program_buffer(program, few ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY, node_bytes);
+    if (!few)
+        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
     step->block[0] = 2 * GR_LINE_THREADS + 96;
+    step->overlap = few;
     step->shared_bytes = GR_LINE_STAGES * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * of->node_bytes / 2);
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
-    GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_",
-                   self->dtype == GR_DTYPE_i32 || self->dtype == GR_DTYPE_b8 ? gr_dtypes[self->dtype].name
-                                                                             : of->name);
+    GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_", name_of(self, of));
     gr_program_place(program, offsetof(gr_line_params, in), in);
     gr_program_place(program, offsetof(gr_line_params, out), out);
     gr_program_place(program, offsetof(gr_line_params, nodes), nodes);
@@ -172,6 +225,14 @@ void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *prog
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const kind of = kind_of(result);
     const gr_scan_params params = params_of(self, &of);
+    uint64_t blocks = 0;
+    const uint32_t threads =
+        can->capability >= GR_HOPPER && is_straight(self, &params) ? brief_threads(self, &of, &blocks) : 0;
+    if (threads > 0) {
+        gr_program_begin(program);
+        plan_brief(self, &of, threads, blocks, program);
+        return;
+    }
     if (is_long(self, &params, can)) {
         gr_program_begin(program);
         plan_lines(self, &of, program);

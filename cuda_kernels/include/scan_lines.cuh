@@ -9,7 +9,7 @@
 // others.
 #pragma once
 
-#include "scan.cuh"
+#include "scan_nodes.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -48,26 +48,6 @@ inline __device__ void barrier_wait(uint32_t barrier, uint64_t turn) {
                      : "r"(barrier), "r"(uint32_t(turn) & 1)
                      : "memory");
     } while (!done);
-}
-
-// Looks at a node once.
-template <class State> __device__ bool node_there(uint64_t node, State &x) {
-    Words<State> words;
-    bool there = true;
-#pragma unroll
-    for (unsigned i = 0; i < Words<State>::count; i += 2) {
-        uint64_t low, high;
-        asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                     : "=l"(low), "=l"(high)
-                     : "l"(node + 8 * i)
-                     : "memory");
-        there = there && low >> 32 != 0 && high >> 32 != 0;
-        words.word[i] = uint32_t(low);
-        if (i + 1 < Words<State>::count)
-            words.word[i + 1] = uint32_t(high);
-    }
-    x = words.state;
-    return there;
 }
 
 enum { GR_LINE_NONE = 0, GR_LINE_IN = 1, GR_LINE_OUT = 2 }; // which way a tile goes in bulk
@@ -113,9 +93,9 @@ template <class F, class In> struct Lines {
         for (unsigned s = 0; s < stages; ++s) {
             barrier_init(shared_address(&shared.known[s]), 1);
             barrier_init(shared_address(&shared.full[s]), 1);
-            barrier_init(shared_address(&shared.summed[s]), warps);
+            barrier_init(shared_address(&shared.summed[s]), threads);
             barrier_init(shared_address(&shared.before[s]), 1);
-            barrier_init(shared_address(&shared.done[s]), warps);
+            barrier_init(shared_address(&shared.done[s]), threads);
         }
         for (unsigned q = 0; q < 2; ++q) {
             barrier_init(shared_address(&shared.pushed[q]), 1);
@@ -184,19 +164,26 @@ template <class F, class In> struct Lines {
         }
         return of.t != none;
     }
-    __device__ void move() const {
+    // Each block takes tickets up to the first for which there is no tile.
+    __device__ uint64_t ticket() const {
         unsigned long long *tickets = reinterpret_cast<unsigned long long *>(p.nodes);
+        const uint64_t number = atomicAdd(tickets, 1ull);
+        if (number == p.tiles + gridDim.x - 1) // the last of all
+            *tickets = 0;
+        return number;
+    }
+    __device__ void move() const {
         unsigned pushes = 0;
         uint64_t j = 0;
         bool more = true;
         for (; j < stages - 1 && more; ++j)
-            more = load(j, atomicAdd(tickets, 1ull), pushes);
+            more = load(j, ticket(), pushes);
         for (uint64_t i = 0;; ++i) {
             const unsigned s = i % stages;
             const LineTile of = shared.tiles[s];
             if (of.t == none)
                 break;
-            const uint64_t number = more ? atomicAdd(tickets, 1ull) : 0; // which takes a while
+            const uint64_t number = more ? ticket() : 0; // which takes a while
             barrier_wait(shared_address(&shared.done[s]), i / stages);
             if (of.bulk & GR_LINE_OUT)
                 asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out_of(of)),
@@ -220,50 +207,55 @@ template <class F, class In> struct Lines {
             const LineTile of = shared.tiles[s];
             if (of.t == none)
                 return;
-            if (of.t > 0)
+            if (of.t > 0) {
                 prefixes[s] = node_get<State>(before_at(of));
+                node_clear<State>(before_at(of));
+            }
             barrier_arrive(shared_address(&shared.before[s]));
         }
     }
 
-    // As the sums of a chunk's tiles come in, what is before each of them goes out.
-    __device__ void scan_chunk(const LineTile &first) const {
-        constexpr unsigned mine = GR_LINE_CHUNK / 32;
-        const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
-        const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_LINE_CHUNK) * node;
-        const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
-        const unsigned have = t >= last ? 0 : unsigned(min(last - t, uint64_t(mine)));
-        State x[mine], carry = F::identity();
-        bool there[mine], carried = first.t == 0;
+    // The nodes of a chunk for what is before it, one a lane: of all groups before its own, and of each chunk
+    // before it in that. `chunk` counts in its line.
+    __device__ uint64_t part_at(uint64_t line, uint64_t chunk, unsigned part) const {
+        return nodes_of(line) + (2 * p.line_tiles + chunk * GR_LINE_GROUP + part) * node;
+    }
+    // From these, what is before the chunk; in all lanes.
+    __device__ State carry_of(State part, uint64_t chunk) const {
+        const unsigned last = chunk % GR_LINE_GROUP;
+        const bool none = chunk == last && lane == 0; // nothing is before the first group
 #pragma unroll
-        for (unsigned k = 0; k < mine; ++k) {
-            there[k] = k >= have;
-            x[k] = F::identity();
+        for (unsigned step = 1; step < 32; step *= 2) {
+            const State other = shuffle_down(part, step);
+            if (lane + step <= last)
+                part = none && step == 1 ? other : F::combine(part, other);
         }
-        State sum = F::identity(), before = F::identity();
-        unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
-        for (unsigned out = 0;;) {
-            if (!carried)
-                carried = node_there(chunks, carry);
-            const unsigned had = ready;
-            bool more = false;
-            ready = 0;
-#pragma unroll
-            for (unsigned k = 0; k < mine; ++k) {
-                if (!there[k]) {
-                    there[k] = node_there(sums + (t + k) * node, x[k]);
-                    more = more || there[k];
-                }
-                if (ready == k && there[k])
-                    ready = k + 1;
-            }
-            carried = __all_sync(0xffffffffu, carried);
-            if (__any_sync(0xffffffffu, more || had != ready)) { // else only the carry is missing
-                lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
-                sum = x[0];
-#pragma unroll
-                for (unsigned k = 1; k < mine; ++k)
-                    sum = F::combine(sum, x[k]);
+        return shuffle_from(part, 0);
+    }
+    // As the sums of a chunk's tiles come in, what is before each of them goes out: a tile for each lane.
+    __device__ void scan_chunk(const LineTile &first) const {
+        const uint64_t sums = nodes_of(first.line), t = first.t + lane;
+        const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
+        const uint64_t chunk = first.t / GR_LINE_CHUNK, chunks = last / GR_LINE_CHUNK + 1;
+        const unsigned in_group = chunk % GR_LINE_GROUP;
+        const bool has_part = lane == 0 ? chunk > in_group : lane <= in_group;
+        const uint64_t sum_at = sums + min(t, last) * node, mine = part_at(first.line, chunk, lane);
+        State x = F::identity(), part = x, carry = x, sum = x, before = x;
+        bool there = t >= last, parted = !has_part, carried = first.t == 0, gone = false;
+        unsigned lanes = 0; // whose sums are there, up to the first that lacks one
+        while (lanes < 32 || !carried) {
+            State now_part, now;
+            const bool is_part = node_there(mine, now_part), is_there = node_there(sum_at, now);
+            if (is_part && !parted)
+                part = now_part;
+            if (is_there && !there)
+                x = now;
+            parted = parted || is_part;
+            there = there || is_there;
+            const unsigned had = lanes;
+            lanes = __clz(__brev(~__ballot_sync(0xffffffffu, there)));
+            if (lanes != had) {
+                sum = x;
 #pragma unroll
                 for (unsigned step = 1; step < 32; step *= 2) {
                     const State other = shuffle_up(sum, step);
@@ -271,30 +263,35 @@ template <class F, class In> struct Lines {
                         sum = F::combine(other, sum);
                 }
                 before = shuffle_up(sum, 1);
+                const State all = shuffle_from(sum, 31); // for the others of its group
+                if (lanes == 32 && in_group + 1 + lane < GR_LINE_GROUP && chunk + 1 + lane < chunks)
+                    node_put(part_at(first.line, chunk + 1 + lane, in_group + 1), all);
             }
-            if (!carried)
-                continue;
-            if (lanes == 32 && lane == 31 && first.t + GR_LINE_CHUNK < p.line_tiles)
-                node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
-            bool has = first.t > 0 || lane > 0;
-            State next = before;
-            if (first.t > 0)
-                next = lane > 0 ? F::combine(carry, before) : carry;
-            if (lane <= lanes) {
-#pragma unroll
-                for (unsigned k = 0; k < mine; ++k) {
-                    if (k >= out && k <= ready && t + k <= last) {
-                        if (has)
-                            node_put(sums + (p.line_tiles + t + k) * node, next);
-                        out = k + 1;
-                    }
-                    next = has ? F::combine(next, x[k]) : x[k];
-                    has = true;
-                }
+            if (!carried) {
+                if (!__all_sync(0xffffffffu, parted))
+                    continue;
+                carry = carry_of(part, chunk);
+                carried = true;
             }
-            if (lanes == 32)
-                return;
+            if (lane <= lanes && !gone) {
+                State next = lane > 0 ? before : carry;
+                if (first.t > 0 && lane > 0)
+                    next = F::combine(carry, before);
+                if (t > 0 && t <= last)
+                    node_put(sums + (p.line_tiles + t) * node, next);
+                gone = true;
+            }
         }
+        State all = shuffle_from(sum, 31);
+        if (first.t > 0)
+            all = F::combine(carry, all);
+        if (in_group == GR_LINE_GROUP - 1 && chunk + 1 + lane < chunks)
+            node_put(part_at(first.line, chunk + 1 + lane, 0), all);
+        // What was zero is zero again.
+        if (has_part)
+            node_clear<State>(mine);
+        if (t < last)
+            node_clear<State>(sum_at);
     }
     __device__ void scan_chunks() const {
         for (unsigned q = 0;; ++q) {
@@ -370,9 +367,7 @@ template <class F, class In> struct Lines {
             if (thread == threads - 1 && of.t + 1 < p.line_tiles)
                 node_put(nodes_of(of.line) + of.t * node, sum);
             parts[s * threads + thread] = mine;
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(shared_address(&shared.summed[s]));
+            barrier_arrive(shared_address(&shared.summed[s]));
         }
     }
     // Makes the results of tiles.
@@ -425,9 +420,7 @@ template <class F, class In> struct Lines {
             if (p.initial && of.t == 0 && thread == 0)
                 out_of(of)[-1] = F::finish(F::identity());
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            __syncwarp();
-            if (lane == 0)
-                barrier_arrive(shared_address(&shared.done[s]));
+            barrier_arrive(shared_address(&shared.done[s]));
         }
     }
 };
@@ -435,6 +428,8 @@ template <class F, class In> struct Lines {
 template <class F, class In = typename F::Out> __device__ void scan_long_lines(const gr_line_params &p) {
     using Work = Lines<F, In>;
     using State = typename F::State;
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
     extern __shared__ __align__(128) unsigned char ring[];
     __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
     __shared__ typename Work::Shared shared;

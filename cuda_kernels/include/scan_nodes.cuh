@@ -1,0 +1,31 @@
+// Nodes of scans that a thread looks at once, or clears; those of prefix_tree.cuh otherwise.
+#pragma once
+
+#include "scan.cuh"
+
+// Looks at a node once.
+template <class State> __device__ bool node_there(uint64_t node, State &x) {
+    Words<State> words;
+    bool there = true;
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; i += 2) {
+        uint64_t low, high;
+        asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
+                     : "=l"(low), "=l"(high)
+                     : "l"(node + 8 * i)
+                     : "memory");
+        there = there && low >> 32 != 0 && high >> 32 != 0;
+        words.word[i] = uint32_t(low);
+        if (i + 1 < Words<State>::count)
+            words.word[i + 1] = uint32_t(high);
+    }
+    x = words.state;
+    return there;
+}
+
+template <class State> __device__ void node_clear(uint64_t node) {
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; i += 2)
+        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(node + 8 * i), "l"(0ull)
+                     : "memory");
+}
