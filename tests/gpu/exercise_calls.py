@@ -49,6 +49,10 @@ def scans(sizes: tuple[int, ...], device: str, by_threads: bool = False) -> Foun
             got = gpureduce.cumulative_sum(a, include_initial=by_threads, device=device)
             want = np.cumsum(a)
             yield f"cumulative_sum {n} {dtype.__name__}", got, np.append(0, want) if by_threads else want
+    for dtype in (np.int32, np.float64):  # more lines than are scanned at once
+        rows = numbers(133 * 2601, dtype).reshape(133, -1)
+        got = gpureduce.cumulative_sum(rows, axis=1, include_initial=by_threads, device=device)
+        yield "cumulative_sum of lines", got, np.cumulative_sum(rows, axis=1, include_initial=by_threads)
     rows = numbers(6000, np.int64).reshape(20, 300)
     for axis in (0, 1):
         got = gpureduce.cumulative_sum(rows, axis=axis, device=device)
