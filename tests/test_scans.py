@@ -170,7 +170,8 @@ def test_long_lines(on_gpu, device):
     """Many tiles behind one another, so that nodes of several levels are read, and several chunks."""
     n = 2**27 + 77 if on_gpu else 1100 * TILE + 9
     a = (np.arange(n, dtype=np.int64) * 2654435761 >> 7 & 15).astype(np.int32)
-    exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))
+    for each in (a, a.astype(np.int16)):
+        exactly(gpureduce.cumulative_sum(each, device=device), np.cumsum(each))
     n = n if on_gpu else (GROUP * CHUNK + CHUNK + 5) * LINE_TILE // 8 + 3
     a = a[:n] - np.int64(7)
     exactly(gpureduce.cumulative_sum(a, device=device), np.cumsum(a))

@@ -5,7 +5,7 @@ from mutants import INCLUDE, Mutant
 CHAIN = INCLUDE + "chained_tiles.cuh"
 NODES = INCLUDE + "prefix_tree.cuh"
 SCAN = INCLUDE + "scan.cuh"
-LINES = INCLUDE + "scan_lines.cuh"
+LINES, BRIEF = INCLUDE + "scan_lines.cuh", INCLUDE + "scan_brief.cuh"
 SEGMENTS, OPS = INCLUDE + "segments.cuh", INCLUDE + "segment_ops.cuh"
 STREAMS = INCLUDE + "segment_streams.cuh"
 SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
@@ -99,17 +99,38 @@ MUTANTS = (
     ),
     # Long lines
     Mutant(
+        "a piece of a line forgets those before it",
+        BRIEF,
+        "carry = has ? F::combine(*ahead, carry) : *ahead;",
+        "carry = has ? carry : *ahead;",
+        scans("at_once"),
+    ),
+    Mutant(
+        "a row of vectors forgets those before it",
+        BRIEF,
+        "lane > 0 ? F::combine(all, before[v]) : all;",
+        "lane > 0 ? before[v] : all;",
+        scans("at_once"),
+    ),
+    Mutant(
+        "a lane's nodes are those of the lane before",
+        BRIEF,
+        "if ((lane + step) * looks < block)",
+        "if ((lane + step) * looks + looks < block)",
+        scans("at_once"),
+    ),
+    Mutant(
         "a chunk forgets those before it",
         LINES,
-        "next = lane > 0 ? F::combine(carry, before) : carry;",
-        "next = lane > 0 ? before : carry;",
+        "next = F::combine(carry, before);",
+        "next = before;",
         scans("long_lines"),
     ),
     Mutant(
         "a chunk hands on its own sum alone",
         LINES,
-        "first.t > 0 ? F::combine(carry, sum) : sum);",
-        "sum);",
+        "            all = F::combine(carry, all);\n",
+        "            all = all;\n",
         scans("long_lines"),
     ),
     Mutant(
@@ -201,8 +222,8 @@ MUTANTS = (
     Mutant(
         "a block forgets what others have of a segment",
         STREAMS,
-        "F::combine(carry.open, record.first.part);",
-        "record.first.part;",
+        "F::combine(open, mine->first.part)",
+        "mine->first.part",
         segments("lengths_and_borders or skewed"),
     ),
     Mutant(
