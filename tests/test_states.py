@@ -105,8 +105,9 @@ def test_any_parts_in_any_order(case, device):
     edges = [0, *cuts, len(array)]
     states = []
     for start, stop in itertools.pairwise(edges):
-        offset = {"offset": start} if op in PLACES else {}
-        states.append(gpureduce.partial(array[start:stop], op, device=device, **offset))
+        options = {"offset": start} if op in PLACES else {}
+        options["as_device"] = draw(st.booleans())
+        states.append(gpureduce.partial(array[start:stop], op, device=device, **options))
     states[0] = pickle.loads(pickle.dumps(states[0]))
     total = merged(draw, states)
     if op in ("min", "max", *PLACES) and len(array) == 0:
