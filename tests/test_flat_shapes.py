@@ -15,8 +15,9 @@ def test_the_table_is_in_order():
     limits = [row[0] for row in TABLE]
     assert limits == sorted(set(limits)) and limits[-1] == 2**64 - 1
     assert [row[1] for row in TABLE] == ["flat"] * (len(TABLE) - 1) + ["ring"]
-    # One block in a thread's place for each slot; the ends of an array take up to 127 threads.
-    assert all(128 <= threads <= 1024 and threads % 32 == 0 for _, _, threads, _, _ in TABLE)
+    # The ends of an array take up to 127 threads; those of a tile are a power of two.
+    assert all(threads in (128, 256, 512, 1024) for _, _, threads, _, _ in TABLE)
+    assert all(blocks <= 256 for _, _, _, blocks, _ in TABLE)
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "argmax"])
@@ -28,17 +29,34 @@ def test_both_sides_of_every_limit(limit, op, device):
         assert gpureduce.reduce(array, op, device=device) == getattr(np, op)(array)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8"])
-def test_as_many_threads_as_chunks(dtype, device):
-    """Both sides of each number of elements at which a block has twice as many threads."""
-    item = np.dtype(dtype).itemsize
-    for chunks in (32, 64, 128):
-        for n in (16 * chunks // item + more for more in (-1, 0, 1)):
-            array = np.random.default_rng(n).permutation(n).astype(np.int8).astype(dtype)
-            wanted = array.sum(dtype=np.int64 if dtype == "int8" else np.float64)
+@pytest.mark.parametrize("dtype", ["complex128", "float64", "float32", "float16", "int8"])
+def test_few_elements(dtype, device):
+    """Both sides of each number of elements at which a block has twice as many threads, wherever they lie."""
+    for threads in (1, 32, 64, 1024):
+        for n in (threads - 1, threads, threads + 1, 2 * threads - 1):
+            array = np.random.default_rng(n).permutation(n + 1).astype(np.int8).astype(dtype)[1:]
+            wanted = array.sum(dtype={"int8": np.int64, "complex128": np.complex128}.get(dtype, np.float64))
             found = gpureduce.sum(array, device=device)
             assert found == wanted.astype(found.dtype), n
-            assert gpureduce.argmax(array, device=device) == array.argmax()
+            assert gpureduce.sum(array, device=device, initial=3) == (wanted + 3).astype(found.dtype), n
+            if n > 0:
+                assert gpureduce.argmax(array, device=device) == array.argmax()
+            if dtype != "complex128":
+                assert gpureduce.dot(array, array, device=device) == np.dot(array, array), n
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("dtype", ["float64", "int16"])
+def test_tiles_from_the_end(dtype, offset, device):
+    """Of as many tiles as blocks, one more, and a few chunks and elements less and more than that."""
+    item = np.dtype(dtype).itemsize
+    tile = TABLE[3][2] * 4 * 16 // item
+    assert TABLE[2][0] < 5 * tile * item < TABLE[3][0]
+    for n in (5 * tile - 1, 5 * tile, 5 * tile + 1, 6 * tile - 16 // item):
+        array = np.random.default_rng(n).integers(-100, 101, n + offset).astype(dtype)[offset:]
+        assert gpureduce.sum(array, device=device) == array.sum()
+        array[n // 3], array[n // 2] = 200, 200
+        assert gpureduce.argmax(array, device=device) == n // 3
 
 
 def test_the_benchmark_names_what_is_chosen():

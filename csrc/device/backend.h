@@ -81,7 +81,8 @@ typedef struct gr_launch {
     bool overlap;       /* may start while the kernel before it ends; it waits by itself where it has to */
     const void *params; /* laid out as PTX does: each parameter at its natural alignment */
     size_t param_bytes;
-    bool one_param; /* they are one, whose alignment may be greater than 16 bytes */
+    size_t alone_at; /* where among them a uint32_t becomes 1 if the launch does not overlap; 0: nowhere */
+    bool one_param;  /* they are one, whose alignment may be greater than 16 bytes */
 } gr_launch;
 
 /* What was left out counts as 1; not along x of a grid or block, which has to be given. */

@@ -43,6 +43,7 @@ typedef struct gr_step {
     uint32_t grid[3], block[3], cluster[3]; /* 0 is as good as 1 */
     uint32_t shared_bytes;
     bool overlap, one_param; /* as in gr_launch */
+    size_t alone_at;
     size_t params, param_bytes;
 } gr_step;
 

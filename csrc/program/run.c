@@ -42,6 +42,7 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
             .params = own,
             .param_bytes = step->param_bytes,
             .one_param = step->one_param,
+            .alone_at = step->alone_at,
         };
     }
     return GR_OK;

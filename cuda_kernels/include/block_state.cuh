@@ -67,34 +67,40 @@ template <class F> __device__ typename F::State block_reduce_state(typename F::S
     return x;
 }
 
-// A slot of global memory through which a block hands a State to another: four bytes in the lower half of
-// each word of eight, and a 1 in the upper half that says they are there. Words of eight bytes arrive whole,
-// so that no fence is needed; the reader sets them back to zero for the next launch.
-template <class State> __device__ void slot_put(uint64_t slot, State x) {
+// Slots of global memory through which blocks hand States to another: four bytes in the lower half of each
+// word of eight, and a 1 in the upper half that says they are there. Words of eight bytes arrive whole, so
+// that no fence is needed; the reader sets them back to zero for the next launch. Two words of one State lie
+// side by side, and behind them those of the next block's, so that one load of a warp has few lines to fetch.
+inline __device__ uint64_t slot_at(uint64_t slots, unsigned block, unsigned word) {
+    return slots + 16 * (word / 2 * uint64_t(GR_FLAT_MOST_BLOCKS) + block);
+}
+
+template <class State> __device__ void slot_put(uint64_t slots, unsigned block, State x) {
     Words<State> words;
     words.state = x;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         const uint64_t low = 1ull << 32 | words.word[i];
         const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(slot + 8 * i), "l"(low), "l"(high)
+        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(slot_at(slots, block, i)), "l"(low),
+                     "l"(high)
                      : "memory");
     }
 }
 
-template <class State> __device__ State slot_take(uint64_t slot) {
+template <class State> __device__ State slot_take(uint64_t slots, unsigned block) {
     Words<State> words;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
+        const uint64_t slot = slot_at(slots, block, i);
         uint64_t low, high;
         do {
             asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
                          : "=l"(low), "=l"(high)
-                         : "l"(slot + 8 * i)
+                         : "l"(slot)
                          : "memory");
         } while ((low & high) >> 32 == 0);
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(slot + 8 * i), "l"(0ull)
-                     : "memory");
+        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(slot), "l"(0ull) : "memory");
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)
             words.word[i + 1] = uint32_t(high);

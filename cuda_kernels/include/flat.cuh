@@ -7,6 +7,7 @@
 
 #include "block_state.cuh"
 #include "chunk.cuh"
+#include "early_launch.cuh"
 
 #if __CUDA_ARCH__ >= 900
 #define GR_HOPPER 1
@@ -68,13 +69,13 @@ template <class F> __device__ void hand_over(const gr_flat_params &p, typename F
     if (gridDim.x > 1) {
         if (blockIdx.x != 0) {
             if (threadIdx.x == 0)
-                slot_put(p.slots + uint64_t(blockIdx.x) * GR_FLAT_SLOT_BYTES, s);
+                slot_put(p.slots, blockIdx.x, s);
             return;
         }
         if (threadIdx.x != 0)
             s = F::identity();
         for (unsigned block = threadIdx.x ? threadIdx.x : blockDim.x; block < gridDim.x; block += blockDim.x)
-            s = F::combine(s, slot_take<State>(p.slots + uint64_t(block) * GR_FLAT_SLOT_BYTES));
+            s = F::combine(s, slot_take<State>(p.slots, block));
         // Also makes the warps whole again after the loop: shuffles of split ones cost 0.6 us on an H200.
         __syncthreads();
         s = block_reduce_state<F>(s);
@@ -89,55 +90,68 @@ template <class F> __device__ void hand_over(const gr_flat_params &p, typename F
     }
     if (p.flags & GR_FLAT_HAS_INITIAL)
         s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
+    if (p.flags & GR_FLAT_FROM_ZERO)
+        s = F::combine(F::start(Out()), s);
     *reinterpret_cast<Out *>(p.out) = F::finish(s, p.divisor);
 }
 
-// Lets the next kernel of the stream in; it waits by itself until this one has ended.
-inline __device__ void let_next_in() {
-#ifdef GR_HOPPER
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+// Whether F's States have positions, so that it takes chunks only in the order of these.
+template <class F, class = void> constexpr bool in_order = false;
+template <class F> constexpr bool in_order<F, decltype(void(&F::State::position))> = true;
+
+// As many elements as threads of a single block, or fewer: one for each, wherever they lie.
+template <class F, class In, bool Pair> __device__ typename F::State few(const gr_flat_params &p) {
+    const bool has = threadIdx.x < uint32_t(p.count);
+    const In *at = reinterpret_cast<const In *>(p.in) + threadIdx.x;
+    if (!p.alone) {
+        if (has && threadIdx.x % (128 / sizeof(In)) == 0)
+            prefetch(at);
+        let_next_in();
+        wait_for_previous();
+    }
+    Raw<In> x, y;
+    if (has) {
+        x.load(at);
+        if constexpr (Pair)
+            y.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
+    }
+    if (p.alone)
+        let_next_in();
+    return has ? Ends<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
 
-// Returns when the kernel before this one has ended and what it wrote can be seen.
-inline __device__ void wait_for_previous() {
-#ifdef GR_HOPPER
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-// Brings the line into the L2 cache. That is harmless before wait_for_previous(): all writes pass by there.
-inline __device__ void prefetch(const void *at) {
-#ifdef GR_HOPPER
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-#endif
-}
-
-template <class F, class In, bool Pair> __device__ void flat(const gr_flat_params &p) {
+// A block's chunks of one turn lie side by side, as a tile. Where each block has a whole one the last tiles
+// come first: a kernel that has just written the array left its end in the L2 cache, where tiles from the
+// beginning would take its place.
+template <class F, class In, bool Pair> __device__ typename F::State many(const gr_flat_params &p) {
     constexpr unsigned turns = GR_FLAT_CHUNKS, length = Chunk<In>::length;
     const unsigned threads = blockDim.x;
     const Parts parts = parts_of<In>(p);
     const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(p.in + parts.head * sizeof(In));
     const Source<In> other(p.second + parts.head * sizeof(In));
-    const uint64_t step = uint64_t(gridDim.x) * (threads * turns);
-    uint64_t tile = uint64_t(blockIdx.x) * (threads * turns); // a block's chunks of one turn lie side by side
-    const uint64_t position = p.first + parts.head;
+    const uint64_t tile = threads * turns, round = gridDim.x * tile; // of chunks; threads are a power of two
+    const uint64_t whole = parts.chunks & -tile, begin = blockIdx.x * tile;
+    const bool backward = !in_order<F> && whole >= round;
+    const uint64_t step = backward ? -round : round, position = p.first + parts.head;
+    uint64_t first = backward ? whole - tile - begin : begin; // of a tile
 
+    if (!p.alone) {
 #pragma unroll
-    for (unsigned k = 0; k < turns; ++k) { // a line has 128 bytes, so that one thread in eight asks for it
-        const uint64_t at = tile + k * threads + threadIdx.x;
-        if (threadIdx.x % 8 == 0 && at < parts.chunks)
-            prefetch(chunk + at);
+        for (unsigned k = 0; k < turns; ++k) { // one thread in eight asks for a line of 128 bytes
+            const uint64_t at = first + k * threads + threadIdx.x;
+            if (threadIdx.x % 8 == 0 && at < parts.chunks)
+                prefetch(chunk + at);
+        }
+        if (p.flags & GR_FLAT_EARLY)
+            let_next_in();
+        wait_for_previous();
     }
-    if (p.flags & GR_FLAT_EARLY)
-        let_next_in();
-    wait_for_previous();
 
     const Ends<F, In, Pair> ends(p, parts);
     typename F::Acc acc = F::open();
     Chunk<In> x[turns], y[Pair ? turns : 1];
-    for (; tile + threads * turns <= parts.chunks; tile += step) {
-        const uint64_t at = tile + threadIdx.x;
+    for (; first < whole; first += step) {
+        const uint64_t at = first + threadIdx.x;
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             x[k] = load_chunk(chunk + at + k * threads);
@@ -149,8 +163,9 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
         else
             F::template absorb<turns>(acc, x, position + at * length, threads * length);
     }
-    if (tile < parts.chunks) { // the last turn, of which not every thread has all
-        const uint64_t at = tile + threadIdx.x;
+    // The last tile may have fewer chunks: it goes to the block that has the fewest whole ones.
+    if (whole < parts.chunks && blockIdx.x == gridDim.x - 1) {
+        const uint64_t at = whole + threadIdx.x;
         // Threads without a chunk load the last one: behind loads with a condition ptxas may put their uses,
         // so that each waits for the one before.
 #pragma unroll
@@ -173,7 +188,11 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
                 acc = more;
         }
     }
-    if (!(p.flags & GR_FLAT_EARLY))
+    if (p.alone || !(p.flags & GR_FLAT_EARLY))
         let_next_in();
-    hand_over<F>(p, ends.combined(p, parts, F::close(acc)));
+    return ends.combined(p, parts, F::close(acc));
+}
+
+template <class F, class In, bool Pair> __device__ void flat(const gr_flat_params &p) {
+    hand_over<F>(p, p.flags & GR_FLAT_FEW ? few<F, In, Pair>(p) : many<F, In, Pair>(p));
 }

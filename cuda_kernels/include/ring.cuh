@@ -5,10 +5,6 @@
 
 #ifdef GR_HOPPER
 
-// Whether F's States have positions, so that it takes chunks only in the order of these.
-template <class F, class = void> constexpr bool in_order = false;
-template <class F> constexpr bool in_order<F, decltype(void(&F::State::position))> = true;
-
 // The pieces of one block on their way from global to shared memory, a barrier for each place in the ring.
 // They are taken from the end of the array: a kernel that has just written it left its end in the L2 cache,
 // where pieces from the beginning would take its place. Behind one of PyTorch's a float32 sum of 1 GiB takes

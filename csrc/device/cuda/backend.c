@@ -12,7 +12,7 @@
 
 /* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
    a cluster. */
-enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
+enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8, ALONE_PARAMS = 256 };
 
 struct gr_kernel {
     gr_kernel *next;
@@ -228,16 +228,24 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     if (launch->library)
         return launch->library->run(launch->library, stream, error);
     const captured before = launch->overlap ? captured_last(self, stream) : (captured){0, NULL};
+    const bool overlap = overlaps(self, launch, before);
     size_t bytes = launch->param_bytes;
+    const void *params = launch->params;
+    char told[ALONE_PARAMS];
+    if (launch->alone_at > 0 && !overlap && bytes <= sizeof told) {
+        memcpy(told, params, bytes);
+        memcpy(told + launch->alone_at, &(uint32_t){1}, sizeof(uint32_t));
+        params = told;
+    }
     /* The driver copies the parameters now, and does not write to them. In a buffer it takes them to begin at
        a multiple of 16 bytes in the kernel's constants: one of 64, as a tensor map, would be read from
        elsewhere (driver 580). */
-    void *one[] = {(void *)(uintptr_t)launch->params};
+    void *one[] = {(void *)(uintptr_t)params};
     void *all[] = {GR_CU_LAUNCH_PARAM_BUFFER, one[0], GR_CU_LAUNCH_PARAM_BYTES, &bytes,
                    GR_CU_LAUNCH_PARAM_END};
     gr_cu_launch_attribute attributes[2];
     unsigned count = 0;
-    if (overlaps(self, launch, before))
+    if (overlap)
         attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
     const uint32_t *cluster = launch->cluster;
     if (cluster_blocks(launch) > 1)

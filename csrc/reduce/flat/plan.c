@@ -39,19 +39,22 @@ static uint32_t grid_of(const gr_flat_work *work, const gr_flat_shape *shape) {
     return (uint32_t)(blocks < 1 ? 1 : blocks < shape->most_blocks ? blocks : shape->most_blocks);
 }
 
-/* Of a few chunks: a thread for each, as they would lie with more threads, too, and for each element before
-   or behind them. One warp needs no barrier. */
-static uint32_t threads_of(const gr_flat_work *work, const gr_flat_shape *shape) {
-    const uint64_t bytes = work->part.count * work->item_bytes;
-    uint32_t threads = shape->threads;
-    while (!shape->is_ring && threads / 2 >= 32 && threads / 2 * work->item_bytes >= 128 &&
-           (uint64_t)threads / 2 * 16 >= bytes)
-        threads /= 2;
+/* Of few elements a thread for each. One warp needs no barrier. */
+static uint32_t threads_for_few(uint64_t count) {
+    uint32_t threads = 32;
+    while (threads < count)
+        threads *= 2;
     return threads;
+}
+
+static uint32_t initial_flag(const void *initial, size_t bytes) {
+    static const uint8_t zero[GR_FLAT_INITIAL_BYTES] = {0};
+    return memcmp(initial, zero, bytes) == 0 ? GR_FLAT_FROM_ZERO : GR_FLAT_HAS_INITIAL;
 }
 
 gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program) {
     const gr_part *part = &work->part;
+    const bool few = !shape->is_ring && part->count <= GR_FLAT_MOST_THREADS;
     const bool whole = part->count == part->total, last = part->first + part->count == part->total;
     const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
@@ -61,18 +64,19 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     gr_flat_params params = {
         .count = part->count,
         .flags = (whole ? shape->flags : 0u) | (part->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
-                 (last ? GR_FLAT_FINAL : 0u),
+                 (last ? GR_FLAT_FINAL : 0u) | (few ? GR_FLAT_FEW : 0u),
         .first = part->first,
         .divisor = work->parameter != NULL ? *work->parameter : part->total,
     };
     if (last && work->initial != NULL) {
-        params.flags |= GR_FLAT_HAS_INITIAL;
+        params.flags |= initial_flag(work->initial, work->result_bytes);
         memcpy(params.initial, work->initial, work->result_bytes);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = grid_of(work, shape);
-    step->block[0] = threads_of(work, shape);
+    step->grid[0] = few ? 1 : grid_of(work, shape);
+    step->block[0] = few ? threads_for_few(part->count) : shape->threads;
     step->shared_bytes = shape->is_ring ? RING_BYTES : 0;
+    step->alone_at = offsetof(gr_flat_params, alone);
     gr_program_place(program, offsetof(gr_flat_params, in), in);
     gr_program_place(program, offsetof(gr_flat_params, out), last ? out : state);
     gr_program_place(program, offsetof(gr_flat_params, slots), slots);
