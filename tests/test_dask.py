@@ -103,6 +103,20 @@ def test_the_client_runs_nothing(monkeypatch):
     assert gd.dot(lazy[0], lazy[1]).dtype == np.float32
 
 
+def test_what_progress_bars_and_dashboards_show(capsys):
+    """Tasks by their names: parts, and what merges them."""
+    from dask.diagnostics import Profiler, ProgressBar
+    from dask.utils import key_split
+
+    lazy = gd.var(da.from_array(numbers((40, 30)), chunks=5), device="sim")
+    with ProgressBar(dt=0.01), Profiler() as seen:
+        lazy.compute(scheduler="sync")
+    assert "[########################################] | 100% Completed" in capsys.readouterr().out
+    names = [key_split(each.key) for each in seen.results]
+    assert names.count("array-gpureduce-var") == 48  # parts, with the name of what they read
+    assert names.count("gpureduce-var-partial") > 3 and names.count("gpureduce-var-aggregate") == 1
+
+
 def test_dask_arrays_elsewhere_are_refused():
     """What would compute them as a whole, on the client."""
     partial = functools.partial(gpureduce.partial, op="sum")
