@@ -315,10 +315,18 @@ def _wanted(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     return is_spread(args[0] if args else options.get("a"), options.get("device"))
 
 
+def _parts(a: Any) -> tuple[Any, ...]:
+    """Return the arrays that one on several devices is made of; none where others have to see to it."""
+    if isinstance(a, Sharded):
+        return a.parts
+    shards = _shards(a) if getattr(a, "is_fully_addressable", False) else []
+    return tuple([shard.data for shard in shards])
+
+
 def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Do what a public reduction is asked to, on all devices."""
-    if name in _AT_ONCE and len(args) == 1 and type(args[0]) is Sharded and options in ({}, {"exact": True}):
-        total = _core.exact_sharded(args[0].parts, name == "mean")
+    if name in _AT_ONCE and len(args) == 1 and options in ({}, {"exact": True}):
+        total = _core.exact_sharded(_parts(args[0]), name == "mean")
         if total is not NotImplemented:
             return total
     signature = inspect.signature(getattr(functions, name))
