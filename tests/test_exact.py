@@ -96,15 +96,6 @@ def test_a_pair_is_folded_before_it_overflows(place):
     assert core(cancelled(array, total, reference.Fraction(1, 2**83)), place, blocks=1) == 0
 
 
-def test_a_pair_is_left_while_it_has_room(place):
-    """Over several folds: its high part grows slowly; its low part by nearly half a last bit each time."""
-    one, other = 2.0**-31 + 2.0**-41 - 2.0**-83, -(2.0**-30) + 2.0**-41 - 2.0**-83
-    for values in ((0.11, 0.06), (1.9, -1.7), (one, other)):
-        array = np.tile(values, 224 * 2**12)
-        total = 224 * 2**12 * sum(int(value * 2**83) for value in values)
-        assert core(cancelled(array, total, reference.Fraction(1, 2**83)), place, blocks=1) == 0, values
-
-
 @pytest.mark.parametrize("name", DTYPES)
 def test_a_window_holds_what_a_thread_has(name, place):
     """As many of the largest as go to a register, and others farther and farther from them.

@@ -255,10 +255,10 @@ enum {
     GR_EXACT_NARROW_BINS = 16,
     GR_EXACT_HALF_THREADS = 512, /* as above, of bfloat16 */
     GR_EXACT_HALF_BYTES = 192,   /* of a thread's bins of bfloat16 */
-    GR_EXACT_NARROW_FOLD = 4096, /* additions to a bin before it has to be folded into digits */
+    GR_EXACT_NARROW_FOLD = 8192, /* additions to a bin before it has to be folded into digits */
     GR_EXACT_WIDE_THREADS = 224, /* of a block of the wide kernels, whose bins take 1 KB a thread */
     GR_EXACT_WIDE_BINS = 64,
-    GR_EXACT_WIDE_FOLD = 896,
+    GR_EXACT_WIDE_FOLD = 1024,
     GR_EXACT_WINDOW_THREADS = 512, /* the most of a block of the kernels for few elements */
     GR_EXACT_WINDOW_ADDS = 128,    /* elements of a thread, and two more at the ends of an array */
     GR_EXACT_WINDOW_LOADS = 4,     /* of 16 bytes, that it has on their way; and of */

@@ -52,13 +52,6 @@ inline __device__ bool is_used(double x) {
 inline __device__ bool is_used(double2 pair) {
     return !is_minus_zero(pair.y);
 }
-// The part that is a whole number of units.
-inline __device__ double low_of(double x) {
-    return x;
-}
-inline __device__ double low_of(double2 pair) {
-    return pair.y;
-}
 // Of a pair the first part tells of infinities and NaNs.
 inline __device__ uint32_t flags_of(double2 pair) {
     return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_OTHER : 0 : flags_of(pair.x);
@@ -70,19 +63,9 @@ template <class In> __device__ constexpr gr_exact_size state_size() {
                           : gr_exact_size{GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
 }
 
-// Bins that are one number each. Those of so many threads add up without a rounding.
-template <unsigned Rows> struct SingleBins {
-    static constexpr unsigned rows_at_once = Rows, additions = GR_EXACT_NARROW_FOLD;
-    __device__ static bool is_full(double x, unsigned) {
-        return is_used(x);
-    }
-    __device__ static void count_high(double, unsigned, Units &) {
-    }
-};
-
 // Of float32: 16 doubles, by the upper 4 bits of the exponent. A bin's values are less than 2^39 units, so
-// that 53 bits hold 4,096 of them of four threads.
-template <class In> struct NarrowBins : SingleBins<4> {
+// that 53 bits hold 8,192 of them and more.
+template <class In> struct NarrowBins {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = GR_EXACT_NARROW_BINS, each = 1, most_threads = GR_EXACT_THREADS;
     static constexpr unsigned loads = 4, soon = 0;
@@ -113,7 +96,7 @@ template <class In> struct NarrowBins : SingleBins<4> {
     __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
         return reinterpret_cast<const double *>(bins)[bin * most_threads + thread];
     }
-    __device__ static void count_low(double value, unsigned bin, Units &sum) {
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
         sum.low += __double2ll_rn(value * power_of_two(150 - 16 * static_cast<int>(bin)));
     }
     __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
@@ -128,7 +111,7 @@ template <class In> struct NarrowBins : SingleBins<4> {
 // hold 512 of them. Then they go to 8 doubles, each of which takes 4 bins: less than 2^39 units again. All
 // are by 2^-16, as 512 of the largest may be more than a float holds; the last bit of the least is still one
 // of a float.
-template <> struct NarrowBins<gr_bf16> : SingleBins<4> {
+template <> struct NarrowBins<gr_bf16> {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = 8, each = 1, most_threads = GR_EXACT_HALF_THREADS;
     static constexpr unsigned loads = 4, soon = 512, floats = 32;
@@ -176,7 +159,7 @@ template <> struct NarrowBins<gr_bf16> : SingleBins<4> {
     __device__ static double look(unsigned char *bins, unsigned bin, unsigned thread) {
         return doubles(bins)[bin * most_threads + thread];
     }
-    __device__ static void count_low(double value, unsigned bin, Units &sum) {
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
         sum.low += __double2ll_rn(value * power_of_two(134 - 32 * static_cast<int>(bin)));
     }
     __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
@@ -189,7 +172,7 @@ template <> struct NarrowBins<gr_bf16> : SingleBins<4> {
 };
 
 // Of float16: one double, in a register, holds as many of its values as the bins above.
-template <> struct NarrowBins<gr_f16> : SingleBins<2> {
+template <> struct NarrowBins<gr_f16> {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = 1, each = 1, most_threads = GR_EXACT_THREADS;
     static constexpr unsigned loads = 4, soon = 0;
@@ -216,7 +199,7 @@ template <> struct NarrowBins<gr_f16> : SingleBins<2> {
     __device__ static double look(const unsigned char *bins, unsigned, unsigned thread) {
         return reinterpret_cast<const double *>(bins)[thread];
     }
-    __device__ static void count_low(double value, unsigned, Units &sum) {
+    __device__ static void count_units(double value, unsigned, Units &sum) {
         sum.low += __double2ll_rn(value * power_of_two(24));
     }
     __device__ static void empty(unsigned char *, unsigned, unsigned) { // settle() puts another there
@@ -234,16 +217,14 @@ inline __device__ unsigned high_bits(double x) {
 // bin. The first of a pair is a rounded sum, the second the sum of what its roundings left out. The first
 // begins at 3 * 2^94 units, so that it is larger than any value, for which three additions give the rounding
 // and what it left out (T. J. Dekker): 1,024 values leave it between 2^95 and 2^96, and 1,024 errors of up to
-// 2^42 units add up to 2^52. A fold leaves pairs that are up to 2^90 and 2^49 away from where they began,
-// which hold 896 more of both; the errors of two threads still add up without a rounding. The last bin has
-// its values by 2^-64, or a double would not hold their sum. Products of float32 have 19 of the bins, from
-// FIRST on: that of the least and of 0, those up to the greatest, and one for infinities and NaNs.
+// 2^42 units add up without another rounding. The last bin has its values by 2^-64, or a double would not
+// hold their sum. Products of float32 have 19 of the bins, from FIRST on: that of the least and of 0, those
+// up to the greatest, and one for infinities and NaNs.
 template <unsigned Words, unsigned Below, unsigned First, unsigned Count, unsigned Threads, unsigned Loads>
 struct PairBins {
     static constexpr gr_exact_size size = {Words, Below};
     static constexpr unsigned first = First, count = Count, each = 1, most_threads = Threads;
     static constexpr unsigned loads = Loads, soon = 0;
-    static constexpr unsigned rows_at_once = 2, additions = GR_EXACT_WIDE_FOLD;
     static constexpr bool in_order = Loads > 4;
     static constexpr unsigned high_at = 43; // where the last bit of a sum is, in those of a value
     static constexpr bool all = count == GR_EXACT_WIDE_BINS;
@@ -296,18 +277,11 @@ struct PairBins {
     __device__ static double2 look(const unsigned char *bins, unsigned bin, unsigned thread) {
         return reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];
     }
-    // Whether there is no room for as many additions as there are between folds.
-    __device__ static bool is_full(double2 pair, unsigned bin) {
-        const bool has_room = fabs(pair.x - start(bin)) <= power_of_two(90 + exponent(bin));
-        return !(has_room && fabs(pair.y) <= power_of_two(49 + exponent(bin)));
-    }
     // The sum and where it began are doubles of one exponent, whose bits differ by as many last bits.
-    __device__ static void count_high(double2 pair, unsigned bin, Units &sum) {
-        sum.high += __double_as_longlong(pair.x) - __double_as_longlong(start(bin));
-    }
-    __device__ static void count_low(double low, unsigned bin, Units &sum) {
+    __device__ static void count_units(double2 pair, unsigned bin, Units &sum) {
         const int upto = -exponent(bin); // may be more than a double has
-        sum.low += __double2ll_rn(low * power_of_two(upto / 2) * power_of_two(upto - upto / 2));
+        sum.high += __double_as_longlong(pair.x) - __double_as_longlong(start(bin));
+        sum.low += __double2ll_rn(pair.y * power_of_two(upto / 2) * power_of_two(upto - upto / 2));
     }
     __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
         reinterpret_cast<double2 *>(bins)[bin * blockDim.x + thread] = make_double2(start(bin), -0.0);

@@ -12,8 +12,7 @@ template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
         const auto value = Bins::look(block_bins<Bins>(), bin, threadIdx.x);
         if (!is_used(value))
             continue;
-        Bins::count_high(value, bin, sum);
-        Bins::count_low(low_of(value), bin, sum);
+        Bins::count_units(value, bin, sum);
         Bins::empty(block_bins<Bins>(), bin, threadIdx.x);
         state[Bins::size.words - 1] |= flags_of(value);
 #pragma unroll 1

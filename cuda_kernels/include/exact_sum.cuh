@@ -8,90 +8,50 @@
 #include "exact_products.cuh"
 #include "general_offsets.cuh"
 
-// Moves what is in the bins into the block's state: a warp sums a bin over all threads, or two of many bins
-// side by side. Where not all bins have to be emptied, it leaves those that have room for as many additions
-// as there are between folds.
-template <class Bins> __device__ void fold(Bins &mine, bool all_bins = true) {
+// Moves what is in the bins into the block's state: a warp sums a bin over all threads.
+template <class Bins> __device__ void fold(Bins &mine) {
     int64_t *state = block_state();
     constexpr unsigned rows = Bins::most_threads / 32, at_once = Bins::count > 32 ? rows : 4;
-    constexpr unsigned together = Bins::count > 32 ? 2 : 1;
-    const unsigned lane = threadIdx.x % 32, last = blockDim.x - 32, warps = blockDim.x / 32;
+    const unsigned lane = threadIdx.x % 32, last = blockDim.x - 32;
     unsigned char *all = block_bins<Bins>();
-    // Of a block of fewer threads the last ones again: with a condition a load would wait for the one before.
-    const auto look = [&](unsigned bin, unsigned row) {
-        return Bins::look(all, bin, min(32 * row, last) + lane);
-    };
     mine.settle();
     __syncthreads();
-    for (unsigned first = threadIdx.x / 32; first < Bins::count; first += together * warps) {
-        unsigned bin[together];
-        bool full = false;
+    for (unsigned bin = threadIdx.x / 32; bin < Bins::count; bin += blockDim.x / 32) {
+        Units sum = {0, 0};
+        uint32_t flags = 0;
+        bool used = false;
+        // Of a block of fewer threads the last ones again: with a condition a load would wait for the one
+        // before.
 #pragma unroll
-        for (unsigned b = 0; b < together; ++b) {
-            bin[b] = first + b * warps < Bins::count ? first + b * warps : first; // the same again: not added
-#pragma unroll
-            for (unsigned k = 0; k < rows; ++k) {
-                const auto value = look(bin[b], k);
-                full = (all_bins ? is_used(value) : Bins::is_full(value, bin[b])) || full;
-            }
-        }
-        if (!__any_sync(0xffffffffu, full))
+        for (unsigned k = 0; k < rows; ++k)
+            used = is_used(Bins::look(all, bin, min(32 * k, last) + lane)) || used;
+        if (!__any_sync(0xffffffffu, used))
             continue;
-        Units sum[together];
-        uint32_t flags[together];
 #pragma unroll
-        for (unsigned b = 0; b < together; ++b) {
-            sum[b] = {0, 0};
-            flags[b] = 0;
-        }
-#pragma unroll 1
-        for (unsigned from = 0; from < rows; from += at_once) {
-            decltype(look(0, 0)) values[together][at_once];
+        for (unsigned first = 0; first < rows; first += at_once) {
+            decltype(Bins::look(all, 0, 0)) values[at_once];
 #pragma unroll
-            for (unsigned b = 0; b < together; ++b)
+            for (unsigned k = 0; k < at_once; ++k)
+                values[k] = Bins::look(all, bin, min(32 * (first + k), last) + lane);
 #pragma unroll
-                for (unsigned k = 0; k < at_once; ++k)
-                    values[b][k] = look(bin[b], from + k);
-#pragma unroll
-            for (unsigned b = 0; b < together; ++b)
-#pragma unroll
-                for (unsigned k = 0; k < at_once; k += Bins::rows_at_once) {
-                    double low = -0.0; // of rows whose sum needs no rounding
-#pragma unroll
-                    for (unsigned i = k; i < k + Bins::rows_at_once && i < at_once; ++i)
-                        if (from + i < rows && 32 * (from + i) <= last) {
-                            flags[b] |= flags_of(values[b][i]);
-                            low += low_of(values[b][i]);
-                            Bins::count_high(values[b][i], bin[b], sum[b]);
-                            Bins::empty(all, bin[b], 32 * (from + i) + lane);
-                        }
-                    Bins::count_low(low, bin[b], sum[b]);
+            for (unsigned k = 0; k < at_once; ++k)
+                if (first + k < rows && 32 * (first + k) <= last) {
+                    flags |= flags_of(values[k]);
+                    Bins::count_units(values[k], bin, sum);
+                    Bins::empty(all, bin, 32 * (first + k) + lane);
                 }
         }
-#pragma unroll
-        for (unsigned b = 0; b < together; ++b) {
-            flags[b] = warp_or(flags[b]);
-            sum[b].low = warp_total<62>(sum[b].low);
-            if constexpr (Bins::high_at > 0)
-                sum[b].high = warp_total<62>(sum[b].high);
-        }
-        // A lane for each piece, and one for the flags; eight for each bin.
-        const unsigned piece = lane % 8;
-        Units own = sum[0];
-        uint32_t own_flags = flags[0];
-        if (together > 1 && lane >= 8) {
-            own = sum[together - 1];
-            own_flags = flags[together - 1];
-        }
-        const unsigned of = first + lane / 8 * warps;
-        if (lane >= 8 * together || of >= Bins::count)
-            continue;
-        if (piece < 3)
-            add_piece(state, own.low, Bins::position(of), piece);
-        else if (Bins::high_at > 0 && piece < 6)
-            add_piece(state, own.high, Bins::position(of) + Bins::high_at, piece - 3);
-        else if (piece == 6)
-            join_block_flags(state + Bins::size.words - 1, own_flags);
+        flags = warp_or(flags);
+        sum.low = warp_total<62>(sum.low);
+        if constexpr (Bins::high_at > 0)
+            sum.high = warp_total<62>(sum.high);
+        // A lane for each piece, and one for the flags.
+        if (lane < 3)
+            add_piece(state, sum.low, Bins::position(bin), lane);
+        else if (Bins::high_at > 0 && lane < 6)
+            add_piece(state, sum.high, Bins::position(bin) + Bins::high_at, lane - 3);
+        else if (lane == 6)
+            join_block_flags(state + Bins::size.words - 1, flags);
     }
     __syncthreads();
 }
@@ -110,7 +70,7 @@ template <class Bins> struct Folder {
                 since = 0;
             }
         if (added + more * Bins::each > most && added > 0) {
-            fold(bins, most != Bins::additions); // tests fold sooner, and all
+            fold(bins);
             added = since = 0;
         }
     }

@@ -110,7 +110,7 @@ template <> struct Window<double> : Near<double> {
 
 // Where a thread puts what is far from the window: bins as NarrowBins has them, but as many columns as there
 // are threads, opened when there is something.
-template <class In> struct Apart : SingleBins<4> {
+template <class In> struct Apart {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = GR_EXACT_NARROW_BINS, most_threads = GR_EXACT_WINDOW_THREADS;
     static constexpr unsigned high_at = 0;
@@ -138,8 +138,8 @@ template <class In> struct Apart : SingleBins<4> {
     static __device__ double look(const unsigned char *, unsigned bin, unsigned thread) {
         return place(bin, thread);
     }
-    static __device__ void count_low(double value, unsigned bin, Units &sum) {
-        NarrowBins<float>::count_low(value, bin, sum);
+    static __device__ void count_units(double value, unsigned bin, Units &sum) {
+        NarrowBins<float>::count_units(value, bin, sum);
     }
     static __device__ void empty(const unsigned char *, unsigned, unsigned) { // they are folded once
     }

@@ -75,37 +75,16 @@ MUTANTS = (
     Mutant(
         "a bin of float32 is folded too late",
         STATE,
-        "GR_EXACT_NARROW_FOLD = 4096",
+        "GR_EXACT_NARROW_FOLD = 8192",
         "GR_EXACT_NARROW_FOLD = 65536",
         sums("bin_is_folded"),
     ),
     Mutant(
         "a bin of float64 is folded too late",
         STATE,
-        "GR_EXACT_WIDE_FOLD = 896",
+        "GR_EXACT_WIDE_FOLD = 1024",
         "GR_EXACT_WIDE_FOLD = 16384",
         sums("pair_is_folded"),
-    ),
-    Mutant(
-        "a pair is left that has no room for its sum",
-        BINS,
-        "power_of_two(90 + ",
-        "power_of_two(95 + ",
-        sums("pair_is_folded or pair_is_left"),
-    ),
-    Mutant(
-        "a pair is left that has no room for its errors",
-        BINS,
-        "power_of_two(49 + ",
-        "power_of_two(56 + ",
-        sums("pair_is_folded or pair_is_left"),
-    ),
-    Mutant(
-        "rows are added that do not fit a double",
-        BINS,
-        "NarrowBins : SingleBins<4>",
-        "NarrowBins : SingleBins<8>",
-        sums("bin_is_folded"),
     ),
     # States that are handed out
     Mutant(
@@ -151,8 +130,8 @@ MUTANTS = (
     Mutant(
         "a pair forgets what its sums left out",
         BINS,
-        "sum.low += __double2ll_rn(low * power_of_two(upto / 2)",
-        "sum.low += 0 * __double2ll_rn(low * power_of_two(upto / 2)",
+        "sum.low += __double2ll_rn(pair.y",
+        "sum.low += 0 * __double2ll_rn(pair.y",
         sums(),
     ),
     Mutant(
@@ -175,7 +154,7 @@ MUTANTS = (
     Mutant(
         "a piece is lost", BLOCK, "i < 3; ++i)\n        add_piece", "i < 2; ++i)\n        add_piece", sums()
     ),
-    Mutant("a piece of a bin is lost", SUM, "if (piece < 3)", "if (piece < 2)", sums()),
+    Mutant("a piece of a bin is lost", SUM, "if (lane < 3)", "if (lane < 2)", sums()),
     Mutant(
         "a digit's lower half does not carry",
         BLOCK,
