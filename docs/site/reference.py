@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import inspect
 import pkgutil
@@ -22,7 +23,8 @@ def stand_in() -> None:
         sys.modules["dask"] = sys.modules["dask.array"] = MagicMock(name="dask")
     if importlib.util.find_spec("flox") is None:
         for name in ("flox", "flox.aggregations", "flox.core"):
-            sys.modules[name] = MagicMock(name=name)
+            # Others look for it before they take it: xarray.
+            sys.modules[name] = MagicMock(name=name, __spec__=importlib.machinery.ModuleSpec(name, None))
     if importlib.util.find_spec("torch") is None:
         sys.modules["torch"] = MagicMock(name="torch")
         sys.modules["torch"].autograd.Function = object
