@@ -5,6 +5,7 @@ search box, light and dark, with nothing said at the console.
 """
 
 import argparse
+import ast
 import inspect
 import re
 import sys
@@ -23,6 +24,10 @@ PAGES = {
     "docs/ladder": "Interleaved addressing",
     "docs/peers": "What to read from it",
     "docs/matmul": "Who makes what",
+    "docs/order": "topk",
+    "docs/segments_and_scans": "group_reduce",
+    "docs/dask": "gpureduce.dask",
+    "docs/flox": "groupby",
     "ladders/reduction": "What the simulator counts",
     "ladders/matmul": "t1: wgmma",
     "ladders/conv": "c9:",
@@ -36,12 +41,11 @@ PAGES = {
 }
 
 
-def torch_names() -> list[str]:
-    """Return the public names of gpureduce.torch, which cannot be imported without PyTorch."""
-    source = Path(gpureduce.__file__).with_name("torch.py").read_text(encoding="utf-8")
-    names: dict = {}
-    exec(source[source.index("__all__ = [") : source.index("]\n", source.index("__all__ = ["))] + "]", names)
-    return names["__all__"]
+def names_in(module: str) -> set[str]:
+    """Return the public names of a module that may lack what it is for, and cannot be imported then."""
+    source = Path(gpureduce.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    listed = re.search(r"^__all__ = (\[[^]]*\])$", source, re.MULTILINE)[1]
+    return {f"gpureduce.{module}.{name}" for name in ast.literal_eval(listed)}
 
 
 def public_names() -> set[str]:
@@ -49,7 +53,8 @@ def public_names() -> set[str]:
     names = {f"gpureduce.{name}" for name in gpureduce.__all__} - {"gpureduce.__version__"}
     # Not what only programs ask for: the standard's __array_namespace_info__.
     names |= {f"gpureduce.numpy_like.{name}" for name in numpy_like.__all__ if not name.startswith("__")}
-    names |= {f"gpureduce.torch.{name}" for name in torch_names()}
+    for module in ("torch", "dask", "flox", "exercise"):
+        names |= names_in(module)
     for name in gpureduce.__all__:
         value = getattr(gpureduce, name)
         if inspect.isclass(value) and not issubclass(value, BaseException):

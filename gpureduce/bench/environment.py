@@ -119,3 +119,8 @@ def write(path: str | None, record: dict) -> None:
     """Write a results file."""
     if path is not None:
         Path(path).write_text(as_json(record), encoding="utf-8")
+
+
+def figure(us: float) -> str:
+    """Return microseconds for a table: four digits, or all before the point."""
+    return f"{us:,.4g}" if us < 9999.5 else f"{us:,.0f}"

@@ -164,7 +164,7 @@ def table(record: dict) -> str:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in (row for row in record["rows"] if row["dtype"] == "float32"):
-        times = [f"{row['us'][name]['median']:,.4g}" if name in row["us"] else "" for name in names]
+        times = [environment.figure(row["us"][name]["median"]) if name in row["us"] else "" for name in names]
         shape = " x ".join(f"{length:,}" for length in row["shape"])
         lines.append(f"| `{row['what']}` | {shape} | " + " | ".join(times) + " |")
     return "\n".join(lines)

@@ -158,7 +158,7 @@ def show(row: dict) -> str:
 def table(record: dict) -> str:
     """Return a results file as Markdown: scans of float32, and segments of all lengths."""
     us = [
-        {**row, **{name: f"{spread['median']:,.4g}" for name, spread in row["us"].items()}}
+        {**row, **{name: environment.figure(spread["median"]) for name, spread in row["us"].items()}}
         for row in record["rows"]
     ]
     scans = [row for row in us if row["what"] == "scan" and row["dtype"] == "float32"]
