@@ -17,6 +17,14 @@ gpureduce.conv2d(a, a, strides=2)  # mypy: call-overload; pyright: reportCallIss
 gpureduce.reduce(a, "sum", varient="v7")  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.argmax(a, dtype=np.float32)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.count_nonzero(a, out=a)  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.median(a, variant="v7")  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.quantile(a, 0.5, interpolation="linear")  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.topk(a, 3, dim=1)  # mypy: call-arg; pyright: reportCallIssue
+gpureduce.var(a, dof=1)  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.moments(a, nan="omit")  # mypy: call-arg; pyright: reportCallIssue
+gpureduce.norm(a, p=2)  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.segment_reduce(a, [0, 4], "sum", lengths=[4])  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.partial(a, "sum", were=a > 0)  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.bench(m=1024)  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.profile(1024, "v7", size=256)  # mypy: call-arg; pyright: reportCallIssue
 xp.max(a, varient="v7")  # mypy: call-overload; pyright: reportCallIssue
@@ -27,6 +35,11 @@ xp.histogram(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 
 # A value of another type.
 gpureduce.sum(a, axis="x")  # mypy: call-overload; pyright: reportArgumentType
+gpureduce.nanquantile(a, 0.5, axis="x")  # mypy: call-overload; pyright: reportArgumentType
+gpureduce.topk(a, 2.5)  # mypy: arg-type; pyright: reportArgumentType
+gpureduce.group_reduce(a, [0, 1], 2, 3)  # mypy: call-overload; pyright: reportArgumentType
+gpureduce.nanmean(a, device=3)  # mypy: call-overload; pyright: reportArgumentType
+gpureduce.logsumexp(a, keepdims="yes")  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.sum(a, "v7")  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.sum(a, device=3)  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.sum(a, variant=7)  # mypy: call-overload; pyright: reportArgumentType
@@ -54,6 +67,9 @@ kernel(a, axis="x")  # mypy: arg-type; pyright: reportArgumentType
 
 # Too few arguments.
 gpureduce.sum()  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.percentile(a)  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.topk(a)  # mypy: call-arg; pyright: reportCallIssue
+gpureduce.segment_reduce(a)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.dot(a)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.profile(1024)  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.ReductionKernel("T x", "T y")  # mypy: call-arg; pyright: reportCallIssue
@@ -62,6 +78,8 @@ gpureduce.ReductionKernel("T x", "T y")  # mypy: call-arg; pyright: reportCallIs
 text: str = gpureduce.sum(d, axis=0)  # mypy: assignment; pyright: reportAssignmentType
 gpureduce.sum(a, as_device=True).cpu()  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 gpureduce.any(d).numpy()  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+gpureduce.topk(a, 3).places  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+gpureduce.moments(a).skew  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 gpureduce.profile(1024, "v7").total  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 d.shape = (16,)  # mypy: misc; pyright: reportAttributeAccessIssue
 d[0].shape = (4,)  # mypy: misc; pyright: reportAttributeAccessIssue
