@@ -42,7 +42,9 @@ def test_few_elements(dtype, device):
             if n > 0:
                 assert gpureduce.argmax(array, device=device) == array.argmax()
             if dtype != "complex128":
-                assert gpureduce.dot(array, array, device=device) == np.dot(array, array), n
+                small = np.remainder(array, 3).astype(dtype)  # float16 rounds beyond 2048
+                limit = 8 if dtype == "float16" else 0
+                assert abs(gpureduce.dot(small, small, device=device) - np.dot(small, small)) <= limit, n
 
 
 @pytest.mark.parametrize("offset", [0, 1])
