@@ -286,20 +286,25 @@ def test_graphs(op):
     for axis in (None, 0):
         x.copy_(torch.from_numpy(arrays[0]))
         total = gpureduce.partial(x, op, axis, as_device=True)
-        whole = total + total  # what is loaded once
+        twice = gpureduce.partial(x, op, axis, as_device=True)
+        twice = twice + gpureduce.partial(x, op, axis, as_device=True)
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph):
-            total += gpureduce.partial(x, op, axis, as_device=True)
-            both = total + total
+            part = gpureduce.partial(x, op, axis, as_device=True)
+            total += part
+            both = twice + part
+            both += part
         for array in arrays[1:]:
             x.copy_(torch.from_numpy(array))
             graph.replay()
         torch.cuda.synchronize()
         parts = [gpureduce.partial(array, op, axis, device="sim") for array in arrays]
         wanted = functools.reduce(operator.add, parts)
-        assert alike(total, wanted) and alike(both, wanted + wanted), axis
-        del whole
+        assert alike(total, wanted), axis
+        assert alike(both, parts[0] + parts[0] + parts[-1] + parts[-1]), axis
+        total += both  # not captured: its stream is no more than that of its memory
+        assert alike(total, wanted + both.to_host()), axis
 
 
 @pytest.mark.gpu
@@ -329,12 +334,12 @@ def test_the_host_does_not_wait():
     state += once
     stream, other = torch.cuda.Stream(), torch.cuda.Stream()
     torch.cuda.synchronize()
-    done = torch.cuda.Event()
+    slept = torch.cuda.Event()
     with torch.cuda.stream(stream):
         torch.cuda._sleep(400_000_000)
+        slept.record(stream)
         state += gpureduce.partial(x, "var", as_device=True)
     with torch.cuda.stream(other):
         state += gpureduce.partial(x, "var", as_device=True) + once
-        done.record(other)
-    assert not done.query()  # it comes after the other's
+    assert not slept.query()
     assert state.to_bytes() == functools.reduce(operator.add, [once.to_host()] * 6).to_bytes()

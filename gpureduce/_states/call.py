@@ -150,10 +150,9 @@ def _pieces(call: Call) -> Iterator[Call]:
         yield call
         return
     for start in range(0, size, step):
-        parts = [
-            None if each is None else _part(each, slice(start, start + step)) for each in (operand, mask)
-        ]
-        yield call._replace(operand=parts[0], mask=parts[1], axes=(0,))
+        where = slice(start, start + step)
+        other = None if mask is None else _part(mask, where)
+        yield call._replace(operand=_part(operand, where), mask=other, axes=(0,))
 
 
 def _part(operand: Operand, where: slice) -> Operand:

@@ -33,6 +33,7 @@ def state_of(call: Call, like: State) -> State:
     if counted or "sum" in placed.kinds:
         given = (*left, call.way == calls.WHOLE, elements, *steps)
         _core.state_begin(memory, placed.layout, given, memory.kind, memory.index, call.target.stream)
+    placed.made_in(call.target.stream)
     call.target.give(memory)
     return like._on(placed)
 

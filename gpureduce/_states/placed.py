@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._arrays.device_array import DeviceArray, empty, to_device
 from gpureduce._reduce import states as exact
 from gpureduce._rules.arguments import c_strides
 from gpureduce._rules.dtypes import name_of
@@ -42,21 +42,42 @@ class Layout(NamedTuple):
 class Placed:
     """The states of an operator in memory of a device, one for each result, field by field."""
 
-    __slots__ = ("kinds", "layout", "memory")
+    __slots__ = ("capture", "kinds", "layout", "memory")
 
     kinds: dict[str, Any]  # what each field holds
     layout: Layout
     memory: DeviceArray
+    capture: int | None  # the stream in which they were made, if it was being captured into a graph
 
     def __init__(self, op: str, held: np.dtype, shape: tuple[int, ...]) -> None:
         """Say what there is to be; its memory is the caller's to give."""
         self.kinds = OPERATORS[op].fields(held)
         self.layout = _layout(op, self.kinds, math.prod(shape))
+        self.capture = None
 
-    def like(self, memory: DeviceArray) -> Placed:
-        """Return the same in other memory."""
+    def made_in(self, stream: int) -> None:
+        """Remember the stream where only a graph will do the work: memory there has no stream of its own."""
+        captured = _core.stream_captured(self.memory.kind, self.memory.index, stream)
+        self.capture = stream if captured else None
+
+    @property
+    def stream(self) -> int:
+        """The stream in which they are there."""
+        if self.capture is not None:
+            self.made_in(self.capture)
+        return self.memory.stream if self.capture is None else self.capture
+
+    def copied(self) -> Placed:
+        """Return a copy, made in their stream."""
+        memory, stream = self.memory, self.stream
         other = object.__new__(Placed)
-        other.kinds, other.layout, other.memory = self.kinds, self.layout, memory
+        other.kinds, other.layout, other.capture = self.kinds, self.layout, self.capture
+        other.memory = made = empty(memory.shape, WORD, memory.kind, memory.index, stream)
+        if memory.size:
+            place = (memory.kind, memory.index, stream)
+            _core.convert(memory.view_tuple(), WORD.name, made.view_tuple(), *place)
+        other.made_in(stream)
+        made._settle()
         return other
 
     @property

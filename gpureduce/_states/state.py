@@ -99,9 +99,8 @@ class State:
         # A copy of the other, made in its stream, where the work is done: that may be one that is captured.
         theirs = other.to_device(self.device)._placed
         assert theirs is not None
-        stream = theirs.memory.stream
-        both = self._placed.like(theirs.memory.copy() if other._placed is theirs else theirs.memory)
-        both.merge(self._placed, stream)
+        both = theirs.copied() if other._placed is theirs else theirs
+        both.merge(self._placed, theirs.stream)
         return self._on(both)
 
     def __iadd__(self, other: State) -> State:
@@ -111,7 +110,7 @@ class State:
         if self._placed is not None:
             theirs = other.to_device(self.device)._placed
             assert theirs is not None
-            self._placed.merge(theirs, theirs.memory.stream)
+            self._placed.merge(theirs, theirs.stream)
             return self
         other = other.to_host()
         if "count" in self._fields:
