@@ -5,13 +5,14 @@
 #include "base/limits.h"
 
 enum {
-    HELD = 31744,   /* bytes of a line that a block holds */
-    FEW = 2,        /* ranks for which there are bins for a large digit */
-    SMALL = 32,     /* elements of a line of which a warp takes several */
-    NETWORK = 128,  /* elements of a line that are sorted by a network */
-    WHOLE = 8,      /* of so many elements of a line that fits, one is kept: sorting it all is no slower */
-    WAVES = 4,      /* of blocks that are there at once */
-    MANY_LINES = 2, /* of a multiprocessor: a block takes a line then, whatever its length */
+    HELD = 31744,  /* bytes of a line that a block holds */
+    FEW = 2,       /* ranks for which there are bins for a large digit */
+    SMALL = 32,    /* elements of a line of which a warp takes several */
+    NETWORK = 128, /* elements of a line that are sorted by a network */
+    WHOLE = 16,    /* of so many bytes of a line one element is kept, where to sort it all is as fast */
+    WHOLE_FEWER = 32,
+    WAVES = 4,             /* of blocks that are there at once */
+    MANY_LINES = 2,        /* of a multiprocessor: a block takes a line then, whatever its length */
     MOST_CLEAN = 64 << 10, /* bytes that are kept for the next call */
     MOST_DOWN = 65535,     /* blocks along y */
 };
@@ -296,9 +297,12 @@ static void plan_sort(planned *self, uint64_t length, places from, places to, pl
         plan_moves(self, params, times, from, to, other);
 }
 
-/* Whether lines are sorted as they are, and not only what is to be kept of them. */
+/* Whether lines are sorted as they are, and not only what is to be kept of them. That pays the earlier the
+   fewer digits there are: bytes are sorted at once. */
 static bool is_sorted_whole(const gr_ordering *self) {
-    const bool fits = self->length <= GR_ORDER_SORTED && self->k * WHOLE >= self->length;
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes;
+    const uint64_t least_kept = self->length * item / (self->length <= GR_ORDER_FEWER ? WHOLE_FEWER : WHOLE);
+    const bool fits = self->length <= GR_ORDER_SORTED && (item == 1 || self->k >= least_kept);
     return self->sorted && (fits || self->k == self->length);
 }
 

@@ -24,6 +24,13 @@ RESULTS = 8  # that it makes of a line
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
 
 
+def copied(array: Any, stream: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """Return a copy in C order, made in a stream, which may be one that is captured."""
+    names = ("shape", "strides", "dtype", "pointer", "size", "kind", "index")
+    there = SimpleNamespace(**{name: getattr(array, name) for name in names}, stream=stream)
+    return gathered(there, shape)
+
+
 class Lines:
     """The elements of an operand in the stream of a target, `axes` of which become one, the last one."""
 
@@ -54,9 +61,8 @@ class Lines:
                 size=math.prod(shape),
                 kind=operand.kind,
                 index=operand.index,
-                stream=target.stream,
             )
-            self._keeps = gathered(there, wanted)
+            self._keeps = copied(there, target.stream, wanted)
             self.handle = self._keeps.view_tuple()
         else:
             self.handle = (operand.handle[0], wanted, c_strides(wanted, item), operand.handle[3])

@@ -10,7 +10,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
 from gpureduce._device.devices import Device, text
-from gpureduce._order.lines import Lines
+from gpureduce._order.lines import Lines, copied
 from gpureduce._order.quantiles import take
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
@@ -145,5 +145,5 @@ def _result(target: Target, axes: tuple[int, ...], last: int, stays: bool) -> An
     order = list(range(last))
     if axes and axes[0] != last:
         order.insert(axes[0], last)
-        array = array.transpose(tuple(order)).copy()
+        array = copied(array.transpose(tuple(order)), target.stream)
     return array if stays else array.numpy()
