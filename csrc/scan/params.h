@@ -41,17 +41,16 @@ enum {
     GR_LINE_VECTORS =
         5, /* of 16 bytes that a thread takes: odd, so that eight side by side meet in no bank */
     GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
-    GR_LINE_STAGES = 5, /* tiles in a block's ring */
-    GR_LINE_BLOCKS = 2, /* of a multiprocessor at once */
-    GR_LINE_CHUNK = 32, /* tiles of which a warp scans the sums */
-    GR_LINE_GROUP = 32, /* chunks that tell one another what they have: a warp's lanes read it */
+    GR_LINE_STAGES = 5,  /* tiles in a block's ring */
+    GR_LINE_BLOCKS = 2,  /* of a multiprocessor at once */
+    GR_LINE_CHUNK = 128, /* tiles of which a warp scans the sums: some warps full */
 };
 
 typedef struct gr_line_params {
     uint64_t in;
     uint64_t out;
     uint64_t nodes; /* a ticket, and nodes, all zero before and after: of a line those of tiles, of what is
-                       before them, and GR_LINE_GROUP of each chunk, for what is before it */
+                       before them, of chunks */
     uint64_t length;
     int64_t line_stride;                    /* of the elements, which it counts */
     uint64_t tiles, line_tiles, line_nodes; /* tiles: of all lines */

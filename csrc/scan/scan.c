@@ -195,7 +195,7 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .tiles = self->lines * line_tiles,
         .line_tiles = line_tiles,
-        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK) * GR_LINE_GROUP,
+        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK),
         .initial = self->initial ? 1 : 0,
     };
     const uint32_t in = gr_program_input(program, 0);

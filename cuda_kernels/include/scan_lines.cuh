@@ -215,47 +215,44 @@ template <class F, class In> struct Lines {
         }
     }
 
-    // The nodes of a chunk for what is before it, one a lane: of all groups before its own, and of each chunk
-    // before it in that. `chunk` counts in its line.
-    __device__ uint64_t part_at(uint64_t line, uint64_t chunk, unsigned part) const {
-        return nodes_of(line) + (2 * p.line_tiles + chunk * GR_LINE_GROUP + part) * node;
-    }
-    // From these, what is before the chunk; in all lanes.
-    __device__ State carry_of(State part, uint64_t chunk) const {
-        const unsigned last = chunk % GR_LINE_GROUP;
-        const bool none = chunk == last && lane == 0; // nothing is before the first group
-#pragma unroll
-        for (unsigned step = 1; step < 32; step *= 2) {
-            const State other = shuffle_down(part, step);
-            if (lane + step <= last)
-                part = none && step == 1 ? other : F::combine(part, other);
-        }
-        return shuffle_from(part, 0);
-    }
-    // As the sums of a chunk's tiles come in, what is before each of them goes out: a tile for each lane.
+    // As the sums of a chunk's tiles come in, what is before each of them goes out.
     __device__ void scan_chunk(const LineTile &first) const {
-        const uint64_t sums = nodes_of(first.line), t = first.t + lane;
+        constexpr unsigned mine = GR_LINE_CHUNK / 32;
+        const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
+        const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_LINE_CHUNK) * node;
         const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
-        const uint64_t chunk = first.t / GR_LINE_CHUNK, chunks = last / GR_LINE_CHUNK + 1;
-        const unsigned in_group = chunk % GR_LINE_GROUP;
-        const bool has_part = lane == 0 ? chunk > in_group : lane <= in_group;
-        const uint64_t sum_at = sums + min(t, last) * node, mine = part_at(first.line, chunk, lane);
-        State x = F::identity(), part = x, carry = x, sum = x, before = x;
-        bool there = t >= last, parted = !has_part, carried = first.t == 0, gone = false;
-        unsigned lanes = 0; // whose sums are there, up to the first that lacks one
-        while (lanes < 32 || !carried) {
-            State now_part, now;
-            const bool is_part = node_there(mine, now_part), is_there = node_there(sum_at, now);
-            if (is_part && !parted)
-                part = now_part;
-            if (is_there && !there)
-                x = now;
-            parted = parted || is_part;
-            there = there || is_there;
-            const unsigned had = lanes;
-            lanes = __clz(__brev(~__ballot_sync(0xffffffffu, there)));
-            if (lanes != had) {
-                sum = x;
+        const unsigned have = t >= last ? 0 : unsigned(min(last - t, uint64_t(mine)));
+        State x[mine], carry = F::identity();
+        bool there[mine], carried = first.t == 0;
+#pragma unroll
+        for (unsigned k = 0; k < mine; ++k) {
+            there[k] = k >= have;
+            x[k] = F::identity();
+        }
+        State sum = F::identity(), before = F::identity();
+        unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
+        for (unsigned out = 0;;) {
+            if (!carried)
+                carried = node_there(chunks, carry);
+            const unsigned had = ready;
+            bool more = false;
+            ready = 0;
+#pragma unroll
+            for (unsigned k = 0; k < mine; ++k) {
+                if (!there[k]) {
+                    there[k] = node_there(sums + (t + k) * node, x[k]);
+                    more = more || there[k];
+                }
+                if (ready == k && there[k])
+                    ready = k + 1;
+            }
+            carried = __all_sync(0xffffffffu, carried);
+            if (__any_sync(0xffffffffu, more || had != ready)) { // else only the carry is missing
+                lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
+                sum = x[0];
+#pragma unroll
+                for (unsigned k = 1; k < mine; ++k)
+                    sum = F::combine(sum, x[k]);
 #pragma unroll
                 for (unsigned step = 1; step < 32; step *= 2) {
                     const State other = shuffle_up(sum, step);
@@ -263,35 +260,37 @@ template <class F, class In> struct Lines {
                         sum = F::combine(other, sum);
                 }
                 before = shuffle_up(sum, 1);
-                const State all = shuffle_from(sum, 31); // for the others of its group
-                if (lanes == 32 && in_group + 1 + lane < GR_LINE_GROUP && chunk + 1 + lane < chunks)
-                    node_put(part_at(first.line, chunk + 1 + lane, in_group + 1), all);
             }
-            if (!carried) {
-                if (!__all_sync(0xffffffffu, parted))
-                    continue;
-                carry = carry_of(part, chunk);
-                carried = true;
+            if (!carried)
+                continue;
+            if (lanes == 32 && lane == 31 && first.t + GR_LINE_CHUNK < p.line_tiles)
+                node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
+            bool has = first.t > 0 || lane > 0;
+            State next = before;
+            if (first.t > 0)
+                next = lane > 0 ? F::combine(carry, before) : carry;
+            if (lane <= lanes) {
+#pragma unroll
+                for (unsigned k = 0; k < mine; ++k) {
+                    if (k >= out && k <= ready && t + k <= last) {
+                        if (has)
+                            node_put(sums + (p.line_tiles + t + k) * node, next);
+                        out = k + 1;
+                    }
+                    next = has ? F::combine(next, x[k]) : x[k];
+                    has = true;
+                }
             }
-            if (lane <= lanes && !gone) {
-                State next = lane > 0 ? before : carry;
-                if (first.t > 0 && lane > 0)
-                    next = F::combine(carry, before);
-                if (t > 0 && t <= last)
-                    node_put(sums + (p.line_tiles + t) * node, next);
-                gone = true;
-            }
+            if (lanes == 32)
+                break;
         }
-        State all = shuffle_from(sum, 31);
-        if (first.t > 0)
-            all = F::combine(carry, all);
-        if (in_group == GR_LINE_GROUP - 1 && chunk + 1 + lane < chunks)
-            node_put(part_at(first.line, chunk + 1 + lane, 0), all);
         // What was zero is zero again.
-        if (has_part)
-            node_clear<State>(mine);
-        if (t < last)
-            node_clear<State>(sum_at);
+        if (first.t > 0 && lane == 0)
+            node_clear<State>(chunks);
+#pragma unroll
+        for (unsigned k = 0; k < mine; ++k)
+            if (k < have)
+                node_clear<State>(sums + (t + k) * node);
     }
     __device__ void scan_chunks() const {
         for (unsigned q = 0;; ++q) {

@@ -122,15 +122,15 @@ MUTANTS = (
     Mutant(
         "a chunk forgets those before it",
         LINES,
-        "next = F::combine(carry, before);",
-        "next = before;",
+        "next = lane > 0 ? F::combine(carry, before) : carry;",
+        "next = lane > 0 ? before : carry;",
         scans("long_lines"),
     ),
     Mutant(
         "a chunk hands on its own sum alone",
         LINES,
-        "            all = F::combine(carry, all);\n",
-        "            all = all;\n",
+        "first.t > 0 ? F::combine(carry, sum) : sum);",
+        "sum);",
         scans("long_lines"),
     ),
     Mutant(
@@ -222,8 +222,8 @@ MUTANTS = (
     Mutant(
         "a block forgets what others have of a segment",
         STREAMS,
-        "F::combine(open, mine->first.part)",
-        "mine->first.part",
+        "F::combine(carry.open, record.first.part);",
+        "record.first.part;",
         segments("lengths_and_borders or skewed"),
     ),
     Mutant(
