@@ -11,10 +11,14 @@
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
     static constexpr unsigned at_once =
-        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !Together<F, In>::contest) ? 2 : 4) *
+        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !(Together<F, In>::contest && sizeof(In) > 2))
+             ? 2
+             : 4) *
         (sizeof(In) > 2 ? 1 : 2);
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
     using All = Together<F, In>;
+    // Those of small elements that are compared together were slower by two thirds.
+    static constexpr bool whole_together = All::there && !(All::contest && sizeof(In) <= 2);
     struct Loaded {
         In x;
     };
@@ -52,6 +56,7 @@ template <class F, class In> struct UnderMask<FromElement<F, In>> {
 template <class F, class In> struct FromPair {
     static constexpr bool second = true;
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
+    static constexpr bool whole_together = false;
     using All = Together<void, void>;
     struct Loaded {
         In x, y;
@@ -176,7 +181,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
                         loaded[j][i] = From::fetch(p, base[j].in + in, base[j].second + second);
                 walk.next(p.walk);
             }
-            if constexpr (From::All::there) {
+            if constexpr (From::whole_together) {
 #pragma unroll
                 for (unsigned j = 0; j < GR_TOGETHER; ++j)
                     s[j] = From::All::template add<at_once>(

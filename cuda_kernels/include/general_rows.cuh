@@ -4,62 +4,15 @@
 
 #include "general.cuh"
 
-// The piece of Bytes bytes at offset `at` of an edge that has `bytes`, or 0 where it has no such piece.
-template <unsigned Bytes, class In>
-__device__ uint64_t edge_piece(const In *in, unsigned bytes, unsigned at) {
-    using Piece = typename Bits<Bytes>::type;
-    if (sizeof(In) > Bytes || !(bytes & Bytes))
-        return 0;
-    return *reinterpret_cast<const Piece *>(reinterpret_cast<uint64_t>(in) + at);
-}
-
-// The elements of a run before its first 16-byte boundary, or behind its last one: fewer than 16 bytes, which
-// take up to four loads.
-template <class In> struct Edge {
-    uint64_t low, high;
-
-    __device__ void load_before(const In *in, unsigned bytes) {
-        const uint64_t first = edge_piece<1>(in, bytes, 0) |
-                               edge_piece<2>(in, bytes, bytes & 1) << 8 * (bytes & 1) |
-                               edge_piece<4>(in, bytes, bytes & 3) << 8 * (bytes & 3);
-        const uint64_t rest = edge_piece<8>(in, bytes, bytes & 7);
-        low = first | rest << 8 * (bytes & 7);
-        high = bytes & 7 ? rest >> (64 - 8 * (bytes & 7)) : 0;
-    }
-    __device__ void load_behind(const In *in, unsigned bytes) {
-        const uint64_t first = edge_piece<8>(in, bytes, 0);
-        const uint64_t rest = edge_piece<4>(in, bytes, bytes & 8) |
-                              edge_piece<2>(in, bytes, bytes & 12) << 8 * (bytes & 4) |
-                              edge_piece<1>(in, bytes, bytes & 14) << 8 * (bytes & 6);
-        low = bytes & 8 ? first : rest;
-        high = rest;
-    }
-    // The State `s` with its `length` elements, of which the first has `position`.
-    template <class F>
-    __device__ typename F::State added(typename F::State s, unsigned length, uint64_t position) {
-        constexpr unsigned bits = sizeof(In) < 8 ? 8 * sizeof(In) : 0; // of 8 bytes there is only one
-#pragma unroll 1
-        for (unsigned e = 0; e < length; ++e) {
-            Chunk<In> x;
-            x.set_word(0, uint32_t(low));
-            x.set_word(1, uint32_t(low >> 32));
-            s = F::combine(s, F::load(x.at(0), position + e));
-            low = low >> bits | (bits ? high << (64 - bits) % 64 : 0);
-            high >>= bits;
-        }
-        return s;
-    }
-};
-
-// A group's share of a segment; A takes chunks in (see absorb.cuh). The first thread takes the elements
-// before the first 16-byte boundary, the last one those behind the last.
+// A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
+// boundary and behind the last one are taken one by one.
 template <class F, class A, class In>
 __device__ void add_segment(const In *in, unsigned length, uint64_t position, unsigned lane, unsigned lanes,
                             typename A::Acc &acc, typename F::State &s) {
     constexpr unsigned width = Chunk<In>::length, in_flight = 4;
     const unsigned skew = unsigned((16 - uint64_t(in) % 16) % 16 / sizeof(In));
     const unsigned head = skew < length ? skew : length;
-    const unsigned chunks = (length - head) / width, tail = length - head - chunks * width;
+    const unsigned chunks = (length - head) / width, single = length - chunks * width;
     const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + lane;
     const uint64_t first = position + head;
     unsigned i = lane;
@@ -75,23 +28,14 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
     for (unsigned k = 0; k < in_flight - 1; ++k)
         if (i + k * lanes < chunks)
             loaded[k] = chunk[k * lanes];
-    const bool edges = sizeof(In) < 16 && head == skew;
-    const unsigned before = edges && lane == 0 ? head : 0, behind = edges && lane == lanes - 1 ? tail : 0;
-    Edge<In> first_edge, last_edge;
-    if (before > 0)
-        first_edge.load_before(in, before * unsigned(sizeof(In)));
-    if (behind > 0)
-        last_edge.load_behind(in + (length - tail), behind * unsigned(sizeof(In)));
 #pragma unroll
     for (unsigned k = 0; k < in_flight - 1; ++k)
         if (i + k * lanes < chunks)
             A::template absorb<1>(acc, loaded + k, first + uint64_t(i + k * lanes) * width, 0);
-    if (before > 0)
-        s = first_edge.template added<F>(s, before, position);
-    if (behind > 0)
-        s = last_edge.template added<F>(s, behind, position + (length - tail));
-    for (i = lane; head < skew && i < head; i += lanes) // shorter than to the first boundary
-        s = F::combine(s, F::load(in[i], position + i));
+    for (i = lane; i < single; i += lanes) {
+        const unsigned at = i < head ? i : i + chunks * width;
+        s = F::combine(s, F::load(in[at], position + at));
+    }
 }
 
 // The States of `along` neighbouring threads, a power of two, into that of the first.

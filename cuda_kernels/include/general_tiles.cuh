@@ -28,33 +28,24 @@ template <class In> __device__ const In *load_tile(Chunk<In> *tile, uint64_t add
     return to + skew;
 }
 
-// The State of `mine` elements of a result, `stride` apart from in[0] on, of which the first one looked at is
+// The best of `mine` elements of a result, `stride` apart from in[0] on, of which the first one looked at is
 // number k; the positions are first + number * apart.
 template <class F, class In>
-__device__ typename F::State of_tile(const In *in, unsigned stride, unsigned mine, unsigned k, unsigned first,
-                                     unsigned apart) {
+__device__ typename F::State best_of_tile(const In *in, unsigned stride, unsigned mine, unsigned k,
+                                          unsigned first, unsigned apart) {
     using Best = Together<F, In>;
-    typename F::State x = F::identity();
-    if constexpr (Best::contest) {
-        if (mine == 0)
-            return x;
-        typename Best::T best = Best::of(in[k * stride]);
-        unsigned at = k;
-        for (unsigned left = mine; left > 0; --left) {
-            const typename Best::T other = Best::of(in[k * stride]);
-            const bool better = Best::wins(other, best) || (k < at && !Best::wins(best, other));
-            best = better ? other : best;
-            at = better ? k : at;
-            k = k + 1 == mine ? 0 : k + 1;
-        }
-        return Best::win(x, best, first + at * apart);
-    } else {
-        for (unsigned left = mine; left > 0; --left) {
-            x = F::combine(x, F::load(in[k * stride], first + k * apart));
-            k = k + 1 == mine ? 0 : k + 1;
-        }
-        return x;
+    if (mine == 0)
+        return F::identity();
+    typename Best::T best = Best::of(in[k * stride]);
+    unsigned at = k;
+    for (unsigned left = mine; left > 0; --left) {
+        const typename Best::T other = Best::of(in[k * stride]);
+        const bool better = Best::wins(other, best) || (k < at && !Best::wins(best, other));
+        best = better ? other : best;
+        at = better ? k : at;
+        k = k + 1 == mine ? 0 : k + 1;
     }
+    return Best::win(F::identity(), best, first + at * apart);
 }
 
 template <class F, class In> __device__ void reduce_tiles(const gr_general_params &p) {
@@ -78,7 +69,15 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
             const unsigned region = t.width == 1 ? result : result / t.width;
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
             // Neighbouring threads start in different places where they would meet in one bank.
-            x = of_tile<F>(in + base, stride, mine, region >> t.turn_shift & t.turn_mask, lane, t.lanes);
+            unsigned k = region >> t.turn_shift & t.turn_mask;
+            if constexpr (Together<F, In>::contest) {
+                x = best_of_tile<F>(in + base, stride, mine, k, lane, t.lanes);
+            } else {
+                for (unsigned left = mine; left > 0; --left) {
+                    x = F::combine(x, F::load(in[base + k * stride], lane + k * t.lanes));
+                    k = k + 1 == mine ? 0 : k + 1;
+                }
+            }
         }
         for (unsigned offset = t.lanes / 2; offset > 0; offset /= 2)
             x = F::combine(x, shuffle_down(x, offset, t.lanes));

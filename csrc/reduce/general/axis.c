@@ -11,13 +11,12 @@ enum {
     MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
     LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time; but so many */
-    LEAST_LANES = 2,         /* threads side by side at the least, which read whole sectors, ... */
-    LONG_RUN_BYTES = 256,    /* ... and twice as many of runs from here on */
-    TWICE_BYTES =
-        1 << 26,      /* of all elements, from which on parts are for twice as many blocks, which even out */
-    PART_BYTES = 256, /* a part with fewer for each thread is not worth a second launch */
-    LEAST_ACROSS = 8, /* slots side by side: narrower pieces of rows read worse; or, as above, */
-    LEAST_SECTOR = 2, /* a sector */
+    LEAST_LANES = 4,         /* threads side by side at the least, which read whole sectors, ... */
+    LONG_RUN_BYTES = 256,    /* ... of each of several runs from here on */
+    SHORT_RUNS = 1 << 24,    /* bytes, from which on half as many for a thread of several runs */
+    PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
+    LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
+    LEAST_SECTOR = 2,        /* a sector */
     RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
     THREAD_ROWS = 16,   /* of a slot, for each thread that shares it; or, as above, */
     LEAST_THREAD_ROWS = 4,
@@ -30,8 +29,7 @@ enum {
     MOST_RAGGED_ITEM = 4,         /* bytes: of larger elements `axis` has enough on the way, ... */
     LEAST_RAGGED_BYTES = 1 << 24, /* ... up to so many */
     FEW_ROWS = 64,                /* up to which `axis` has more threads where vectors leave few blocks */
-    LEAST_SPREAD_ROWS = 12,       /* for so many results that threads may take whole ones, ... */
-    LEAST_NARROW_ROWS = 4,        /* ... or of elements of less than four bytes */
+    LEAST_SPREAD_ROWS = 12,       /* for so many results that threads may take whole ones */
     FEW_APART = 1 << 18,  /* elements whose results are not worth a second launch to go to their places */
     THREAD_ELEMENTS = 16, /* of a part of `axis`, for each thread, ... */
     FEW_ELEMENTS = 8,     /* ... or of so few results, ... */
@@ -39,6 +37,7 @@ enum {
     LEAST_PARTS = 4,       /* ... and parts that are worth a second launch */
     TINY_ROW = 8,          /* bytes of results side by side that count for less than elements behind them */
     WALK_EACH = 8,         /* elements along the first two dimensions, for each thread */
+    LONG_WALK = 32,        /* the same where they are more than a warp's */
     MOST_IDLE = 8,         /* of how many threads one may be left over */
     WHOLE_BYTES = 128,     /* of a result's elements, up to which a thread takes whole results */
     BLOCK_ROWS = 16,       /* what a block takes besides its elements, in those of a thread */
@@ -148,7 +147,9 @@ static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, 
    each has elements enough along those. */
 static void share_walk(gr_general_params *p, uint64_t length, uint64_t threads) {
     const uint64_t outer = length > 0 ? p->count / length : 1;
-    p->groups = most(1, least(outer, threads / most(1, gr_ceil_div(length, WALK_EACH))));
+    const uint64_t side_by_side =
+        most(gr_ceil_div(length, LONG_WALK), least(WARP, gr_ceil_div(length, WALK_EACH)));
+    p->groups = most(1, least(outer, threads / most(1, side_by_side)));
     /* A step of whole turns of the first dimension leads on evenly; few threads are left over. */
     uint64_t step = threads / p->groups;
     const uint64_t over = step % most(1, p->along.extent[0]);
@@ -219,9 +220,9 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
     if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1 || along->extent[1] > 1)
         return false;
     if (along->stride[0] == item) {
-        if (p->count * layout->item_bytes > (item == 1   ? MOST_BYTES_TILE
-                                             : item == 2 ? MOST_NARROW_TILE
-                                                         : MOST_TILE_REGION))
+        if (!layout->in_order && p->count * layout->item_bytes > (item == 1   ? MOST_BYTES_TILE
+                                                                  : item == 2 ? MOST_NARROW_TILE
+                                                                              : MOST_TILE_REGION))
             return false;
     } else { /* columns side by side */
         width = keep->extent[0];
@@ -270,17 +271,22 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint64_t resident = launch->resident = resident_rows(layout, limits);
     const uint64_t threads = resident * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
-    const uint64_t each = for_each(p->results * p->count * item, threads, LEAST_THREAD_BYTES, THREAD_BYTES);
-    const uint32_t least_lanes = run * item < LONG_RUN_BYTES ? LEAST_LANES : 2 * LEAST_LANES;
-    const uint32_t along =
+    const uint64_t all = p->results * p->count * item;
+    const uint64_t each = for_each(all, threads, LEAST_THREAD_BYTES,
+                                   runs > 1 && all >= SHORT_RUNS ? THREAD_BYTES / 2 : THREAD_BYTES);
+    const uint32_t least_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? LEAST_LANES : 1;
+    uint32_t along =
         power_of_two_up_to(most(p->count * item / each, least_lanes), share > WARP ? share : (uint32_t)WARP);
+    /* Half as many threads a result where blocks would be few more than are resident. */
+    const uint64_t wave = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
+    if (layout->keeps_elements && wave > resident && 2 * wave < 3 * resident && along > least_lanes)
+        along /= 2;
     const uint32_t lanes = power_of_two_up_to(most(run * item / each, least_lanes), along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
-    const uint64_t waves = p->results * p->count * item < TWICE_BYTES ? 1 : 2;
-    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident * waves);
+    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
     const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
@@ -296,12 +302,12 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
 /* Shares the threads of a block between slots that lie side by side, their rows, and batches. `narrowest`:
    slots side by side at the least. */
 static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t narrowest_of_few,
-                          uint64_t resident) {
+                          uint64_t most_each, uint64_t resident) {
     /* As many threads down a slot as are resident at once, as long as each has rows enough. */
     const uint64_t threads = resident * GR_GENERAL_THREADS;
-    const uint64_t each = for_each(c->slots * rows, threads, LEAST_THREAD_ROWS, THREAD_ROWS);
+    const uint64_t each = for_each(c->slots * rows, threads, LEAST_THREAD_ROWS, most_each);
     const uint64_t deepest = most(1, rows / each);
-    if (each < THREAD_ROWS)
+    if (each < most_each)
         narrowest = narrowest_of_few;
     uint64_t down = least(threads / c->slots, GR_GENERAL_THREADS / narrowest);
     down = most(1, least(down, deepest));
@@ -343,7 +349,8 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     c.slots = p->results / width * c.period;
     const uint64_t resident = launch->resident = resident_columns(layout, limits);
     const uint64_t narrowest = least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS);
-    share_columns(&c, rows, narrowest, ragged ? narrowest : least(c.period, LEAST_SECTOR), resident);
+    share_columns(&c, rows, narrowest, ragged ? narrowest : least(c.period, LEAST_SECTOR),
+                  ragged && item > MOST_RAGGED_ITEM ? 2 * THREAD_ROWS : THREAD_ROWS, resident);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
@@ -391,8 +398,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
     if (item > MOST_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
-        (p->count < (item < 4 ? LEAST_NARROW_ROWS : LEAST_SPREAD_ROWS) && is_for_whole(p, limits)) ||
-        (item < 4 && !has_words(p)))
+        (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)) || (item < 4 && !has_words(p)))
         return false;
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {
@@ -400,7 +406,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     const uint64_t batches = p->results / width;
     const uint64_t resident = launch->resident = resident_columns(layout, limits);
     c.slots = batches * c.period;
-    share_columns(&c, p->count, least(c.period, WARP), least(c.period, LEAST_ACROSS), resident);
+    share_columns(&c, p->count, least(c.period, WARP), least(c.period, LEAST_ACROSS), THREAD_ROWS, resident);
     /* Blocks take pieces of rows of one width. */
     const uint64_t pieces = gr_ceil_div(c.period, c.across);
     c.across = (uint32_t)gr_ceil_div(c.period, pieces);
