@@ -87,7 +87,7 @@ static uint64_t resident_rows(const gr_layout *layout, const gr_limits *limits) 
 }
 
 static uint64_t resident_columns(const gr_layout *layout, const gr_limits *limits) {
-    const uint64_t state = layout->large_states ? 32
+    const uint64_t state = layout->large_states ? 40
                            : layout->in_order   ? 16
                                                 : 0; /* bytes, where they are more */
     const uint64_t columns = least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
