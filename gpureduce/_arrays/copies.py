@@ -43,8 +43,11 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
     return there if low == 0 and high == size else there.copy()
 
 
-def gathered(array: Any, shape: Axes | None = None) -> Any:
-    """Return a copy in C order on the device, in another shape if need be, made in the array's stream."""
+def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> Any:
+    """Return a copy in C order on the device, in another shape if need be, made in the array's stream.
+
+    A `passing` one is for work that follows in that stream at once, in whose order its memory then goes.
+    """
     shape = array.shape if shape is None else shape
     made = _core.array_empty(shape, name_of(array.dtype), array.kind, array.index, array.stream)
     if array.size:
@@ -52,7 +55,8 @@ def gathered(array: Any, shape: Axes | None = None) -> Any:
         if array.dtype.itemsize == 16:
             axes.append((2, 8))
         _gather(array, array.pointer, made.pointer, axes)
-    made._settle()
+    if not passing:
+        made._settle()
     return made
 
 

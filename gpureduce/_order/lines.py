@@ -11,7 +11,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.copies import gathered
 from gpureduce._arrays.device_array import empty
-from gpureduce._arrays.layout import reshaped
+from gpureduce._arrays.layout import Axes, reshaped
 from gpureduce._arrays.operand import Operand
 from gpureduce._order.methods import Place
 from gpureduce._reduce.target import Target
@@ -24,11 +24,24 @@ RESULTS = 8  # that it makes of a line
 FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
 
 
-def copied(array: Any, stream: Any, shape: tuple[int, ...] | None = None) -> Any:
-    """Return a copy in C order, made in a stream, which may be one that is captured."""
-    names = ("shape", "strides", "dtype", "pointer", "size", "kind", "index")
-    there = SimpleNamespace(**{name: getattr(array, name) for name in names}, stream=stream)
-    return gathered(there, shape)
+def copied(
+    pointer: int, shape: Axes, strides: Axes, wanted: Axes, dtype: np.dtype, target: Target, passing: bool
+) -> Any:
+    """Return a copy of elements, in C order, made in the target's stream, which may be captured.
+
+    No view of an array is asked for, as that takes the array out of its stream.
+    """
+    there = SimpleNamespace(
+        pointer=pointer,
+        shape=shape,
+        strides=strides,
+        dtype=dtype,
+        size=math.prod(shape),
+        kind=target.kind,
+        index=target.index,
+        stream=target.stream,
+    )
+    return gathered(there, wanted, passing)
 
 
 class Lines:
@@ -53,16 +66,9 @@ class Lines:
         item = operand.dtype.itemsize
         found = reshaped(tuple(shape), strides, wanted, item)
         if found is None or not same_strides(wanted, found, c_strides(wanted, item)):
-            there = SimpleNamespace(
-                shape=tuple(shape),
-                strides=strides,
-                dtype=operand.dtype,
-                pointer=operand.handle[0],
-                size=math.prod(shape),
-                kind=operand.kind,
-                index=operand.index,
+            self._keeps = copied(
+                operand.handle[0], tuple(shape), strides, wanted, operand.dtype, target, True
             )
-            self._keeps = copied(there, target.stream, wanted)
             self.handle = self._keeps.view_tuple()
         else:
             self.handle = (operand.handle[0], wanted, c_strides(wanted, item), operand.handle[3])

@@ -145,5 +145,6 @@ def _result(target: Target, axes: tuple[int, ...], last: int, stays: bool) -> An
     order = list(range(last))
     if axes and axes[0] != last:
         order.insert(axes[0], last)
-        array = copied(array.transpose(tuple(order)), target.stream)
+        shape, strides = (tuple([each[i] for i in order]) for each in (array.shape, array.strides))
+        array = copied(array.pointer, shape, strides, shape, array.dtype, target, False)
     return array if stays else array.numpy()
