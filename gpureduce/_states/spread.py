@@ -23,7 +23,9 @@ from gpureduce._states.state import State, nothing
 _ALL = "cuda:all"
 _PLACES = ("argmin", "argmax")
 _AT_ONCE = ("sum", "fsum", "mean")  # of tensors where they lie: the core launches on all devices by itself
-_MOST_BYTES = 64 << 20  # of a piece of an array of the host
+# Of a piece of an array of the host. Each costs 0.2 ms beside its copy: of 512 MiB in pinned memory to one H200
+# by pieces of 64 MiB that was a sixth of the time.
+_MOST_BYTES = 256 << 20
 
 
 class Sharded:
@@ -285,7 +287,7 @@ def _cut(array: np.ndarray, b: Any, flat: bool, devices: int) -> tuple[list[Piec
     other = None if b is None else intake(b, "sim", "b").handle
     if other is not None and (array.ndim != 1 or other.shape != array.shape):
         raise ValueError("dot: expected two vectors of one length")
-    wanted = max(devices, -(-array.nbytes // _MOST_BYTES))
+    wanted = devices * max(1, -(-array.nbytes // (_MOST_BYTES * devices)))  # as many for each
     along = next((d for d, n in enumerate(array.shape) if n >= wanted), None)
     if along is None:
         along = int(np.argmax(array.shape)) if array.ndim else 0
