@@ -241,6 +241,8 @@ template <class F, class In> struct Lines {
             for (unsigned k = 0; k < mine; ++k) {
                 if (!there[k]) {
                     there[k] = node_there(sums + (t + k) * node, x[k]);
+                    if (there[k]) // what was zero is zero again
+                        node_clear<State>(sums + (t + k) * node);
                     more = more || there[k];
                 }
                 if (ready == k && there[k])
@@ -284,13 +286,8 @@ template <class F, class In> struct Lines {
             if (lanes == 32)
                 break;
         }
-        // What was zero is zero again.
         if (first.t > 0 && lane == 0)
             node_clear<State>(chunks);
-#pragma unroll
-        for (unsigned k = 0; k < mine; ++k)
-            if (k < have)
-                node_clear<State>(sums + (t + k) * node);
     }
     __device__ void scan_chunks() const {
         for (unsigned q = 0;; ++q) {
