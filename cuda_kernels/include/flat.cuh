@@ -139,6 +139,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
     const bool backward = !in_order<F> && whole >= round;
     const uint64_t step = backward ? -round : round, position = p.first + parts.head;
     uint64_t first = backward ? whole - tile - begin : begin; // of a tile
+    asm volatile("" : "+l"(first)); // known before the wait: it would be computed again behind it
 
     if (!p.alone) {
 #pragma unroll
