@@ -508,3 +508,31 @@ def test_kernels_have_no_races(op, shape, dtype):
     result, launches, problem = _core.profile_segments(a, op, 0, offsets, 0, nothing)
     assert problem is None and result.shape[0] == 4
     assert all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))
+
+
+@pytest.mark.gpu
+def test_graphs_put_labels_in_order(device):
+    """Memory between kernels stays with the graph, whatever else takes and gives back some."""
+    torch = pytest.importorskip("torch")
+    a, labels = torch.randn(300, 500, device=device), torch.randint(0, 7, (300,), device=device)
+    bits = torch.randint(0, 2, (300, 50), device=device)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+
+    def call():
+        return gpureduce.group_reduce(a, labels, 7), gpureduce.logical_xor(bits, axis=1)
+
+    with torch.cuda.stream(stream):
+        call()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        found = call()
+    for _ in range(3):
+        a.copy_(torch.randn(300, 500, device=device))
+        labels.copy_(torch.randint(0, 7, (300,), device=device))
+        bits.copy_(torch.randint(0, 2, (300, 50), device=device))
+        wanted = call()
+        gpureduce.free_memory()
+        graph.replay()
+        torch.cuda.synchronize()
+        for result, right in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(result.numpy(), right.numpy())

@@ -157,7 +157,6 @@ def logical_xor(
         counts: Any = run("count_nonzero", call.operand, call.axes, call.mask, start, None, call.progress,
                           target.stream)  # fmt: skip
         return target.store((counts & 1).astype(bool))
-    target.refuse_capture("logical_xor has memory between its kernels, which a graph would not keep")
     odd = empty(target.kept, _INT64, target.kind, target.index, target.stream_owner)
     run("count_nonzero", call.operand, call.axes, call.mask, start, odd.view_tuple(), None, target.stream)
     each = Operand(odd.view_tuple(), odd.shape, _INT64, target.kind, target.index, odd)

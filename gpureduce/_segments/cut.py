@@ -44,6 +44,9 @@ class Cut:
         return offsets if self.order is None else np.concatenate([offsets, self.order])
 
 
+_OF_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
+
+
 class Labels:
     """The same by labels that are put in order on the device, where they lie or go to."""
 
@@ -55,8 +58,8 @@ class Labels:
 
     def handle(self, target: Target) -> Any:
         """Return what the core takes: offsets and the order, made in the stream of the call."""
-        target.refuse_capture("labels are put in order in memory that a graph would not keep")
         if self.labels.view is None:
+            target.refuse_capture(_OF_HOST)
             there = to_device(self.labels.handle, text(target.kind, target.index))
             self.labels = intake(there, None, "labels")
             target.reads.append(self.labels)
