@@ -23,8 +23,8 @@ from gpureduce._states.state import State, nothing
 _ALL = "cuda:all"
 _PLACES = ("argmin", "argmax")
 _AT_ONCE = ("sum", "fsum", "mean")  # of tensors where they lie: the core launches on all devices by itself
-# Of a piece of an array of the host. Each costs 0.2 ms beside its copy: of 512 MiB in pinned memory to one H200
-# by pieces of 64 MiB that was a sixth of the time.
+# Of a piece of an array of the host. Each costs 0.2 ms beside its copy: of 512 MiB in pinned memory that was
+# a sixth of the time by pieces of 64 MiB.
 _MOST_BYTES = 256 << 20
 
 
