@@ -472,7 +472,7 @@ def test_trees_of_additions():
     assert [tree.height for tree in (neighbours, halves)] == [6, 6]
     assert all(len(tree.additions()) == 63 for tree in (neighbours, halves))
     with pytest.raises(ValueError, match="keeps what rounding loses"):
-        additions_of("auto", 64)
+        additions_of("auto", 2000)  # few are added in float64, which loses what is chosen here
     with pytest.raises(ValueError, match="n: expected 2"):
         additions_of("v0", 1)
 
