@@ -319,15 +319,17 @@ def test_order_statistics_take_half_of_others_time():
 def test_scans_keep_what_they_reach():
     rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
-    assert len(times) == 24 and all(found["gpureduce"] <= 1.3 * found["cupy"] for found in times.values())
+    assert len(times) == 24 and all(found["gpureduce"] <= 0.69 * found["cupy"] for found in times.values())
     of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
-    over = {key: value for key, value in of_copy.items() if value > 0.87}
+    over = {key: value for key, value in of_copy.items() if value > 0.91}
     # a copy of 2^26 float32 is twice as fast as what is larger; results of int32 have eight bytes
     assert set(over) == {("float32", 1 << 26)} | {("int32", 1 << k) for k in (26, 27, 28)}
-    assert max(over.values()) <= 1.27
+    assert max(over.values()) <= 1.32
     for (dtype, n), found in times.items():
-        if dtype != "int32":  # CUB's results have four bytes
-            assert found["gpureduce"] <= (0.99 if n >= 1 << 22 else 1.86) * found["cub"]
+        if n <= 1 << 18:  # in one launch
+            assert found["gpureduce"] <= 0.78 * min(found[name] for name in ("cub", "torch", "cupy"))
+        elif dtype != "int32":  # CUB's results have four bytes
+            assert found["gpureduce"] <= 1.05 * min(found["cub"], found["torch"])
 
 
 def test_layouts_have_few_cliffs():
