@@ -145,8 +145,23 @@ def test_arrays_off_a_boundary_are_as_fast(peers):
     assert len(slower) > 60 and max(slower.values()) <= 1.05
 
 
-# Up to how many KiB, and at most how much of CUB's time between two kernels of PyTorch's: docs/peers.md.
-ALONE = ((16, 1.35), (1024, 0.95), (24 << 10, 0.99), (48 << 10, 1.12), (128 << 10, 0.88), (256 << 10, 0.98))
+def test_sums_one_after_the_other_are_as_fast_as_they_were(peers):
+    """A run of kernels that are faster between others', less what CUB's took longer on that GPU."""
+    before, now = peers[0], tables.load("peers_sums_h200.json")["rows"]
+    slower = []
+    for row in now:
+        old = before[row["op"], row["dtype"], row["n"].bit_length() - 1, row["offset"]]["us"]
+        change = {name: row["us"][name]["median"] / old[name]["median"] for name in ("gpureduce", "cub")}
+        slower.append(change["gpureduce"] / max(1, change["cub"]))
+        assert row["offset"] or row["ratio"]["cub"] <= 1, row
+    assert len(slower) > 150 and max(slower) <= 1.02 and np.median(slower) <= 0.97
+
+
+# Up to how many bytes, and at most how much of CUB's time between two kernels of PyTorch's: docs/peers.md.
+ALONE = (
+    *((128, 1.03), (2 << 10, 1.14), (16 << 10, 1.3), (1 << 20, 0.85), (4 << 20, 0.88), (24 << 20, 0.94)),
+    *((48 << 20, 1.03), (128 << 20, 0.80), (256 << 20, 0.95), (512 << 20, 0.97), (4 << 30, 0.99)),
+)
 
 
 def test_reductions_between_other_kernels():
@@ -158,7 +173,7 @@ def test_reductions_between_other_kernels():
     slower = {}
     for row in rows:
         nbytes = row["n"] * np.dtype(row["dtype"]).itemsize
-        most = next((most for up_to, most in ALONE if nbytes <= up_to << 10), 1.0)
+        most = next(most for up_to, most in ALONE if nbytes <= up_to)
         if row["ratio"]["cub"] > most:
             slower[row["op"], row["dtype"], row["n"]] = row["ratio"]["cub"]
         if "torch" in row["ratio"]:
