@@ -372,6 +372,23 @@ def test_no_races(kernel, threads, bytes_each):
         assert same(out[0], want)
 
 
+@pytest.mark.parametrize("kernel", ["window_f32", "window_f16", "window_f64", "window_dot_f32"])
+def test_a_block_alone_has_no_races(kernel):
+    """What is far from the window goes to the state; a warp takes flags from it before it adds the rest."""
+    short = kernel.rpartition("_")[2]
+    dtype = dtype_of({"f32": "float32", "f16": "float16", "f64": "float64"}[short])
+    array = reference.any_bits(np.random.default_rng(2), 1000, dtype)
+    for threads in (32, 224):
+        out, share = np.zeros(1, dtype), 4 * threads * -(-array.nbytes // (64 * threads))
+        places = ((array, 0), (array, 8), (out, 16))
+        size = ((1, 1, 1), (threads, 1, 1), (1, 1, 1), parameters(array, PACKED, 8192, share), places)
+        _, (launch,), problem = _core.simulate(
+            ptx_text("exact_window.cu"), f"exact_{kernel}", *size, 144 * 8 + threads * 128, True, 0, 0
+        )
+        assert problem is None and kernel_profiles([launch], "exact", 0)[0].races == ()
+        assert same(out[0], exact_dot(array, array) if "dot" in kernel else exact_sum(array))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [2**31 + 3, 2**33])
 def test_more_elements_than_a_bin_counts(dtype, count, on_gpu):

@@ -452,6 +452,7 @@ __device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned be
 
 // Puts a sum of units into the block's state.
 template <unsigned Words> __device__ void put_in_state(const UnitSum &sum, unsigned below) {
+    __syncwarp(); // others have read flags of what was far
     if (threadIdx.x == 0) {
         block_state()[Words - 1] = sum.flags & ~APART;
         spread(block_state(), below, sum.units, sum.exponent);
