@@ -297,7 +297,7 @@ def _spreads(call, got, elements):
     freedom = count - call.arguments["ddof"]
     size = np.maximum.reduce(np.abs(wide), where=counted, initial=0, **arguments)
     wanted = np.where(freedom > 0, squares / np.maximum(freedom, 1e-9), np.nan)
-    if not call.op.startswith("nan"):
+    if not call.op.startswith("nan") or elements.dtype.kind in "biu":
         # NumPy divides by no degrees of freedom too.
         wanted = np.where(freedom > 0, wanted, squares / np.maximum(freedom, 0))
     slack = 1e-17 * np.where(np.isfinite(size), size, 0)
