@@ -575,6 +575,9 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
     assert drawings.main(["--out", str(tmp_path)]) == 0
     roofs = [(tmp_path / f"matmul-roofline-{name}.svg").read_text() for name in ("light", "dark")]
     assert all("m4  2-D tile per thread" in text for text in roofs) and roofs[0] != roofs[1]
+    for path in tmp_path.glob("*-dark.svg"):
+        figure = path.read_text().split('id="patch_1"')[1].partition("</g>")[0]
+        assert f"fill: {chart.DARK.background}" in figure, path
 
 
 def test_names_beside_points_keep_apart():

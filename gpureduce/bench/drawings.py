@@ -35,12 +35,13 @@ def draw_documents(folder: Path) -> list[Path]:
             written.append(folder / f"matmul-roofline-{name}.svg")
             save(ax, written[-1])
             plt.close(ax.figure)
-            figure, places = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
-            exact_pictures.plot_errors(places[0], dark=dark)
-            exact_pictures.plot_times(tables.load("exact_h200.json"), places[1], dark=dark)
-            written.append(folder / f"exact-{name}.svg")
-            save(places[0], written[-1])
-            plt.close(figure)
+            with style(dark):  # which a figure and its axes take when they are made
+                figure, places = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+                exact_pictures.plot_errors(places[0], dark=dark)
+                exact_pictures.plot_times(tables.load("exact_h200.json"), places[1], dark=dark)
+                written.append(folder / f"exact-{name}.svg")
+                save(places[0], written[-1])
+                plt.close(figure)
     return written
 
 
