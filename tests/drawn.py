@@ -1,4 +1,6 @@
-"""What property tests draw: numbers of every dtype, shapes, layouts, axes and masks."""
+"""What property tests draw: numbers of every dtype, shapes, layouts, axes and masks; and who draws them."""
+
+from collections import Counter
 
 import numpy as np
 import numpy_oracle as oracle
@@ -214,3 +216,29 @@ def mask(draw, rng, shape):
     drop = draw(st.integers(0, len(shape)))
     chosen = rng.random(size=thin[drop:]) < draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
     return chosen.tolist() if draw(st.integers(0, 5)) == 0 else np.asarray(chosen)
+
+
+# Judgement
+
+
+def judged(cases, judge, device, count, config):
+    """Draw so many cases, judge each, and count their classes; a wrong one is an AssertionError."""
+    seed = config.getoption("hypothesis_seed", None)
+    classes = Counter()
+
+    @hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        derandomize=seed is None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain],
+    )
+    @hypothesis.given(cases)
+    def check(case):
+        wrong, kind = judge(case, device)
+        classes["wrong" if wrong else kind] += 1
+        assert wrong is None, wrong
+
+    check()
+    return classes

@@ -45,12 +45,12 @@ DTYPES = ("bool", *INTEGERS, *FLOATS, *COMPLEX)
 
 HALVES = ("float16", "bfloat16")
 _LONG = np.longdouble
-_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
-_LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127}
-_SMALLEST = {"float16": _LONG(2.0**-24), "bfloat16": _LONG(2.0**-133)}  # subnormal
+ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127}
+SMALLEST = {"float16": _LONG(2.0**-24), "bfloat16": _LONG(2.0**-133)}  # subnormal
 for _name in ("float32", "float64"):
-    _LARGEST[_name] = float(np.finfo(_name).max)
-    _SMALLEST[_name] = _LONG(np.finfo(_name).smallest_subnormal)  # of which float64 has no half
+    LARGEST[_name] = float(np.finfo(_name).max)
+    SMALLEST[_name] = _LONG(np.finfo(_name).smallest_subnormal)  # of which float64 has no half
 
 ORDER_DEPENDENT = "order dependent"
 
@@ -112,23 +112,23 @@ def mismatch_of_equal(got, wanted):
         same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
     else:
         same = got == wanted
-    return _first_difference(~same, got, wanted)
+    return first_difference(~same, got, wanted)
 
 
 def mismatch_of_near(got, wanted, ulps=4):
     """None if two results are so many units in the last place of `got` apart, else what differs."""
     if np.asarray(got).dtype.kind not in "fcV":
         return mismatch_of_equal(got, wanted)
-    unit = _ROUNDOFF[np.asarray(got).real.dtype.name] * 2 * ulps
+    unit = ROUNDOFF[np.asarray(got).real.dtype.name] * 2 * ulps
     got, wanted = (np.asarray(each).astype(np.clongdouble) for each in (got, wanted))
     with np.errstate(invalid="ignore"):
         near = (
             (got == wanted) | (np.isnan(got) & np.isnan(wanted)) | (abs(got - wanted) <= unit * abs(wanted))
         )
-    return _first_difference(~near, got, wanted)
+    return first_difference(~near, got, wanted)
 
 
-def _first_difference(bad, got, wanted, allowed=None):
+def first_difference(bad, got, wanted, allowed=None):
     bad = np.asarray(bad)
     if not bad.any():
         return None
@@ -191,10 +191,10 @@ def _judge_sum(op, got, elements, name, chosen, initial):
     magnitude = np.add.reduce(sizes, initial=abs(start) if np.isfinite(start) else _LONG(0), **chosen)
     n, count = _count(x, chosen)
     terms = n + (start != 0)
-    u, half = _ROUNDOFF[name], name in HALVES
+    u, half = ROUNDOFF[name], name in HALVES
     with np.errstate(all="ignore"):
         if half:
-            allowed = u * np.abs(total) + 2 * gamma(terms, _ROUNDOFF["float32"]) * magnitude
+            allowed = u * np.abs(total) + 2 * gamma(terms, ROUNDOFF["float32"]) * magnitude
         elif name == "float32":
             allowed = u * np.abs(total) + gamma(2 * terms, u) ** 2 * magnitude
         else:
@@ -203,12 +203,12 @@ def _judge_sum(op, got, elements, name, chosen, initial):
             total, allowed = total / count, allowed / n
             allowed = allowed + 2 * u * np.abs(total)
     if half or op == "mean":
-        allowed = allowed + _SMALLEST[name] / 2
-    reach = magnitude / _LARGEST["float32" if half else name]
+        allowed = allowed + SMALLEST[name] / 2
+    reach = magnitude / LARGEST["float32" if half else name]
     if half:
-        reach = np.maximum(reach, np.where(np.isfinite(total), np.abs(total), 0) / _LARGEST[name])
+        reach = np.maximum(reach, np.where(np.isfinite(total), np.abs(total), 0) / LARGEST[name])
     # Elements of one sign whose sum is far too large overflow in every order.
-    overflows = (op == "sum") & np.isfinite(total) & (np.abs(total) > 1.01 * _LARGEST[name])
+    overflows = (op == "sum") & np.isfinite(total) & (np.abs(total) > 1.01 * LARGEST[name])
     overflows &= np.abs(total) >= 0.999 * magnitude
     return _judge(
         got, np.where(overflows, np.copysign(_LONG(np.inf), total), total), allowed, reach, overflows
@@ -224,11 +224,11 @@ def _judge_product(op, got, elements, name, chosen, initial):
     with np.errstate(all="ignore"):
         product = np.multiply.reduce(x, initial=start, **chosen)
         above, below = _extremes(np.abs(x), abs(start), chosen)
-        allowed = gamma(n + 1, _ROUNDOFF[carrier]) * np.abs(product)
-        reach = np.maximum(above / _LARGEST[carrier], float(np.finfo(carrier).tiny) / below)
+        allowed = gamma(n + 1, ROUNDOFF[carrier]) * np.abs(product)
+        reach = np.maximum(above / LARGEST[carrier], float(np.finfo(carrier).tiny) / below)
         if half:
-            allowed = 2 * allowed + _ROUNDOFF[name] * np.abs(product) + _SMALLEST[name] / 2
-            reach = np.maximum(reach, np.where(np.isfinite(product), np.abs(product), 0) / _LARGEST[name])
+            allowed = 2 * allowed + ROUNDOFF[name] * np.abs(product) + SMALLEST[name] / 2
+            reach = np.maximum(reach, np.where(np.isfinite(product), np.abs(product), 0) / LARGEST[name])
     return _judge(got, product, allowed, reach, False)
 
 
@@ -250,15 +250,15 @@ def _judge_complex_product(got, elements, chosen, initial):
         product = np.multiply.reduce(z, initial=start, **chosen)
         above, below = _extremes(np.abs(z), abs(start), chosen)
         n, _ = _count(z, chosen)
-        allowed = gamma(4 * (n + 1), _ROUNDOFF[name]) * np.abs(product)
-        reach = np.maximum(above / _LARGEST[name], float(np.finfo(name).tiny) / below)
+        allowed = gamma(4 * (n + 1), ROUNDOFF[name]) * np.abs(product)
+        reach = np.maximum(above / LARGEST[name], float(np.finfo(name).tiny) / below)
         # A component may be as small as it likes beside the other.
-        allowed = allowed + 4 * n * _SMALLEST[name] * above
+        allowed = allowed + 4 * n * SMALLEST[name] * above
         apart = np.abs(got.astype(np.clongdouble) - product)
     settled = reach < 0.25
     finite = np.isfinite(product)
     bad = settled & np.where(finite, ~(apart <= allowed), np.isfinite(got))
-    return _first_difference(bad, got, product, allowed) or (None if settled.all() else ORDER_DEPENDENT)
+    return first_difference(bad, got, product, allowed) or (None if settled.all() else ORDER_DEPENDENT)
 
 
 def _judge(got, wanted, allowed, reach, overflows):
@@ -268,6 +268,6 @@ def _judge(got, wanted, allowed, reach, overflows):
         near = np.abs(value - wanted) <= allowed
     same = np.where(np.isfinite(wanted), near, (value == wanted) | (np.isnan(wanted) & np.isnan(value)))
     settled = np.isnan(wanted) | (reach < 0.99) | overflows
-    return _first_difference(settled & ~same, got, wanted, allowed) or (
+    return first_difference(settled & ~same, got, wanted, allowed) or (
         None if settled.all() else ORDER_DEPENDENT
     )

@@ -11,7 +11,6 @@ from float_cases import plain
 
 import gpureduce
 
-ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 ORDERS = [None, 0, 1, 2, np.inf, -np.inf, 3, 0.5, -1, 2.5, 40]
 REALS = oracle.FLOATS
 
@@ -47,7 +46,7 @@ def test_a_euclidean_norm_is_near_the_exact_one(name, n, size, device):
         array = array + 1j * array[::-1]
     got = float(gpureduce.norm(array.astype(dtype), device=device))
     wanted = exact_root(sum(x * x for x in parts(array)))
-    u = ROUNDOFF[real.name]
+    u = oracle.ROUNDOFF[real.name]
     bound = u * (1 + 2.0**-20) if u > 2**-53 else (n / 2 + 6) * 2.0**-53
     assert abs(Fraction(got) - wanted) <= Fraction(bound) * wanted
     if n == 5000:
@@ -77,7 +76,7 @@ def test_norms_of_any_layout(order, device, exhaustive):
         got = plain(gpureduce.norm(given, order, axis, keepdims, device=None if there else device))
         sizes = np.abs(array.astype(np.clongdouble)).astype(np.longdouble)
         real = array.real.dtype
-        u = ROUNDOFF[real.name]
+        u = oracle.ROUNDOFF[real.name]
         with np.errstate(all="ignore"):
             if order in (np.inf, -np.inf):
                 wanted = (np.max if order > 0 else np.min)(sizes, axis, keepdims=keepdims)
@@ -166,7 +165,7 @@ def test_logarithms_of_sums_are_scipys(device, exhaustive):
             wanted = np.asarray(special.logsumexp(wide, axis=axis, keepdims=keepdims))
         wanted = wanted if array.ndim else wanted.reshape(())  # SciPy makes one dimension of none
         assert got.dtype == array.dtype and got.shape == wanted.shape
-        u = ROUNDOFF[array.dtype.name]
+        u = oracle.ROUNDOFF[array.dtype.name]
         here = np.asarray(got).astype(np.float64)
         # The sum has a relative error of a few units, which is an absolute one of its logarithm.
         allowed = 2 * u * np.abs(wanted) + (2.0**-22 if u > 2.0**-53 else 2.0**-51 * (8 + array.size**0.5))
@@ -300,7 +299,7 @@ def test_means_with_weights(name, device):
         wanted = np.average(
             array.astype(double), axis, weights.astype(double), returned=True, keepdims=keepdims
         )
-        u = ROUNDOFF[np.asarray(got).real.dtype.name]
+        u = oracle.ROUNDOFF[np.asarray(got).real.dtype.name]
         size = np.average(np.abs(array.astype(double)), axis, weights.astype(double), keepdims=keepdims)
         assert got.shape == np.shape(wanted[0]) and total.shape == np.shape(wanted[1])
         assert (

@@ -553,11 +553,11 @@ def test_dot(dtype, on):
         products = [v.astype(np.float32 if half else v.dtype).astype(wide) for v in (a, b)]
         exact = (products[0] * products[1]).sum()
         carrier = {"c": f"float{a.dtype.itemsize * 4}"}.get(a.dtype.kind, "float32" if half else dtype)
-        u = oracle._ROUNDOFF[carrier]
+        u = oracle.ROUNDOFF[carrier]
         # A product rounds too, and a complex one is a sum of two.
         allowed = oracle.gamma(n + 3, u) * np.abs(products[0] * products[1]).sum() * 2
         if half:
-            allowed += oracle._ROUNDOFF[dtype] * abs(exact)
+            allowed += oracle.ROUNDOFF[dtype] * abs(exact)
         apart = abs(wide(got.astype(np.float32) if half else got) - exact)
         assert apart <= allowed, (n, got, exact)
 

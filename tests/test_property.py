@@ -4,8 +4,6 @@ Hypothesis draws the calls; each draws its numbers from a generator with a drawn
 in every run, unless --hypothesis-seed says otherwise. --property-cases sets their number.
 """
 
-from collections import Counter
-
 import drawn
 import numpy as np
 import numpy_oracle as oracle
@@ -262,24 +260,7 @@ def _judge_rounded(case, got, wanted):
 @pytest.mark.parametrize("op", oracle.OPS)
 def test_like_numpy(op, device, pytestconfig, capsys):
     wanted = -(-pytestconfig.getoption("property_cases") // len(oracle.OPS))
-    seed = pytestconfig.getoption("hypothesis_seed", None)
-    classes = Counter()
-
-    @hypothesis.settings(
-        max_examples=wanted,
-        deadline=None,
-        database=None,
-        derandomize=seed is None,
-        suppress_health_check=list(hypothesis.HealthCheck),
-        phases=[phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain],
-    )
-    @hypothesis.given(cases(op))
-    def check(case):
-        wrong, kind = judge(case, device)
-        classes["wrong" if wrong else kind] += 1
-        assert wrong is None, wrong
-
-    check()
+    classes = drawn.judged(cases(op), judge, device, wanted, pytestconfig)
     total = sum(classes.values())
     with capsys.disabled():
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(classes.items()))
