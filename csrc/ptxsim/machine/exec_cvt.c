@@ -1,4 +1,4 @@
-/* Conversions. Three frequent ones have loops of their own; the others go through a 64-bit middle. */
+/* Conversions. Frequent ones have loops of their own; the others go through a 64-bit middle. */
 #include <fenv.h>
 #include <math.h>
 
@@ -8,6 +8,21 @@
 PTX_UNARY(cvt_u64_u32, u64, u32, x)
 PTX_UNARY(cvt_s64_s32, u64, s32, (s64)x)
 PTX_UNARY(cvt_u32_u64, u32, u64, x)
+
+PTX_UNARY(cvt_f64_f32, f64, f32, ptx_result_f64(x, x, x, x))
+PTX_UNARY(cvt_f32_f64, f32, f64, (f32)x)
+PTX_UNARY(cvt_f64_s32, f64, s32, x)
+PTX_UNARY(cvt_f64_u32, f64, u32, x)
+PTX_UNARY(cvt_f64_s64, f64, s64, (f64)x)
+PTX_UNARY(cvt_f64_u64, f64, u64, (f64)x)
+
+/* A NaN gives the lowest, too. */
+static inline s64 s64_within(f64 x) {
+    return x >= 0x1p63 ? INT64_MAX : x >= -0x1p63 ? (s64)x : INT64_MIN;
+}
+
+PTX_UNARY(cvt_rni_s64_f64, u64, f64, s64_within(nearbyint(x)))
+PTX_UNARY(cvt_rzi_s64_f64, u64, f64, s64_within(x))
 
 PTX_UNARY(cvt_f32_f16, f32, u32, ptx_f32_of_half(x))
 PTX_UNARY(cvt_f16_f32, u32, f32, ptx_half_of_f32(x))
