@@ -104,16 +104,27 @@ def status(name):
         return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
 
 
+def forget():
+    """Forget the most memory that this process has had; return what it has."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return status("VmRSS")
+
+
 def warm_up():
-    """Reduce a chunk by each operator; return the memory that this process keeps: kernels, a ring."""
+    """Reduce a chunk by each operator, for what stays loaded: kernels, a ring."""
     block = np.zeros((4, 1024, 1024), np.float32)
     for op in TIMED:
         options = {"offset": (0, 0, 0), "within": block.shape} if op in PLACES else {}
         gpureduce.partial(block, op, device="sim", **options)
-    del block
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
-    return status("VmRSS")
+
+
+def memory(client, lazy):
+    """Compute and return how many chunks of memory that took of a worker, at most."""
+    before = client.run(forget)
+    lazy.compute()
+    peaks = client.run(functools.partial(status, "VmHWM"))
+    return max(peaks[name] - before[name] for name in peaks) / CHUNK
 
 
 def kill_one(client, after):
@@ -124,8 +135,8 @@ def kill_one(client, after):
 
 
 CHUNK = 16  # MiB
-SLOWER = 1.5  # than one process by itself
-CHUNKS = 5  # of memory, in a worker: where Dask's own sum reads these from zarr, there are 3.2 of them
+SLOWER = 1.5  # than one process by itself, of two workers on two cores
+CHUNKS = 3.5  # of memory, in a worker; to read one from zarr takes 3.0: its file, the bytes, the array
 
 
 def timed(path, workers, turns=3):
@@ -134,7 +145,7 @@ def timed(path, workers, turns=3):
     with cluster(workers, memory_limit="280MiB") as local, Client(local) as client:
         lazy = da.from_zarr(path)
         gd.sum(lazy[:8], device="sim").compute()
-        before = client.run(warm_up)
+        client.run(warm_up)
         for op in TIMED:
             alone, together, alike = [], [], []
             for _ in range(turns):
@@ -145,16 +156,17 @@ def timed(path, workers, turns=3):
                 alone.append(seconds)
                 alike.append(same(got, wanted))
             ratio = min(together) / min(alone)
-            good = good and all(alike) and ratio <= SLOWER
+            good = good and all(alike) and (workers != 2 or ratio <= SLOWER)
             print(
                 f"{workers} workers, {op}: {min(together):.2f} s, one process {min(alone):.2f} s, ratio "
                 f"{ratio:.2f}, {'alike' if all(alike) else 'other'}",
                 flush=True,
             )
-        peaks = client.run(functools.partial(status, "VmHWM"))
-        grown = max(peaks[name] - before[name] for name in peaks) / CHUNK
-        print(f"{workers} workers: up to {grown:.1f} chunks of memory beyond what is loaded", flush=True)
-    return good and grown <= CHUNKS
+        took = {op: memory(client, getattr(gd, op)(lazy, device="sim")) for op in TIMED}
+        took["Dask's sum"] = memory(client, lazy.sum())
+        listed = ", ".join(f"{op} {chunks:.2f}" for op, chunks in took.items())
+        print(f"{workers} workers: chunks of memory in a worker: {listed}", flush=True)
+    return good and max(took.values()) <= CHUNKS
 
 
 def large(folder):

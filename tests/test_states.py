@@ -6,6 +6,7 @@ import math
 import operator
 import pickle
 import struct
+import weakref
 from fractions import Fraction
 
 import exact_reference as reference
@@ -306,6 +307,23 @@ def test_pieces(op, device, monkeypatch):
         assert len(made) >= 11
     for axis in () if op == "dot" else (0, (0, 1)):
         assert len(gpureduce.partial(a, op, axis, device=device).result()) > 1
+
+
+def test_pieces_are_on_the_device_one_at_a_time(device, monkeypatch):
+    """The device need not have room for all of them."""
+    alive, most, there = weakref.WeakSet(), [], calls.to_device
+
+    def placed(*args):
+        alive.add(array := there(*args))
+        most.append(len(alive))
+        return array
+
+    monkeypatch.setattr(calls, "_PIECE_BYTES", dict.fromkeys(calls._PIECE_BYTES, 400))
+    monkeypatch.setattr(calls, "to_device", placed)
+    a = reference.plain(np.random.default_rng(7), 1001, np.dtype(np.float32))
+    for op in ("var", "std"):
+        gpureduce.partial(a, op, device=device, where=a > 0)
+    assert len(most) >= 22 and max(most) == 1
 
 
 def test_no_elements_run_no_kernel(monkeypatch):

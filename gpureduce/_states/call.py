@@ -188,11 +188,14 @@ def _products(call: Call, held: np.dtype) -> Fields:
 
 def _spread(call: Call, held: np.dtype) -> Fields:
     """Return sums, and those of squares."""
+    kept = len(call.target.reads)
     each = call.chosen()
     first, *others = [each.states("dot", part, True) for part in floating.parts_of(each.operand)]
     for other in others:
         exact.merge(first, other)
-    return {**_sums(each, held), "squares": first}
+    found = {**_sums(each, held), "squares": first}
+    del call.target.reads[kept:]  # the states are here: a piece's memory goes back before the next is copied
+    return found
 
 
 def _whole(call: Call, held: np.dtype) -> Fields:
