@@ -105,6 +105,7 @@ def _difference_on_device(call: Call, dtype: np.dtype) -> None:
         (both.pointer, (2, count), packed, name), (2, count), part, target.kind, target.index, both
     )
     second = replace(first, handle=(signs.pointer, (2, count), (part.itemsize, 0), name), view=signs)
+    target.reads.append(second)  # its memory goes back after the work
     place = (target.view.pointer, (count,), (part.itemsize,), name)
     run("dot", first, (0,), second, None, place, None, target.stream)
 

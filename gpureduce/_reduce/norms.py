@@ -10,12 +10,13 @@ import numpy as np
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import floating
-from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.engine import run
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import shared
-from gpureduce._reduce.shared import Call, floats_of, is_complex, real_dtype, restrided, strides_of, view_of
+from gpureduce._reduce.shared import Call, floats_of, is_complex, real_dtype, restrided, strides_of
 from gpureduce._rules import arguments as rules
+from gpureduce._rules.dtypes import name_of
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -177,7 +178,8 @@ def softmax_denominator(
     Returns
     -------
     largest, total : numpy scalar, numpy.ndarray or DeviceArray
-        ``exp(a - largest) / total`` is the softmax. Those of float16 and bfloat16 are float32.
+        ``exp(a - largest) / total`` is the softmax. Those of float16 and bfloat16 are float32. On a device
+        they are views of one array, its elements by turns.
 
     Notes
     -----
@@ -195,18 +197,20 @@ def softmax_denominator(
     options = Options(device=device, stream=stream, as_device=as_device)
     call = _of_exponentials("softmax_denominator", a, options, axis, None, keepdims)
     rules.require_elements("softmax_denominator", call.count, call.operand.shape)
+    dtype = np.dtype(np.float64 if call.operand.dtype == np.float64 else np.float32)
+    pair = np.dtype(f"c{2 * dtype.itemsize}")
     if call.target.on_device:
-        call.target.refuse_capture("both results are of one array, which a graph would not keep")
-    double = call.operand.dtype == np.float64
-    both = call.target.store(call.run("softmax", np.dtype(np.complex128 if double else np.complex64)))
-    if isinstance(both, DeviceArray):
-        return _part(both, 0), _part(both, 1)
+        return _both_on_device(call, dtype, pair)
+    both = call.target.store(call.run("softmax", pair))
     return both.real.copy(), both.imag.copy()
 
 
-def _part(both: DeviceArray, index: int) -> Any:
-    """Return the real or the imaginary parts of an array on the device: each the largest of itself."""
-    dtype = real_dtype(both.dtype)
-    strides = (*both.strides, dtype.itemsize)
-    parts = view_of(both, both.pointer + index * dtype.itemsize, (*both.shape, 1), strides, dtype)
-    return reduction("max", parts, Options(as_device=True), axis=-1)
+def _both_on_device(call: Call, dtype: np.dtype, pair: np.dtype) -> tuple[DeviceArray, DeviceArray]:
+    """Return both results as views of one array."""
+    target = call.target
+    both = target.room((*target.shape, 2), dtype)
+    place = (both.pointer, target.kept, rules.c_strides(target.kept, pair.itemsize), name_of(pair))
+    target.follow_others()
+    run("softmax", call.operand, call.axes, None, None, place, None, target.stream)
+    both = target.give(both)
+    return both[..., 0], both[..., 1]
