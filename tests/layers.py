@@ -68,7 +68,7 @@ DOORS = {
     "device": ["device.h", "backend.h", "image.h", "process.h", "vendor.h", "sim/backend.h"],
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],
-    "feed": ["feed.h"],
+    "feed": ["feed.h", "later.h"],
     "reduce": [
         "reduce.h",
         "ladder/ladder.h",

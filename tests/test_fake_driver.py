@@ -6,6 +6,7 @@ adds up int32.
 
 import contextlib
 import ctypes
+import math
 import os
 import random
 import subprocess
@@ -425,6 +426,37 @@ def check_the_default_is_measured():
     assert default["result"] == rung["result"] == default["exact"]
 
 
+def sharded():
+    """Numbers on two devices, two parts on each, and their exact sum."""
+    whole = np.ldexp(HOST.astype(np.float32), np.arange(HOST.size) % 90 - 45)
+    there = [
+        gpureduce.to_device(part, f"cuda:{i % 2}") for i, part in enumerate(np.split(whole, (100, 101, 500)))
+    ]
+    return gpureduce.Sharded(there), np.float32(math.fsum(whole.astype(float)))
+
+
+def check_parts_of_two_devices():
+    """One launch each, and nothing is copied: the host reads what the kernels leave."""
+    whole, wanted = sharded()
+    assert gpureduce.sum(whole) == wanted != 0
+    symbols = ("cuLaunchKernelEx", "cuMemcpyDtoHAsync_v2", "cuMemHostAlloc")
+    before = [driver_calls(each) for each in symbols]
+    for _ in range(100):
+        assert gpureduce.sum(whole) == wanted
+    assert gpureduce.mean(whole, exact=True) == pytest.approx(wanted / 1000, rel=1e-6)
+    assert [driver_calls(each) for each in symbols] == [before[0] + 404, *before[1:]]
+
+
+def check_a_part_that_fails():
+    """The others' results are waited for, and their memory goes back."""
+    whole, wanted = sharded()
+    with pytest.raises(gpureduce.DeviceError, match="CUDA error 701"):
+        gpureduce.sum(whole)
+    for _ in range(100):
+        assert gpureduce.sum(whole) == wanted
+    assert driver_calls("cuMemHostAlloc") <= 2 * 4
+
+
 def check_own_rungs():
     """A user's kernel, of which the fake knows that it sums float32, is launched as v0, and timed like it."""
     source = 'extern "C" __global__ void mine_sum_f32(const float *in, float *out, unsigned long long n) {}\n'
@@ -489,6 +521,7 @@ def check_no_clusters():
         check_errors_of_theirs,
         check_nothing_is_kept,
         check_the_default_is_measured,
+        check_parts_of_two_devices,
     ],
 )
 def test_tensors(library, check):
@@ -501,6 +534,7 @@ def test_arrays_that_speak_the_interface(library):
 
 def test_calls_of_the_driver_that_fail(library):
     run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
+    run(library, check_a_part_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:3:701")
     run(library, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:2:701")
 
 

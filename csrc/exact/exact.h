@@ -20,7 +20,7 @@ typedef struct gr_exact {
     uint32_t fold;               /* additions to a bin between two folds, 0: as many as it holds exactly */
     uint32_t blocks;             /* that share a result, 0: as many as are best */
     bool squares;                /* of a dot product: the other vector is the first input, too */
-    bool states;                 /* the results are states, as gr_exact_states_settle takes them */
+    bool states;                 /* the results are states, as gr_exact_states_carry takes them */
 } gr_exact;
 
 /* Whether there are kernels for it. */

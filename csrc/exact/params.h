@@ -275,7 +275,7 @@ enum {
     GR_EXACT_PACKED = 1, /* the elements of a result lie side by side, and all of them count */
     GR_EXACT_MASKED = 2, /* only elements whose byte at `second` is not 0 count */
     GR_EXACT_MEAN = 4,   /* the sum is divided by the number of elements that count */
-    GR_EXACT_STATES = 8, /* states are wanted, and nothing is rounded */
+    GR_EXACT_STATES = 8, /* states are wanted, whose digits may have more bits, and nothing is rounded */
 };
 
 typedef struct gr_exact_params {

@@ -230,18 +230,6 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
     as->way = each && self->op == GR_OP_dot ? "_dot" : "";
 }
 
-/* The output. Where it is states, blocks add up there, and their count begins beyond any grid: none of them
-   is the last, which would round. */
-static uint32_t add_output(const gr_exact *self, uint64_t results, uint32_t words, uint32_t item_bytes,
-                           gr_program *program) {
-    static const unsigned char paint = GR_EXACT_PAINT;
-    const size_t bytes = (size_t)results * (self->states ? words * 8 : item_bytes);
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    if (self->states)
-        gr_program_step(program, GR_STEP_PAINT, &paint, sizeof paint)->buffer = out;
-    return out;
-}
-
 void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
     const kind *of = &kinds[self->dtype];
     const bins *by = bins_of(self->op, of, self->dtype);
@@ -250,17 +238,16 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     if (!shape_window(self, &params, of, by, &as))
         shape_bins(self, &params, of, by, can, &as);
     params.share = as.share;
-    /* A block that is alone keeps its state to itself; threads that make whole ones add to the caller's. */
-    const uint32_t blocks = self->states && !as.each && as.blocks < 2 ? 2 : as.blocks;
 
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const bool other = self->layout->has_second && !self->squares;
     const uint32_t second = other ? gr_program_input(program, 1) : in;
-    const uint32_t out = add_output(self, params.results, by->words, of->item_bytes, program);
+    const size_t bytes = self->states ? by->words * 8 : of->item_bytes;
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)params.results * bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = as.across;
-    step->grid[1] = blocks;
+    step->grid[1] = as.blocks;
     step->block[0] = as.threads;
     step->shared_bytes = as.shared_bytes;
     const bool hopper = can->capability >= GR_HOPPER;
@@ -271,9 +258,8 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     gr_program_place(program, offsetof(gr_exact_params, in), in);
     if (self->layout->has_second)
         gr_program_place(program, offsetof(gr_exact_params, second), second);
-    gr_program_place(program,
-                     self->states ? offsetof(gr_exact_params, states) : offsetof(gr_exact_params, out), out);
-    if (blocks > 1 && !self->states)
+    gr_program_place(program, offsetof(gr_exact_params, out), out);
+    if (as.blocks > 1)
         gr_program_place(program, offsetof(gr_exact_params, states),
                          gr_program_buffer(program, GR_BUFFER_CLEAN,
                                            (size_t)params.results * (by->words * 8 + as.slot_bytes)));

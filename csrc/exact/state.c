@@ -27,17 +27,6 @@ uint64_t gr_exact_state_round(const gr_exact_state *state, uint64_t divisor, gr_
     return gr_exact_result(copy.word, copy.size, divisor, format);
 }
 
-void gr_exact_states_settle(int64_t *words, size_t count, gr_exact_size size) {
-    const uint64_t paint = GR_EXACT_PAINT * UINT64_C(0x0101010101010101);
-    const int64_t flags = GR_EXACT_NAN | GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY | GR_EXACT_OTHER;
-    for (size_t i = 0; i < count; ++i, words += size.words) {
-        for (uint32_t k = 0; k + 1 < size.words; ++k)
-            words[k] = (int64_t)((uint64_t)words[k] - paint);
-        words[size.words - 1] &= flags;
-        gr_exact_carry(words, size.words - 2);
-    }
-}
-
 void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size) {
     const uint32_t last = size.words - 3;
     for (size_t i = 0; i < count; ++i, words += size.words) {

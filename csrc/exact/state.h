@@ -25,14 +25,7 @@ uint64_t gr_exact_state_round(const gr_exact_state *state, uint64_t divisor, gr_
 
 /* ---- many states side by side, `count` of size.words words each ---- */
 
-/* What every byte of a state is before the kernels add to it, for those who want the state: no flag has it,
-   and read as a count of blocks it is more than a grid has. */
-enum { GR_EXACT_PAINT = 0x10 };
-
-/* Makes carried states of what kernels have left on such memory. */
-void gr_exact_states_settle(int64_t *words, size_t count, gr_exact_size size);
-
-/* Makes carried states of such whose digits have more bits, as on a device. */
+/* Makes carried states of such whose digits have more bits, as kernels leave them. */
 void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size);
 
 /* Whether all are carried: digits of 32 bits, but for the last, which has a sign and 32 bits as well; a count

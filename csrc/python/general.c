@@ -156,8 +156,8 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
         else if (count < 8 || py_job_take_place(&now.job, args[7]) == 0)
             result = py_call_run(&now);
         if (result != NULL && !now.job.on_device)
-            gr_exact_states_settle(PyArray_DATA((PyArrayObject *)result),
-                                   (size_t)(now.job.extent[0] * now.job.extent[1]), size);
+            gr_exact_states_carry(PyArray_DATA((PyArrayObject *)result),
+                                  (size_t)(now.job.extent[0] * now.job.extent[1]), size);
     }
     py_call_release(&now);
     return result;

@@ -197,9 +197,8 @@ static gr_status order_others(const py_job *self, bool after, gr_error *error) {
     return status;
 }
 
-/* `made`: an array on the device that is to get its memory, or NULL. */
-static gr_status do_work(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
-                         gr_error *error) {
+gr_status py_job_do(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
+                    gr_error *error) {
     gr_error ignored;
     gr_status status = self->alone ? GR_OK : gr_device_attach(self->device, error);
     if (status != GR_OK)
@@ -282,7 +281,7 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
     if (make_room(self, &scalar, &binding, &result, &made) < 0)
         return NULL;
     py_begin(&self->work);
-    const gr_status status = do_work(self, work, arg, made, &binding, &self->work.error);
+    const gr_status status = py_job_do(self, work, arg, made, &binding, &self->work.error);
     if (py_end(self->state, &self->work, status) < 0) {
         Py_XDECREF(result);
         return NULL;

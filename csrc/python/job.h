@@ -60,6 +60,11 @@ static inline bool py_is_none(PyObject *given) {
 typedef gr_status (*py_job_work)(void *arg, gr_device *device, const gr_binding *binding,
                                  const gr_interrupt *interrupt, gr_error *error);
 
+/* Does the work, with the device attached, between what others do in their streams before and after it.
+   `made`: an array on the device that is to get its memory, or NULL. Without the GIL, after py_begin. */
+gr_status py_job_do(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
+                    gr_error *error);
+
 /* Does the work and returns the result, a new reference. */
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
 

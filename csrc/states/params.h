@@ -57,7 +57,7 @@ typedef struct gr_state_begin_params {
     gr_state_params states; /* without theirs */
     uint64_t low, high;     /* sums of integers; `high`, which may be 0, counts in 2^32 */
     uint64_t more;          /* squares, as the kernels leave them */
-    uint64_t elements, paint;
+    uint64_t elements;
     uint32_t flags, ndim;
     /* Positions count in C order of `extent`, and are to count in strides of the whole, from `start`. */
     int64_t start;

@@ -79,7 +79,6 @@ gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr
     gr_program program;
     gr_state_begin_params params = left->params;
     params.states = self->params;
-    params.paint = GR_EXACT_PAINT * UINT64_C(0x0101010101010101);
     gr_program_begin(&program);
     const bool whole = (params.flags & GR_STATE_WHOLE) != 0, more = (params.flags & GR_STATE_MORE) != 0;
     const uint32_t first = whole || more ? gr_program_input(&program, 0) : 0;

@@ -119,9 +119,21 @@ template <class In> __device__ void put(const gr_exact_params &p, uint64_t resul
     reinterpret_cast<Out *>(p.out)[result] = static_cast<Out>(bits);
 }
 
-// Rounds the result that a block's state holds, with its initial element; for the first warp.
+// Hands the block's state over as it is; for the first warp. The upper half of the word of flags counted
+// blocks.
+template <unsigned Words>
+__device__ void put_state(const gr_exact_params &p, uint64_t result, const int64_t *state) {
+    int64_t *out = reinterpret_cast<int64_t *>(p.out) + result * Words;
+    for (unsigned i = threadIdx.x; i < Words; i += 32)
+        out[i] = i == Words - 1 ? state[i] & 0xffffffff : state[i];
+}
+
+// Rounds the result that a block's state holds, with its initial element, unless the state is wanted; for the
+// first warp.
 template <class In, unsigned Words>
 __device__ void finish(const gr_exact_params &p, uint64_t result, int64_t *state, unsigned below) {
+    if (p.flags & GR_EXACT_STATES)
+        return put_state<Words>(p, result, state);
     if (threadIdx.x == 0)
         add_initial<In, Words>(p, result, state, below);
     __syncwarp();

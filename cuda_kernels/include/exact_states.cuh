@@ -23,11 +23,10 @@ template <class In, bool Pair, class Bins> __device__ void states_alone(const gr
             add_element<In, Pair>(p, base, component, k, bins);
         }
         fold_alone(bins, state);
-        // Added as by blocks that share a result: what was there before is the caller's to take off.
-        int64_t *whole = reinterpret_cast<int64_t *>(p.states) + result * Bins::size.words;
+        int64_t *out = reinterpret_cast<int64_t *>(p.out) + result * Bins::size.words;
 #pragma unroll 1
         for (unsigned i = 0; i < Bins::size.words; ++i)
-            whole[i] += state[i];
+            out[i] = state[i];
     }
 }
 

@@ -462,7 +462,7 @@ template <unsigned Words> __device__ void put_in_state(const UnitSum &sum, unsig
 // Whether a result is nothing but the sum of its elements, near enough to the window.
 template <class In> __device__ bool is_plain(const gr_exact_params &p, uint32_t flags) {
     const uint64_t initial = *reinterpret_cast<const typename Bits<sizeof(In)>::type *>(p.initial);
-    return !(p.flags & GR_EXACT_MEAN) && initial == 0 && (flags & ~GR_EXACT_OTHER) == 0;
+    return !(p.flags & (GR_EXACT_MEAN | GR_EXACT_STATES)) && initial == 0 && (flags & ~GR_EXACT_OTHER) == 0;
 }
 
 // gridDim.y blocks share a result, and gridDim.x results there are: in a loop over results ptxas would keep
@@ -479,12 +479,6 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     wait_for_previous();
     const Offsets base = p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result);
     UnitSum sum = add_in_window(Part<In, Pair>(p, base));
-    if (p.flags & GR_EXACT_STATES) {
-        put_in_state<size.words>(sum, size.below);
-        __syncthreads();
-        is_last_to_join<size.words>(reinterpret_cast<int64_t *>(p.states) + result * size.words);
-        return;
-    }
     if (!join_sums<size.words>(p, result, size.below, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "exact/params.h"
 #include "reduce/flat/params.h"
 #include "reduce/general/params.h"
 
@@ -37,10 +38,12 @@ typedef struct fake_cuda_launch {
     bool default_stream;   /* else it came from a graph or another stream */
     bool is_general;       /* a general kernel, with parameters of its own */
     bool is_flat;          /* a flat kernel, with parameters of its own */
+    bool is_exact;         /* one of exact sums, likewise */
     bool single_pass;      /* a ladder kernel that writes one result, not one a block */
     union {
         gr_flat_params flat;
         gr_general_params general;
+        gr_exact_params exact;
     };
 } fake_cuda_launch;
 

@@ -11,6 +11,8 @@ static bool has_dtype(const char *name, const char *dtype) {
 bool is_kernel(const char *name) {
     if (strncmp(name, "flat_", 5) == 0 || strncmp(name, "general_", 8) == 0)
         return has_dtype(name, "i32");
+    if (strncmp(name, "exact_", 6) == 0)
+        return strcmp(name + 6, "sum_f32") == 0 || strcmp(name + 6, "window_f32") == 0;
     return has_dtype(name, "f32") || has_dtype(name, "f64") || has_dtype(name, "i32") ||
            has_dtype(name, "i64");
 }
@@ -120,6 +122,23 @@ static bool run_general(const context *in, const char *name, const gr_general_pa
     return true;
 }
 
+/* The state of one result, of float32 side by side. */
+static bool run_exact(const context *in_context, const gr_exact_params *p) {
+    const gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+    const float *in = reach(in_context, p->in, p->count * sizeof *in);
+    int64_t *out = reach(in_context, p->out, size.words * sizeof *out);
+    if (!in || !out || p->results != 1 || p->flags != (GR_EXACT_PACKED | GR_EXACT_STATES))
+        return false;
+    memset(out, 0, size.words * sizeof *out);
+    for (uint64_t i = 0; i < p->count; i++) {
+        const double value = in[i];
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        gr_exact_add(out, size, bits);
+    }
+    return true;
+}
+
 void run_kernel(context *in, const fake_cuda_launch *launch) {
     const unsigned blocks = launch->grid[0] * launch->grid[1] * launch->grid[2];
     in->clock += fake_cuda_kernel_microseconds(blocks);
@@ -127,9 +146,10 @@ void run_kernel(context *in, const fake_cuda_launch *launch) {
         state.launches[state.launch_count] = *launch;
     state.launch_count++;
 
-    if (launch->is_flat || launch->is_general) {
-        if (!(launch->is_flat ? run_flat(in, &launch->flat)
-                              : run_general(in, launch->name, &launch->general)))
+    if (launch->is_flat || launch->is_general || launch->is_exact) {
+        if (!(launch->is_flat    ? run_flat(in, &launch->flat)
+              : launch->is_exact ? run_exact(in, &launch->exact)
+                                 : run_general(in, launch->name, &launch->general)))
             in->sticky = ILLEGAL_ADDRESS;
         return;
     }

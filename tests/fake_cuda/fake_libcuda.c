@@ -320,8 +320,8 @@ static gr_cu_result read_attributes(const gr_cu_launch_config *config, const obj
     return GR_CU_SUCCESS;
 }
 
-/* One packed buffer: three parameters of a ladder kernel, five where it has one result, or those of a flat or
-   general one. */
+/* One packed buffer: three parameters of a ladder kernel, five where it has one result, or those of a flat,
+   general or exact one. */
 static gr_cu_result read_parameters(void **extra, fake_cuda_launch *launch) {
     if (!extra || extra[0] != GR_CU_LAUNCH_PARAM_BUFFER || extra[2] != GR_CU_LAUNCH_PARAM_BYTES ||
         extra[4] != GR_CU_LAUNCH_PARAM_END || !extra[3])
@@ -330,11 +330,14 @@ static gr_cu_result read_parameters(void **extra, fake_cuda_launch *launch) {
     const unsigned char *packed = extra[1];
     launch->is_flat = strncmp(launch->name, "flat_", 5) == 0;
     launch->is_general = strncmp(launch->name, "general_", 8) == 0;
+    launch->is_exact = strncmp(launch->name, "exact_", 6) == 0;
     if (launch->is_flat && bytes == sizeof launch->flat)
         memcpy(&launch->flat, packed, sizeof launch->flat);
     else if (launch->is_general && bytes == sizeof launch->general)
         memcpy(&launch->general, packed, sizeof launch->general);
-    else if (launch->is_flat || launch->is_general || (bytes != 24 && bytes != 40))
+    else if (launch->is_exact && bytes == sizeof launch->exact)
+        memcpy(&launch->exact, packed, sizeof launch->exact);
+    else if (launch->is_flat || launch->is_general || launch->is_exact || (bytes != 24 && bytes != 40))
         return INVALID_VALUE;
     launch->single_pass = bytes == 40;
     memcpy(&launch->in, packed, sizeof launch->in);

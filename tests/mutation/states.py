@@ -74,10 +74,10 @@ MUTANTS = (
         placed("sum-int64"),
     ),
     Mutant(
-        "the parts of several devices are not settled",
+        "the parts of several devices are not carried",
         "csrc/python/sharded.c",
-        "gr_exact_states_settle(i == 0 ? total : words, 1, self->size);",
-        "gr_exact_states_settle(total, i == 0, self->size);",
+        "gr_exact_states_carry(words, 1, self->size);",
+        "gr_exact_states_carry(words, 0, self->size);",
         ("tests/test_spread.py", "-k", "at_once"),
     ),
     Mutant(

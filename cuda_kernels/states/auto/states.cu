@@ -49,12 +49,6 @@ __device__ void merge_sums(const gr_state_params &p, uint64_t offset, unsigned e
     });
 }
 
-// What the kernels have left, which began with paint.
-__device__ uint64_t unpainted(uint64_t word, bool is_flags, uint64_t paint) {
-    const uint64_t flags = GR_EXACT_NAN | GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY | GR_EXACT_OTHER;
-    return is_flags ? word & flags : word - paint;
-}
-
 __device__ bool has_none(const gr_state_begin_params &p, uint64_t result) {
     return !(p.flags & GR_STATE_SAME) && p.states.has & GR_STATE_HAS_COUNT &&
            field<uint64_t>(p.states.mine, p.states.count, result) == 0;
@@ -76,8 +70,7 @@ __device__ void begin_sums(const gr_state_begin_params &p) {
     write_sums(s, s.sum, s.sum_each, s.sum_words, [&](uint64_t i, unsigned k) {
         if (p.flags & GR_STATE_WHOLE)
             return has_none(p, i / s.sum_each) ? 0 : digit_of(p, i / s.sum_each, k);
-        const uint64_t word = unpainted(field<uint64_t>(s.mine, s.sum, i), k + 1 == s.sum_words, p.paint);
-        return int64_t(has_none(p, i / s.sum_each) ? 0 : word);
+        return has_none(p, i / s.sum_each) ? 0 : field<int64_t>(s.mine, s.sum, i);
     });
 }
 
@@ -85,9 +78,9 @@ __device__ void begin_squares(const gr_state_begin_params &p) {
     const gr_state_params &s = p.states;
     write_sums(s, s.squares, s.square_words, s.square_words, [&](uint64_t i, unsigned k) {
         const bool is_flags = k + 1 == s.square_words;
-        uint64_t word = unpainted(field<uint64_t>(s.mine, s.squares, i), is_flags, p.paint);
+        uint64_t word = field<uint64_t>(s.mine, s.squares, i);
         if (p.flags & GR_STATE_MORE) {
-            const uint64_t more = unpainted(field<uint64_t>(p.more, 0, i), is_flags, p.paint);
+            const uint64_t more = field<uint64_t>(p.more, 0, i);
             word = is_flags ? word | more : word + more;
         }
         return int64_t(has_none(p, i / s.square_words) ? 0 : word);

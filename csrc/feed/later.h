@@ -1,0 +1,26 @@
+/* A program whose result the host is to have, but not yet: it is put into the stream, others after it into
+   those of other devices, and then the results are waited for one by one. */
+#ifndef GR_FEED_LATER_H
+#define GR_FEED_LATER_H
+
+#include "program/program.h"
+
+enum { GR_LATER_BYTES = 2048 }; /* of a result, at the most */
+
+typedef struct gr_later {
+    gr_device *device;
+    gr_kept *place; /* mapped memory that the kernel writes to; NULL where a device has none, and copies */
+    gr_devptr output;
+    gr_stream stream;
+    size_t bytes;
+    gr_rooms rooms;
+} gr_later;
+
+/* Inputs lie on the device; binding->host_out says that the host waits, and is not used. A failure leaves
+   nothing to be collected. */
+gr_status gr_later_begin(gr_device *device, const gr_program *program, const gr_binding *binding,
+                         const gr_interrupt *interrupt, gr_later *out, gr_error *error);
+/* Waits, and copies the result to `out`, if that is not NULL. */
+gr_status gr_later_collect(gr_later *self, void *out, gr_error *error);
+
+#endif
