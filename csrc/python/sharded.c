@@ -91,8 +91,8 @@ static gr_status launch_all(parts *self, py_work *work) {
 }
 
 /* Adds a state to those of the parts before it; the first becomes the total. */
-static gr_status add(const parts *self, size_t number, int64_t *words, int64_t *total, gr_error *error) {
-    gr_exact_states_carry(words, 1, self->size);
+static gr_status add(const parts *self, size_t number, const int64_t *words, int64_t *total,
+                     gr_error *error) {
     if (number == 0)
         memcpy(total, words, self->size.words * sizeof *words);
     else if (!gr_exact_states_merge(total, words, 1, self->size))

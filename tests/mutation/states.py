@@ -74,10 +74,10 @@ MUTANTS = (
         placed("sum-int64"),
     ),
     Mutant(
-        "the parts of several devices are not carried",
+        "the parts of several devices are the first one's",
         "csrc/python/sharded.c",
-        "gr_exact_states_carry(words, 1, self->size);",
-        "gr_exact_states_carry(words, 0, self->size);",
+        "gr_exact_states_merge(total, words, 1, self->size)",
+        "gr_exact_states_merge(total, words, 0, self->size)",
         ("tests/test_spread.py", "-k", "at_once"),
     ),
     Mutant(
