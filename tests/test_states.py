@@ -309,6 +309,18 @@ def test_pieces(op, device, monkeypatch):
         assert len(gpureduce.partial(a, op, axis, device=device).result()) > 1
 
 
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("step", [1, 2])
+def test_many_blocks_hand_one_state_over(name, step, device):
+    """In the window's slots and, of elements with gaps, through memory that counts the blocks."""
+    a = reference.plain(np.random.default_rng(8), 30_000, dtype_of(name))[::step]
+    for op in ("sum", "mean", "var"):
+        state = gpureduce.partial(a, op, device=device)
+        parts = [gpureduce.partial(part, op, device=device) for part in np.array_split(a, 60)]
+        assert state.to_bytes() == functools.reduce(operator.add, parts).to_bytes()
+    assert same(gpureduce.partial(a, "sum", device=device).result(), exact_sum(a))
+
+
 def test_pieces_are_on_the_device_one_at_a_time(device, monkeypatch):
     """The device need not have room for all of them."""
     alive, most, there = weakref.WeakSet(), [], calls.to_device

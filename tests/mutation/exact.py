@@ -99,7 +99,7 @@ MUTANTS = (
         FINISH,
         "i == Words - 1 ? state[i] & 0xffffffff : state[i]",
         "state[i]",
-        parts("any_parts"),
+        parts("many_blocks"),
     ),
     Mutant(
         "a warp hands over what its lanes reach",
