@@ -14,6 +14,7 @@ from gpureduce import _core
 from gpureduce._device.kernels import ptx_text
 from gpureduce._profiles.observed import kernel_profiles
 from gpureduce._reduce import exact
+from gpureduce._reduce.states import NARROW, WIDE
 from gpureduce.bench import exact_sums
 
 
@@ -329,12 +330,13 @@ def test_what_is_refused(device):
         assert gpureduce.sum(floats * 1.7e308, exact=True, device=device) == np.inf
 
 
-PACKED, MASKED = 1, 2
+PACKED, MASKED, STATES = 1, 2, 8
+OTHER = 8  # the flag of sums that are not of -0 alone
 
 
 def parameters(array, flags, fold, share):
     """A gr_exact_params of a whole array, without addresses: those of inputs, results, states come first."""
-    second = array.itemsize if flags == PACKED else 1
+    second = array.itemsize if flags & PACKED else 1
     dims = [*(array.size, 1, 1, 1, 1), *(array.itemsize, 0, 0, 0, 0), *(second, 0, 0, 0, 0), *[0] * 10]
     one = [*[1] * 5, *[0] * 20]
     return struct.pack("<4Q2Q25Q25Q4I16x", *[0] * 4, 1, array.size, *one, *dims, flags, fold, 1, share)
@@ -370,6 +372,30 @@ def test_no_races(kernel, threads, bytes_each):
             else exact_sum(array[other] if flags == MASKED else array)
         )
         assert same(out[0], want)
+
+
+@pytest.mark.parametrize("kernel, size", [
+    ("sum_f32", NARROW), ("sum_f64", WIDE), ("dot_f32", WIDE), ("window_f32", NARROW), ("window_f16", NARROW),
+    ("window_f64", WIDE), ("window_dot_f32", WIDE),
+])  # fmt: skip
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_states_are_handed_over_without_races(kernel, size, blocks):
+    short = kernel.rpartition("_")[2]
+    dtype = dtype_of({"f32": "float32", "f16": "float16", "f64": "float64"}[short])
+    array = reference.plain(np.random.default_rng(3), 3000, dtype)
+    out, states = np.full(size.words, 7, np.int64), np.zeros(144, np.int64)
+    places = ((array, 0), (array, 8), (out, 16), (states, 24))
+    given = parameters(array, PACKED | STATES, 64, -(-array.nbytes // 16 // blocks))
+    ptx, grid = ptx_text(f"exact_{kernel.partition('_')[0]}.cu"), ((1, blocks, 1), (64, 1, 1), (1, 1, 1))
+    _, (launch,), problem = _core.simulate(
+        ptx, f"exact_{kernel}", *grid, given, places, 144 * 8 + 64 * 1024, True, 0, 0
+    )
+    assert problem is None and not states.any()
+    assert kernel_profiles([launch], "exact", 0)[0].races == ()
+    found = sum(int(word) << 32 * place for place, word in enumerate(out[: size.digits]))
+    numbers = [Fraction(float(x)) for x in array]
+    want = sum(x * x for x in numbers) if "dot" in kernel else sum(numbers)
+    assert Fraction(found, 1 << size.below) == want and out[-2:].tolist() == [0, OTHER]
 
 
 @pytest.mark.parametrize("kernel", ["window_f32", "window_f16", "window_f64", "window_dot_f32"])
