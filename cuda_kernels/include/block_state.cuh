@@ -5,6 +5,8 @@
 
 #include "reduce/flat/params.h"
 
+#include "whole_words.cuh"
+
 enum { GR_STATE_WORDS = GR_FLAT_SLOT_BYTES / 8 };
 
 // A State as 32-bit words.
@@ -67,6 +69,18 @@ template <class F> __device__ typename F::State block_reduce_state(typename F::S
     return x;
 }
 
+// Puts a State into global memory, two words with their marks at a time: of words i and i + 1 at at(i).
+template <class State, class At> __device__ void put_words(State x, const At &at) {
+    Words<State> words;
+    words.state = x;
+#pragma unroll
+    for (unsigned i = 0; i < Words<State>::count; i += 2) {
+        const uint64_t low = 1ull << 32 | words.word[i];
+        const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
+        store_words(at(i), low, high);
+    }
+}
+
 // Slots of global memory through which blocks hand States to another: four bytes in the lower half of each
 // word of eight, and a 1 in the upper half that says they are there. Words of eight bytes arrive whole, so
 // that no fence is needed; the reader sets them back to zero for the next launch. Two words of one State lie
@@ -76,16 +90,7 @@ inline __device__ uint64_t slot_at(uint64_t slots, unsigned block, unsigned word
 }
 
 template <class State> __device__ void slot_put(uint64_t slots, unsigned block, State x) {
-    Words<State> words;
-    words.state = x;
-#pragma unroll
-    for (unsigned i = 0; i < Words<State>::count; i += 2) {
-        const uint64_t low = 1ull << 32 | words.word[i];
-        const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(slot_at(slots, block, i)), "l"(low),
-                     "l"(high)
-                     : "memory");
-    }
+    put_words(x, [&](unsigned i) { return slot_at(slots, block, i); });
 }
 
 template <class State> __device__ State slot_take(uint64_t slots, unsigned block) {
@@ -95,12 +100,9 @@ template <class State> __device__ State slot_take(uint64_t slots, unsigned block
         const uint64_t slot = slot_at(slots, block, i);
         uint64_t low, high;
         do {
-            asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                         : "=l"(low), "=l"(high)
-                         : "l"(slot)
-                         : "memory");
+            load_words(slot, low, high);
         } while ((low & high) >> 32 == 0);
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(slot), "l"(0ull) : "memory");
+        clear_words(slot);
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)
             words.word[i + 1] = uint32_t(high);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "exact_block.cuh"
+#include "whole_words.cuh"
 
 // Many units, each 2^exponent.
 struct UnitSum {
@@ -24,21 +25,13 @@ struct Slot {
     uint64_t word[4];
 
     __device__ bool try_take(uint64_t at) {
-        asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                     : "=l"(word[0]), "=l"(word[1])
-                     : "l"(at)
-                     : "memory");
-        asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                     : "=l"(word[2]), "=l"(word[3])
-                     : "l"(at + 16)
-                     : "memory");
+        load_words(at, word[0], word[1]);
+        load_words(at + 16, word[2], word[3]);
         return (word[0] & word[1] & word[2] & word[3]) >> 32 != 0;
     }
     __device__ void put(uint64_t at) const {
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(word[0]), "l"(word[1])
-                     : "memory");
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(at + 16), "l"(word[2]), "l"(word[3])
-                     : "memory");
+        store_words(at, word[0], word[1]);
+        store_words(at + 16, word[2], word[3]);
     }
 };
 

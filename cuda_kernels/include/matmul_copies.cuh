@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "early_launch.cuh"
+
 inline __device__ uint32_t shared_address(const void *at) {
     return uint32_t(__cvta_generic_to_shared(at));
 }
@@ -95,16 +97,6 @@ inline __device__ void show_shared() {
 
 inline __device__ void cluster_barrier() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-}
-
-// Lets the next kernel of the stream in; it waits by itself until this one has ended.
-inline __device__ void let_next_in() {
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-}
-
-// Returns when the kernel before this one has ended and what it wrote can be seen.
-inline __device__ void wait_for_previous() {
-    asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 template <int COUNT> __device__ void give_registers() {

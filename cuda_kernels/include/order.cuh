@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
+#include "early_remarks.cuh"
 #include "order/params.h"
 #include "vector.cuh"
 
-// Lets the next kernel of the stream in, which waits by itself, and returns when the one before has ended:
-// for compute capability 9.0 and later the build makes instructions of these remarks.
+// Lets the next kernel of the stream in, and returns when the one before has ended.
 inline __device__ void begin_early() {
-    asm volatile("// griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("// griddepcontrol.wait;" ::: "memory");
+    let_next_begin();
+    wait_if_early();
 }
 
 // Elements as unsigned integers that ascend as they do, NaNs last. NaNs have one key, and so have zeros where

@@ -12,15 +12,7 @@
 template <class State> constexpr unsigned node_bytes = (Words<State>::count + 1) / 2 * 16;
 
 template <class State> __device__ void node_put(uint64_t node, State x) {
-    Words<State> words;
-    words.state = x;
-#pragma unroll
-    for (unsigned i = 0; i < Words<State>::count; i += 2) {
-        const uint64_t low = 1ull << 32 | words.word[i];
-        const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(node + 8 * i), "l"(low), "l"(high)
-                     : "memory");
-    }
+    put_words(x, [&](unsigned i) { return node + 8 * i; });
 }
 
 // Waits for a node.
@@ -30,10 +22,7 @@ template <class State> __device__ State node_get(uint64_t node) {
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         uint64_t low, high;
         do {
-            asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                         : "=l"(low), "=l"(high)
-                         : "l"(node + 8 * i)
-                         : "memory");
+            load_words(node + 8 * i, low, high);
         } while (low >> 32 == 0 || high >> 32 == 0);
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)

@@ -3,6 +3,7 @@
 // it has read: so each waits once, for all before it, and memory that was zero is zero again.
 #pragma once
 
+#include "early_launch.cuh"
 #include "scan_nodes.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -179,8 +180,8 @@ template <class F, class In = typename F::Out> __device__ void scan_briefly(cons
     using Work = Brief<F, In>;
     using State = typename F::State;
     __shared__ alignas(16) unsigned char states[(Work::most_warps + 1) * sizeof(State)];
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    let_next_in();
+    wait_for_previous();
     const Work work(p, reinterpret_cast<State *>(states));
     work.run();
 }

@@ -9,6 +9,7 @@
 // others.
 #pragma once
 
+#include "early_launch.cuh"
 #include "scan_nodes.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -424,8 +425,8 @@ template <class F, class In> struct Lines {
 template <class F, class In = typename F::Out> __device__ void scan_long_lines(const gr_line_params &p) {
     using Work = Lines<F, In>;
     using State = typename F::State;
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    let_next_in();
+    wait_for_previous();
     extern __shared__ __align__(128) unsigned char ring[];
     __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
     __shared__ typename Work::Shared shared;

@@ -10,10 +10,7 @@ template <class State> __device__ bool node_there(uint64_t node, State &x) {
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         uint64_t low, high;
-        asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                     : "=l"(low), "=l"(high)
-                     : "l"(node + 8 * i)
-                     : "memory");
+        load_words(node + 8 * i, low, high);
         there = there && low >> 32 != 0 && high >> 32 != 0;
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)
@@ -26,6 +23,5 @@ template <class State> __device__ bool node_there(uint64_t node, State &x) {
 template <class State> __device__ void node_clear(uint64_t node) {
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2)
-        asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(node + 8 * i), "l"(0ull)
-                     : "memory");
+        clear_words(node + 8 * i);
 }

@@ -39,9 +39,7 @@ template <class Record> union StreamSlot {
     __device__ void put(uint64_t slot) const {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2)
-            asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(slot + 8 * i),
-                         "l"(1ull << 32 | word[i]), "l"(1ull << 32 | word[i + 1])
-                         : "memory");
+            store_words(slot + 8 * i, 1ull << 32 | word[i], 1ull << 32 | word[i + 1]);
     }
     // Looks once, at all words side by side; says whether they are there.
     __device__ bool look(uint64_t slot) {
@@ -49,10 +47,7 @@ template <class Record> union StreamSlot {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2) {
             uint64_t low, high;
-            asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
-                         : "=l"(low), "=l"(high)
-                         : "l"(slot + 8 * i)
-                         : "memory");
+            load_words(slot + 8 * i, low, high);
             marks &= low & high;
             word[i] = uint32_t(low);
             word[i + 1] = uint32_t(high);
@@ -62,8 +57,7 @@ template <class Record> union StreamSlot {
     static __device__ void clear(uint64_t slot) {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2)
-            asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(slot + 8 * i), "l"(0ull)
-                         : "memory");
+            clear_words(slot + 8 * i);
     }
 };
 

@@ -1,0 +1,17 @@
+// Two neighbouring words of eight bytes in global memory that other blocks read or write meanwhile: each
+// arrives whole, so that marks in it need no fence.
+#pragma once
+
+#include <cstdint>
+
+inline __device__ void load_words(uint64_t at, uint64_t &low, uint64_t &high) {
+    asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(at) : "memory");
+}
+
+inline __device__ void store_words(uint64_t at, uint64_t low, uint64_t high) {
+    asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(low), "l"(high) : "memory");
+}
+
+inline __device__ void clear_words(uint64_t at) {
+    asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(at), "l"(0ull) : "memory");
+}
