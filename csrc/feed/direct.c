@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "feed/mapped.h"
+
 enum {
     ALIGNMENT = 256,
     ROOM = ALIGNMENT, /* for the result; the elements come after it */
@@ -12,29 +14,14 @@ enum {
     UNWRITTEN = 0xA5, /* each byte of a result that is not there yet */
 };
 
-/* Memory of the host that kernels reach: the result, then the elements. It is free again when the result is
-   there, whatever the stream. */
-typedef struct direct {
-    gr_kept kept;
-    void *host;
-    gr_devptr mapped;
-} direct;
-
-static gr_status direct_open(gr_backend *backend, gr_kept *kept, gr_error *error) {
-    direct *self = (direct *)kept;
-    return backend->streams->host_alloc(backend, kept->bytes, &self->host, &self->mapped, error);
-}
-
-static void direct_close(gr_backend *backend, gr_kept *self) {
-    backend->streams->host_free(backend, ((direct *)self)->host);
-}
-
+/* Of mapped memory: the result, then the elements. It is free again when the result is there, whatever the
+   stream. */
 static const gr_kept_kind directs = {.name = "a call",
-                                     .size = sizeof(direct),
+                                     .size = sizeof(gr_mapped),
                                      .most = IDLE_DIRECTS,
                                      .of_process = true,
-                                     .open = direct_open,
-                                     .close = direct_close};
+                                     .open = gr_mapped_open,
+                                     .close = gr_mapped_close};
 
 bool gr_direct_takes(const gr_device *device, const gr_flow *flow, const gr_binding *binding) {
     if (!device->backend->streams->maps || binding->host_out == NULL)
@@ -86,7 +73,7 @@ gr_status gr_result_await(gr_backend *backend, gr_stream stream, const void *res
    may have been writing to that memory; by now, as the kernel comes after it, no longer. Asking for it costs
    nothing while the kernel runs. */
 static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_program *program,
-                          const gr_binding *binding, const direct *self, gr_stream stream,
+                          const gr_binding *binding, const gr_mapped *self, gr_stream stream,
                           const gr_devptr *addresses, bool *pinned, gr_error *error) {
     gr_backend *backend = device->backend;
     const size_t bytes = (size_t)flow->count * flow->item_bytes;
@@ -118,11 +105,11 @@ static gr_status run_in(gr_device *device, const gr_order *order, const gr_flow 
     gr_status status = gr_shelf_take(shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, &any, &kept, error);
     if (status != GR_OK)
         return status;
-    const direct *self = (const direct *)kept;
-    gr_devptr room = self->mapped + ROOM;
+    const gr_mapped *self = (const gr_mapped *)kept;
+    gr_devptr room = self->there + ROOM;
     for (size_t i = 0; i < flow->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         inputs[i] = binding->inputs[i].host != NULL ? room : binding->inputs[i].origin;
-    gr_program_bind(program, inputs, self->mapped, addresses);
+    gr_program_bind(program, inputs, self->there, addresses);
     status = gr_rooms_take(device, order, program, false, addresses, &rooms, error);
     bool again = true; /* where pinned: rare, and right the second time */
     for (int run = 0; status == GR_OK && again && run < 2; ++run)

@@ -3,13 +3,14 @@
 #ifndef GR_FEED_LATER_H
 #define GR_FEED_LATER_H
 
+#include "feed/mapped.h"
 #include "program/program.h"
 
 enum { GR_LATER_BYTES = 2048 }; /* of a result, at the most */
 
 typedef struct gr_later {
     gr_device *device;
-    gr_kept *place; /* mapped memory that the kernel writes to; NULL where a device has none, and copies */
+    gr_mapped *place; /* which the kernel writes to; NULL where a device maps no memory, and copies: */
     gr_devptr output;
     gr_stream stream;
     size_t bytes;
@@ -20,7 +21,7 @@ typedef struct gr_later {
    nothing to be collected. */
 gr_status gr_later_begin(gr_device *device, const gr_program *program, const gr_binding *binding,
                          const gr_interrupt *interrupt, gr_later *out, gr_error *error);
-/* Waits, and copies the result to `out`, if that is not NULL. */
+/* Waits, and copies the result to `out`. */
 gr_status gr_later_collect(gr_later *self, void *out, gr_error *error);
 
 #endif

@@ -90,17 +90,8 @@ static gr_status launch_all(parts *self, py_work *work) {
     return status;
 }
 
-/* Adds a state to those of the parts before it; the first becomes the total. */
-static gr_status add(const parts *self, size_t number, const int64_t *words, int64_t *total,
-                     gr_error *error) {
-    if (number == 0)
-        memcpy(total, words, self->size.words * sizeof *words);
-    else if (!gr_exact_states_merge(total, words, 1, self->size))
-        return gr_fail(error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");
-    return GR_OK;
-}
-
-/* Merges all states, each once it is there. What is under way is waited for, whatever has failed. */
+/* Adds all states to the total, each once it is there. What is under way is waited for, whatever has failed.
+ */
 static gr_status add_up(parts *self, int64_t *total, py_work *work) {
     int64_t words[GR_EXACT_WIDEST_WORDS];
     gr_status status = launch_all(self, work);
@@ -111,7 +102,9 @@ static gr_status add_up(parts *self, int64_t *total, py_work *work) {
         const gr_status collected = gr_later_collect(&self->part[i].later, words, &error);
         if (status != GR_OK)
             continue;
-        status = collected == GR_OK ? add(self, i, words, total, &error) : collected;
+        status = collected;
+        if (status == GR_OK && !gr_exact_states_merge(total, words, 1, self->size))
+            status = gr_fail(&error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");
         if (status != GR_OK)
             work->error = error;
     }
@@ -119,7 +112,7 @@ static gr_status add_up(parts *self, int64_t *total, py_work *work) {
 }
 
 static PyObject *sum_all(parts *self, bool mean) {
-    int64_t total[GR_EXACT_WIDEST_WORDS];
+    int64_t total[GR_EXACT_WIDEST_WORDS] = {0};
     uint64_t divisor = mean ? self->elements : 1, bits = 0;
     uint32_t each;
     gr_scalar scalar = {.bytes = {0}};

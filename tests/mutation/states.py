@@ -74,7 +74,7 @@ MUTANTS = (
         placed("sum-int64"),
     ),
     Mutant(
-        "the parts of several devices are the first one's",
+        "the parts of several devices are left out",
         "csrc/python/sharded.c",
         "gr_exact_states_merge(total, words, 1, self->size)",
         "gr_exact_states_merge(total, words, 0, self->size)",
