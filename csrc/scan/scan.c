@@ -134,6 +134,13 @@ static const char *name_of(const gr_scan *self, const kind *of) {
     return self->dtype == GR_DTYPE_i32 || self->dtype == GR_DTYPE_b8 ? gr_dtypes[self->dtype].name : of->name;
 }
 
+static uint32_t add_results(const gr_scan *self, gr_program *program) {
+    const uint64_t rows = self->length + (self->initial ? 1 : 0);
+    return gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                             (size_t)(self->lines * rows * self->inner) *
+                                 gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+}
+
 /* Threads of blocks that scan lines all at once; 0 where that takes more blocks or nodes than there may be.
  */
 static uint32_t brief_threads(const gr_scan *self, const kind *of, uint64_t *blocks) {
@@ -157,9 +164,7 @@ static void plan_brief(const gr_scan *self, const kind *of, uint32_t threads, ui
         .initial = self->initial ? 1 : 0,
     };
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                                           (size_t)(self->lines * (self->length + params.initial)) *
-                                               gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+    const uint32_t out = add_results(self, program);
     uint32_t slots = 0;
     if (blocks > 1)
         slots = gr_program_buffer(program, GR_BUFFER_CLEAN,
@@ -199,8 +204,7 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
         .initial = self->initial ? 1 : 0,
     };
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                                           (size_t)(self->lines * (self->length + params.initial)) * item);
+    const uint32_t out = add_results(self, program);
     const size_t node_bytes = GR_NODE_HEAD + (size_t)(self->lines * params.line_nodes) * of->node_bytes;
     const bool few = node_bytes <= GR_SCAN_CLEAN_BYTES; /* then nothing has to make them zero */
     const uint32_t nodes =
@@ -238,12 +242,11 @@ void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *prog
         plan_lines(self, &of, program);
         return;
     }
-    const uint64_t tiles = params.chains * params.chain_tiles, rows = self->length + (self->initial ? 1 : 0);
+    const uint64_t tiles = params.chains * params.chain_tiles;
     const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SCAN_BLOCKS;
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t out = gr_program_buffer(
-        program, GR_BUFFER_OUTPUT, (size_t)(self->lines * rows * self->inner) * gr_dtypes[result].item_bytes);
+    const uint32_t out = add_results(self, program);
     uint32_t nodes = 0;
     if (params.chain_tiles > 1) {
         nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
