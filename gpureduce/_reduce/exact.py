@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -129,16 +130,23 @@ def _takes_chunks(op: str, operand: Operand, axes: tuple[int, ...], second: Oper
     return whole and on_host and operand.handle.nbytes > CHUNK_BYTES
 
 
+def pieces_of(arrays: list[np.ndarray], most_bytes: int) -> Iterator[list[np.ndarray]]:
+    """Yield parts of contiguous arrays of one shape, of up to so many bytes of the first."""
+    vectors = [each.reshape(-1) for each in arrays]
+    step = max(1, most_bytes // vectors[0].itemsize)
+    for start in range(0, vectors[0].size, step):
+        yield [each[start : start + step] for each in vectors]
+
+
 def _by_chunks(
     op: str, operand: Operand, second: Operand | None, initial: np.ndarray | None, target: Target
 ) -> np.ndarray:
     """Merge the states of pieces of a whole array of the host."""
     dtype, where = operand.dtype, (operand.kind, operand.index, target.stream)
-    vectors = [each.handle.reshape(-1) for each in (operand, second) if each is not None]
+    vectors = [each.handle for each in (operand, second) if each is not None]
     first = np.zeros(1, dtype) if initial is None else np.reshape(initial, 1)
     pieces = [[first] * len(vectors)]
-    step = max(1, CHUNK_BYTES // dtype.itemsize)
-    pieces += [[each[at : at + step] for each in vectors] for at in range(0, len(vectors[0]), step)]
+    pieces += pieces_of(vectors, CHUNK_BYTES)
     kernel = "dot" if op == "dot" else "sum"
     total: Any = None
     for piece, *others in pieces:
@@ -148,7 +156,7 @@ def _by_chunks(
         else:
             states.merge(total, words)
     size = states.size_of_products(dtype) if op == "dot" else states.size_of_sum(dtype)
-    divisors = np.array([len(vectors[0])], np.uint64) if op == "mean" else None
+    divisors = np.array([vectors[0].size], np.uint64) if op == "mean" else None
     result = states.rounded(total, size, dtype, divisors)
     # States begin at 0, but `initial` and all elements may have been -0.
     result.view(states.real(dtype))[states.flags(total)[0] == 0] = -0.0

@@ -11,7 +11,7 @@ from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.target import FROM_HOST, Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 
@@ -44,9 +44,6 @@ class Cut:
         return offsets if self.order is None else np.concatenate([offsets, self.order])
 
 
-_OF_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
-
-
 class Labels:
     """The same by labels that are put in order on the device, where they lie or go to."""
 
@@ -59,7 +56,7 @@ class Labels:
     def handle(self, target: Target) -> Any:
         """Return what the core takes: offsets and the order, made in the stream of the call."""
         if self.labels.view is None:
-            target.refuse_capture(_OF_HOST)
+            target.refuse_capture(FROM_HOST)
             there = to_device(self.labels.handle, text(target.kind, target.index))
             self.labels = intake(there, None, "labels")
             target.reads.append(self.labels)

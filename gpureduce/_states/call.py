@@ -141,23 +141,17 @@ def _pieces(call: Call) -> Iterator[Call]:
     """Yield parts of a whole array of the host that is added up: the device need not have room for it."""
     operand, mask = call.operand, call.mask
     given = [each.handle for each in (operand, mask) if each is not None]
-    step = _PIECE_BYTES[operand.kind] // operand.dtype.itemsize
-    size = math.prod(operand.shape)
+    most = _PIECE_BYTES[operand.kind]
     if (
-        call.way not in (SUMS, PRODUCTS, SPREAD) or call.shape or size <= step
+        call.way not in (SUMS, PRODUCTS, SPREAD) or call.shape
+        or math.prod(operand.shape) * operand.dtype.itemsize <= most
         or not all(isinstance(each, np.ndarray) and each.flags.c_contiguous for each in given)
     ):  # fmt: skip
         yield call
         return
-    for start in range(0, size, step):
-        where = slice(start, start + step)
-        other = None if mask is None else _part(mask, where)
-        yield call._replace(operand=_part(operand, where), mask=other, axes=(0,))
-
-
-def _part(operand: Operand, where: slice) -> Operand:
-    handle = operand.handle.reshape(-1)[where]
-    return replace(operand, handle=handle, shape=handle.shape)
+    for piece, *others in _exact.pieces_of(given, most):
+        other = None if mask is None else replace(mask, handle=others[0], shape=piece.shape)
+        yield call._replace(operand=replace(operand, handle=piece, shape=piece.shape), mask=other, axes=(0,))
 
 
 def fields_of(call: Call, held: np.dtype, names: Any) -> Fields:
