@@ -246,7 +246,12 @@ def profile_exact(
     a: np.ndarray, variant: str, races: bool, timeline_block: int, watched: int, /
 ) -> tuple[np.generic | None, list[Observed], str | None]: ...
 def reducer(
-    op: str, positional: tuple[str, ...], others: tuple[str, ...], parameter: int = 0, /
+    op: str,
+    positional: tuple[str, ...],
+    others: tuple[str, ...],
+    parameter: int = 0,
+    exact: bool = False,
+    /,
 ) -> Callable[..., Any]: ...
 def default_device(device_kind: int, device_index: int, /) -> None: ...
 def runs() -> int: ...

@@ -318,6 +318,7 @@ def records():
         "stream_handle of nonsense": call(_core.stream_handle, "x"),
         "reducer": lambda: _core.reducer("sum", ("a", "axis"), ("out",))(matrix, 0),
         "reducer of nonsense": call(_core.reducer, "sum", ("a", "b"), ()),
+        "reducer, exact": lambda: _core.reducer("sum", ("a",), ("device",), 0, True)(wide, device="sim"),
         "reducer of two": lambda: _core.reducer("dot", ("a", "b"), ())(on_device, on_device),
         "array_empty": call(_core.array_empty, (2, 3), "int8", _core.SIM, 0),
         "array_empty in a stream": call(_core.array_empty, (2,), "int8", _core.SIM, 0, Stream(ptr=7)),

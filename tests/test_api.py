@@ -387,6 +387,8 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
     array = np.arange(1000, dtype=np.float32)
     numbered = 2 * on_gpu  # the regular expression that reads "cuda" and its number
     there = gpureduce.to_device(array, device)
+    numbers = gpureduce.to_device(array.astype(np.int32), device)
+    rows, rows_mask = (gpureduce.to_device(each.reshape(10, 100), device) for each in (array, array < 3))
     flag, mask = (gpureduce.to_device(bools, device) for bools in (np.array(False), array < 3))
     for most, call in (
         (24 + numbered, lambda: gpureduce.sum(array, variant="v7", device=device)),
@@ -398,6 +400,14 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         (1, lambda: gpureduce.mean(there, 0, keepdims=True, as_device=True)),
         (1, lambda: gpureduce.any(there, out=flag)),
         (1, lambda: gpureduce.sum(there, where=mask, stream=1)),
+        (1, lambda: gpureduce.sum(there, exact=False)),
+        (1, lambda: gpureduce.sum(there, exact=True)),
+        (1, lambda: gpureduce.sum(array, exact=True, device=device)),
+        (1, lambda: gpureduce.sum(rows, axis=1, where=rows_mask, exact=True)),
+        (1, lambda: gpureduce.sum(numbers, exact=True)),
+        (1, lambda: gpureduce.mean(there, exact=True, as_device=True)),
+        (1, lambda: gpureduce.dot(there, there, exact=True)),
+        (1, lambda: gpureduce.fsum(there)),
     ):
         names = python_calls(call)
         assert 0 < len(names) <= most, names

@@ -426,6 +426,31 @@ def check_the_default_is_measured():
     assert default["result"] == rung["result"] == default["exact"]
 
 
+def check_exact_sums():
+    """As plain ones: one launch, which leaves the result where the host looks for it, and may read there."""
+    array = np.ldexp(HOST.astype(np.float32), np.arange(HOST.size) % 40 - 20)
+    wanted = np.float32(math.fsum(array.astype(float)))
+    there = gpureduce.to_device(array, "cuda")
+    out = gpureduce.to_device(np.zeros((), np.float32), "cuda")
+    symbols = ("cuLaunchKernelEx", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuMemHostAlloc")
+    calls = (
+        lambda: gpureduce.sum(there, exact=True),
+        lambda: gpureduce.fsum(there),
+        lambda: gpureduce.fsum(tensor(there, code=2)),
+        lambda: gpureduce.sum.__wrapped__(there, exact=True),
+        lambda: gpureduce.sum(array, exact=True, device="cuda"),
+    )
+    for call in calls:
+        assert call() == wanted != 0
+        before = [driver_calls(each) for each in symbols]
+        assert call() == wanted
+        assert [driver_calls(each) for each in symbols] == [before[0] + 1, *before[1:]]
+    waits = driver_calls("cuStreamSynchronize")
+    made = gpureduce.sum(there, exact=True, as_device=True)
+    assert gpureduce.fsum(there, out=out) is out and driver_calls("cuStreamSynchronize") == waits
+    assert made.numpy() == out.numpy() == wanted
+
+
 def sharded():
     """Numbers on two devices, two parts on each, and their exact sum."""
     whole = np.ldexp(HOST.astype(np.float32), np.arange(HOST.size) % 90 - 45)
@@ -521,6 +546,7 @@ def check_no_clusters():
         check_errors_of_theirs,
         check_nothing_is_kept,
         check_the_default_is_measured,
+        check_exact_sums,
         check_parts_of_two_devices,
     ],
 )

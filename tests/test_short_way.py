@@ -11,10 +11,11 @@ from gpureduce import _core
 from gpureduce._device.devices import resolve
 
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
-OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd")
+OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd", "fsum")
 DTYPES = ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex64")
 WITH_MASKS = {"sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"}
-WITH_MASKS |= {"var", "nanstd"}
+WITH_MASKS |= {"var", "nanstd", "fsum"}
+EXACT = (True, True, True, False, False, None, 1, np.True_, "x")
 
 
 def outcome(function, a, arguments):
@@ -38,6 +39,11 @@ def drawn(draw, op, device):
     shape = tuple(draw.choice((1, 2, 3, 5, 5, 0)) if draw.random() < 0.3 else 4 for _ in range(ndim))
     values = np.arange(1, np.prod(shape, dtype=int) + 1).reshape(shape) * 7 % 11 - 4
     array = np.asarray(values.astype(draw.choice(DTYPES)))
+    if array.dtype.kind in "fc" and draw.random() < 0.3:  # what rounds, overflows and is nothing
+        most = np.finfo(array.dtype).max
+        numbers = np.array([1.0, -1.0, most / 3, -most, 1e-3, 1e-7, *draw.choice(((), (np.inf, np.nan)))])
+        chosen = np.array([draw.randrange(len(numbers)) for _ in range(array.size)], int)
+        array[...] = numbers[chosen].reshape(shape)
     if ndim and draw.random() < 0.4:
         array = array.transpose(draw.sample(range(ndim), ndim))
     if ndim and draw.random() < 0.2:
@@ -54,6 +60,8 @@ def drawn(draw, op, device):
         arguments["as_device"] = draw.choice((True, False, None, 1))
     if draw.random() < 0.2:
         arguments["stream"] = draw.choice((None, 1, 0, -1, "x", 1.5))
+    if op in ("sum", "mean") and draw.random() < 0.4:
+        arguments["exact"] = draw.choice(EXACT)
     if op in ("var", "nanstd") and draw.random() < 0.4:
         name = draw.choice(("ddof", "ddof", "correction", "mean"))
         arguments[name] = draw.choice((0, 1, 1, 0.5, 2.0, np.float64(1), 4, -1, True, "x", 10**30))
@@ -133,6 +141,8 @@ def test_dot(device):
             gpureduce.to_device(each, device) if on else each for each, on in zip(pair, there, strict=True)
         )
         arguments = {"b": b, "device": device}
+        if draw.random() < 0.4:
+            arguments["exact"] = draw.choice(EXACT)
         if draw.random() < 0.3:
             arguments["as_device"] = draw.choice((True, False))
         if draw.random() < 0.3:

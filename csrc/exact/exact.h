@@ -5,6 +5,7 @@
 
 #include "exact/params.h"
 #include "exact/state.h"
+#include "feed/feed.h"
 #include "program/program.h"
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
@@ -22,6 +23,8 @@ typedef struct gr_exact {
     bool squares;                /* of a dot product: the other vector is the first input, too */
     bool states;                 /* the results are states, as gr_exact_states_carry takes them */
 } gr_exact;
+
+enum { GR_EXACT_DIRECT_BYTES = 256 << 10 }; /* of the host, that kernels may read there */
 
 /* Whether there are kernels for it. */
 bool gr_exact_takes(gr_op op, gr_dtype dtype);

@@ -9,4 +9,8 @@
 gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *binding,
                   const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error);
 
+/* The same of a program of all elements at once, `flow` having no plan. */
+gr_status gr_feed_whole(gr_device *device, const gr_flow *flow, const gr_program *program,
+                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
+
 #endif

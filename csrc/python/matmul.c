@@ -217,7 +217,7 @@ PyObject *py_multiplier(PyObject *module, PyObject *args) {
     PyObject *positional, *named;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
         return NULL;
-    return py_public_new(module, GR_OP_COUNT, 0, true, positional, named, &definition);
+    return py_public_new(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
 }
 
 /* ---- what Python has made of the arguments ---- */

@@ -161,7 +161,8 @@ static PyMethodDef methods[] = {
     {"profile_exact", py_profile_exact, METH_VARARGS,
      "profile_exact(a, variant, races, timeline_block, watched), as profile"},
     {"reducer", py_reducer, METH_VARARGS,
-     "reducer(op, positional parameters, others) -> the function of these, which returns NotImplemented "
+     "reducer(op, positional parameters, others, parameter, exact) -> the function of these, which returns "
+     "NotImplemented "
      "where "
      "Python has to see to the arguments first"},
     {"scan", py_scan, METH_VARARGS,

@@ -78,6 +78,24 @@ static bool has_result(py_call *call) {
     }
 }
 
+/* Whether an exact result is wanted, and for this way: what the core does not make exact is Python's. So are
+   longer arrays of the host, which go to the device in pieces. */
+static bool take_exact(const py_public *self, PyObject *given, py_call *call) {
+    const py_operand *source = &call->job.inputs[PY_SOURCE];
+    const gr_reduction *reduction = &call->reduction;
+    call->exact = given == NULL ? self->exact : given == Py_True;
+    if (!call->exact)
+        return given == NULL || given == Py_False;
+    if (!source->placed && source->source.bytes > GR_EXACT_DIRECT_BYTES)
+        return false;
+    if (gr_exact_takes(reduction->op, reduction->dtype))
+        return true;
+    /* A sum of so few in 64 bits cannot wrap. */
+    call->exact = false;
+    return reduction->op == GR_OP_sum && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
+           gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= INT32_MAX;
+}
+
 static bool is_pair(gr_op op) {
     return gr_ops[op].takes == GR_TAKES_PAIR;
 }
@@ -156,6 +174,7 @@ static int take(const py_public *self, const py_arguments given, py_call *call) 
     if (taken <= 0)
         return taken;
     if (!take_axes(given[PY_NAME_axis], call) || !has_result(call) ||
+        !take_exact(self, given[PY_NAME_exact], call) ||
         (gr_op_is_variance(self->op) && !take_ddof(self, given, call)))
         return 0;
     py_call_shape(call);
@@ -224,9 +243,10 @@ PyObject *py_reducer(PyObject *module, PyObject *args) {
     PyObject *name, *positional, *named;
     gr_op op;
     unsigned long long parameter = 0;
-    if (!PyArg_ParseTuple(args, "OO!O!|K", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
-                          &parameter) ||
+    int exact = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!|Kp", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
+                          &parameter, &exact) ||
         py_find_op(name, &op) < 0)
         return NULL;
-    return py_public_new(module, op, parameter, is_pair(op), positional, named, &definition);
+    return py_public_new(module, op, parameter, exact, is_pair(op), positional, named, &definition);
 }

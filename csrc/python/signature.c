@@ -55,14 +55,15 @@ static int take_parameters(py_public *self, PyObject *names, bool pair, bool pos
     return 0;
 }
 
-PyObject *py_public_new(PyObject *module, gr_op op, uint64_t parameter, bool pair, PyObject *positional,
-                        PyObject *named, PyMethodDef *definition) {
+PyObject *py_public_new(PyObject *module, gr_op op, uint64_t parameter, bool exact, bool pair,
+                        PyObject *positional, PyObject *named, PyMethodDef *definition) {
     py_public *self = PyMem_Calloc(1, sizeof *self);
     if (self == NULL)
         return PyErr_NoMemory();
     self->state = PyModule_GetState(module);
     self->op = op;
     self->parameter = parameter;
+    self->exact = exact;
     PyObject *capsule = NULL;
     if (take_parameters(self, positional, pair, true) == 0 && take_parameters(self, named, pair, false) == 0)
         capsule = PyCapsule_New(self, CAPSULE, free_public);

@@ -54,6 +54,7 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(dilation)                                                                                            \
     ROW(groups)                                                                                              \
     ROW(layout)                                                                                              \
+    ROW(exact)                                                                                               \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

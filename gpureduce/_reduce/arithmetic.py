@@ -10,8 +10,7 @@ from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import quick
-from gpureduce._reduce.several import several
+from gpureduce._reduce.quick import exactly, quick
 from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
@@ -537,7 +536,7 @@ def dot(
     return _dot(a, b, out, options)
 
 
-@several
+@exactly("sum")
 def fsum(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -19,6 +19,16 @@ def quick(function: _F) -> _F:
     return through(partial(_core.reducer, function.__name__))(several.several(function))
 
 
+def exactly(op: str) -> Callable[[_F], _F]:
+    """Let a reduction that is always exact go to that of the core at once."""
+
+    def decorated(function: _F) -> _F:
+        way = through(lambda positional, others: _core.reducer(op, positional, others, 0, True))
+        return way(several.several(function))
+
+    return decorated
+
+
 def shared(op: str, parameter: int = 0) -> Callable[[_F], _F]:
     """Let a reduction go to an operator of csrc/reduce/float_ops.def at once."""
     return through(lambda positional, others: _core.reducer(op, positional, others, parameter))
@@ -35,8 +45,7 @@ def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., 
         named = inspect.Parameter.KEYWORD_ONLY
         parameters = inspect.signature(function).parameters.values()
         positional = tuple(each.name for each in parameters if each.kind is not named)
-        # An exact result is Python's to ask for: the core need not look for it in every call.
-        others = tuple(each.name for each in parameters if each.kind is named and each.name != "exact")
+        others = tuple(each.name for each in parameters if each.kind is named)
         core = core_of(positional, others)
 
         @functools.wraps(function)

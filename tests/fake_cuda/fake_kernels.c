@@ -122,13 +122,18 @@ static bool run_general(const context *in, const char *name, const gr_general_pa
     return true;
 }
 
-/* The state of one result, of float32 side by side. */
+/* One result, of float32 side by side whose sum a double holds, or its state. */
 static bool run_exact(const context *in_context, const gr_exact_params *p) {
     const gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     const float *in = reach(in_context, p->in, p->count * sizeof *in);
-    int64_t *out = reach(in_context, p->out, size.words * sizeof *out);
-    if (!in || !out || p->results != 1 || p->flags != (GR_EXACT_PACKED | GR_EXACT_STATES))
+    const bool states = p->flags & GR_EXACT_STATES;
+    int64_t *out = reach(in_context, p->out, states ? size.words * sizeof *out : sizeof *in);
+    if (!in || !out || p->results != 1 || p->flags != (GR_EXACT_PACKED | (states ? GR_EXACT_STATES : 0u)))
         return false;
+    if (!states) {
+        sum_floats(in, out, p->count, 1, false, false);
+        return true;
+    }
     memset(out, 0, size.words * sizeof *out);
     for (uint64_t i = 0; i < p->count; i++) {
         const double value = in[i];
