@@ -470,6 +470,11 @@ def check_parts_of_two_devices():
         assert gpureduce.sum(whole) == wanted
     assert gpureduce.mean(whole, exact=True) == pytest.approx(wanted / 1000, rel=1e-6)
     assert [driver_calls(each) for each in symbols] == [before[0] + 404, *before[1:]]
+    numbers = gpureduce.Sharded([gpureduce.to_device(HOST[i::3], f"cuda:{i % 2}") for i in range(3)])
+    assert gpureduce.sum(numbers) == HOST.sum()  # of integers, by the kernels of plain sums
+    before = [driver_calls(each) for each in symbols]
+    assert gpureduce.sum(numbers) == gpureduce.partial(numbers, "sum").result() == HOST.sum()
+    assert [driver_calls(each) for each in symbols] == [before[0] + 6, *before[1:]]
 
 
 def check_a_part_that_fails():

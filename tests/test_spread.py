@@ -1,5 +1,6 @@
 """Arrays on several devices, which on the simulator have memories of their own, give the bits of one."""
 
+import re
 import threading
 
 import exact_reference as reference
@@ -104,11 +105,17 @@ def test_sharded(op, array):
             assert np.array_equal(got, alone(op, array, axis)), (along, axis)
 
 
+def by_threads(monkeypatch):
+    """A list that grows with each state that is not made at once, and what makes it."""
+    count, states = [], spread.part.state_of
+    monkeypatch.setattr(spread.part, "state_of", lambda *a, **o: count.append(1) or states(*a, **o))
+    return count, states
+
+
 @pytest.mark.parametrize("name", [*reference.DTYPES, "complex64", "int32"])
 def test_sums_of_tensors_at_once(name, monkeypatch):
     """One thread launches on all devices; what it does not take gives the same by several."""
-    count, states = [], spread.part.state_of
-    monkeypatch.setattr(spread.part, "state_of", lambda *a, **o: count.append(1) or states(*a, **o))
+    count, states = by_threads(monkeypatch)
     rng, floats = np.random.default_rng(3), name in reference.DTYPES
     for make in reference.KINDS if floats else reference.KINDS[:1]:
         if floats:
@@ -125,13 +132,119 @@ def test_sums_of_tensors_at_once(name, monkeypatch):
                 states_of = states(a, "mean" if op == "mean" else "sum", device="sim")
                 if op != "fsum":
                     assert getattr(gpureduce, op)(whole, **options) == states_of.result()
-                    assert count
+                    assert not count
     if floats:
         for others in (whole.parts[0].numpy(), gpureduce.to_device(a[:0].reshape(20, 0), "sim")):
             count.clear()
             mixed = gpureduce.Sharded([*whole.parts, others], 1)
             assert same(gpureduce.sum(mixed), gpureduce.partial(mixed, "sum").result()) and count
     assert gpureduce.sum(whole, axis=0).shape == (30,) and gpureduce.sum(whole, keepdims=True).shape == (1, 1)
+
+
+WHOLE = ("bool", "int8", "int32", "int64", "uint8", "uint64")
+OPERATORS = ("sum", "mean", "var", "std", "min", "max", "argmin", "argmax", "any", "all", "count_nonzero")
+OPERATORS += ("prod", "bitwise_and", "bitwise_or", "bitwise_xor")
+
+
+def hostile(rng, dtype, draw):
+    """24 elements, of which many are alike."""
+    if dtype.kind in "biu":
+        small = (np.arange(24) % (2 if dtype.kind == "b" else 5)).astype(dtype)
+        return rng.integers(0, 256, small.nbytes, np.uint8).view(dtype) if draw % 2 else small
+    few = ((0.0, -0.0), (1.0, -1.0, 2.0), (1.0, np.nan, 3.0), (-np.inf, np.inf), (0.7, 1.3))[draw % 5]
+    a = rng.choice(few, 24).astype(dtype)
+    if dtype.kind == "c":
+        a.imag = rng.choice(few, 24)
+    return a
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("name", [*reference.DTYPES, *WHOLE, "complex64", "complex128"])
+def test_states_at_once(name, monkeypatch):
+    """Each operator: the bytes of the states that threads make, and their results."""
+    dtype = reference.dtype_of(name) if name in reference.DTYPES else np.dtype(name)
+    rng, at_once = np.random.default_rng(8), set()
+    count, _ = by_threads(monkeypatch)
+    for draw in range(10):
+        along, cuts = draw % 2, ((2, 3), (1, 2))[draw % 2]
+        a = hostile(rng, np.dtype("uint8") if name == "bool" else dtype, draw)
+        rows = (a % 2).astype(bool) if name == "bool" else a
+        rows = rows.reshape(6, 4)[:: 1 - 2 * (draw % 3 == 0)]
+        whole = gpureduce.Sharded(placed(rows, along, cuts), along)
+        for op in OPERATORS:
+            for arrays in (whole, whole.parts[draw % 3]):
+                try:
+                    want = not_at_once(op, arrays)
+                except TypeError as refused:
+                    with pytest.raises(TypeError, match=re.escape(str(refused))):
+                        gpureduce.partial(arrays, op)
+                    continue
+                count.clear()
+                got = gpureduce.partial(arrays, op)
+                assert got.to_bytes() == want.to_bytes(), (op, rows)
+                if arrays is whole and op not in ("sum", "mean"):  # ints' may be refused
+                    result = getattr(gpureduce, op)(whole)
+                    assert result.tobytes() == want.result().tobytes(), (op, rows)
+                    assert result.dtype == want.dtype
+                if not count:
+                    at_once.add(op)
+                    got += want  # what it holds can be written to
+    left = {"var", "std"} if dtype.kind in "biuc" else set()
+    left |= {"sum", "mean"} if dtype.kind in "iu" and dtype.itemsize == 8 else set()
+    left |= set() if dtype.kind in "biu" else {op for op in OPERATORS if op.startswith("bitwise")}
+    assert at_once == set(OPERATORS) - left
+
+
+def not_at_once(op, arrays, b=None):
+    """The state as threads make it."""
+    several = isinstance(arrays, gpureduce.Sharded)
+    given = (arrays, op, None, b, None, False, 0, None, None, None)
+    return spread.state_of(*given) if several else spread.part.state_of(*given)
+
+
+def test_products_at_once(array, monkeypatch):
+    count, _ = by_threads(monkeypatch)
+    flat = array.reshape(-1)
+    for name in ("float32", "float64", "complex64", "complex128"):
+        a, b = (flat[:120].astype(name), flat[120:240].astype(name) * 0.7)
+        if name.startswith("complex"):
+            a.imag, b.imag = b.real[::-1], a.real * 0.3
+        parts = [gpureduce.Sharded(placed(each, 0)) for each in (a, b)]
+        want = not_at_once("dot", *parts[:1], parts[1])
+        count.clear()
+        for options in ({}, {"exact": True}, {"exact": False}):
+            assert gpureduce.dot(*parts, **options).tobytes() == want.result().tobytes()
+        assert gpureduce.partial(parts[0], "dot", b=parts[1]).to_bytes() == want.to_bytes()
+        one, other = (each.parts[2] for each in parts)
+        got = gpureduce.partial(one, "dot", b=other)
+        assert got.to_bytes() == not_at_once("dot", one, other).to_bytes()
+        assert count == [1]
+    for op, b in (("dot", None), ("sum", one)):
+        with pytest.raises(TypeError, match="b: the other vector of a dot product"):
+            gpureduce.partial(one, op, b=b)
+
+
+def test_parts_that_are_left_to_threads(array, monkeypatch):
+    """Of the host, empty, along axes, with options: the same results."""
+    count, _ = by_threads(monkeypatch)
+    whole = gpureduce.Sharded(placed(array, 0))
+    for call in (
+        lambda: gpureduce.max(whole, 0),
+        lambda: gpureduce.max(whole, keepdims=True),
+        lambda: gpureduce.max(gpureduce.Sharded([array[:2], *whole.parts[1:]])),
+        lambda: gpureduce.max(gpureduce.Sharded([gpureduce.to_device(array[:0], "sim"), *whole.parts])),
+        lambda: gpureduce.max(whole, as_device=True).numpy(),
+    ):
+        count.clear()
+        assert np.max(call()) == array.max() and count
+    wanted = gpureduce.partial(array, "var", device="sim").result(ddof=1)
+    count.clear()
+    assert gpureduce.max(whole) == array.max() and not count
+    assert gpureduce.var(whole, ddof=1) == wanted and not count
+    with pytest.raises(ValueError, match="initial: is not for several devices"):
+        gpureduce.max(whole, initial=3)
+    with pytest.raises(TypeError):
+        gpureduce.max()
 
 
 def test_sharded_vectors(array):

@@ -6,7 +6,7 @@
 #include "feed/mapped.h"
 #include "program/program.h"
 
-enum { GR_LATER_BYTES = 2048 }; /* of a result, at the most */
+enum { GR_LATER_BYTES = 2304 }; /* of a result, at the most */
 
 typedef struct gr_later {
     gr_device *device;

@@ -26,6 +26,9 @@ PyObject *py_exact_merge(PyObject *module, PyObject *args);
 PyObject *py_exact_round(PyObject *module, PyObject *args);
 PyObject *py_exact_carry(PyObject *module, PyObject *args);
 PyObject *py_exact_sharded(PyObject *module, PyObject *args);
+/* Of whole arrays on several devices, launched at once: those, and results of other operators. */
+PyObject *py_sharded_states(PyObject *module, PyObject *args);
+PyObject *py_sharded_values(PyObject *module, PyObject *args);
 PyObject *py_exact_rung(PyObject *module, PyObject *args);
 /* States of any operator that stay on a device. */
 PyObject *py_state_begin(PyObject *module, PyObject *args);

@@ -148,8 +148,16 @@ static PyMethodDef methods[] = {
     {"exact_carry", py_exact_carry, METH_VARARGS,
      "exact_carry(states) -> makes states of those that were on a device, in place; whether all fit"},
     {"exact_sharded", py_exact_sharded, METH_VARARGS,
-     "exact_sharded(arrays, mean) -> the exact sum, or mean, of all elements of arrays on devices; "
-     "NotImplemented where Python has to see to them"},
+     "exact_sharded(arrays, others, mean) -> the exact sum, or mean, of all elements of arrays on devices, "
+     "of "
+     "their products with others unless that is None; NotImplemented where Python has to see to them"},
+    {"sharded_states", py_sharded_states, METH_VARARGS,
+     "sharded_states(arrays, others, ops) -> (dtype, states of each operator, of all elements), as "
+     "exact_sharded; dot without others is of squares"},
+    {"sharded_values", py_sharded_values, METH_VARARGS,
+     "sharded_values(arrays, ops) -> (dtype, for each operator the results of all arrays), likewise; a sum "
+     "is "
+     "of integers that cannot wrap"},
     {"state_begin", py_state_begin, METH_VARARGS,
      "state_begin(memory, layout, left, device_kind, device_index, stream): makes states, in place, of what "
      "reductions have left there and in `left`; see csrc/python/placed.c"},

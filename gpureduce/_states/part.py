@@ -14,8 +14,8 @@ from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
+from gpureduce._states import at_once, made
 from gpureduce._states import call as calls
-from gpureduce._states import made
 from gpureduce._states.call import Call, Where
 from gpureduce._states.operators import INDEX, TRUTH, find
 from gpureduce._states.state import State, nothing
@@ -65,6 +65,14 @@ def state_of(
     call = Call(op, way, operand.cast(cast), axes, target, mask, Where(offset, within))
     state = _made(call, nothing(op, held, result, call.shape))
     return state._reshaped(rules.kept_shape(operand.shape, axes, True)) if keepdims else state
+
+
+def state_at_once(a: Any, op: str, b: Any) -> State | None:
+    """Return the state of all elements of an array on a device, where the core makes it by itself."""
+    shape = getattr(a, "shape", None)
+    if isinstance(a, np.ndarray) or not isinstance(shape, tuple):
+        return None
+    return at_once.state_of((a,), op, None if b is None else (b,), tuple(shape))
 
 
 def _of_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> State:

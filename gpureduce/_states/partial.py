@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpureduce._states import spread
-from gpureduce._states.part import state_of
+from gpureduce._states import part, spread
 from gpureduce._states.state import State
 
 if TYPE_CHECKING:
@@ -87,9 +86,15 @@ def partial(
     >>> gpureduce.partial(a, "mean", where=a < 9, device="sim").result()
     np.float64(2.0)
     """
-    if spread.is_spread(a, device):
+    several = spread.is_spread(a, device)
+    others = (axis, dtype, within, device, stream, keepdims or None, as_device or None)
+    if where is True and isinstance(offset, int) and offset == 0 and all(each is None for each in others):
+        state = (spread.state_at_once if several else part.state_at_once)(a, op, b)
+        if state is not None:
+            return state
+    if several:
         if where is not True:
             raise ValueError("where: is for one device")
         state = spread.state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream)
         return state.to_device(spread.first_of(a, device)) if as_device else state
-    return state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where, as_device)
+    return part.state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where, as_device)

@@ -16,13 +16,13 @@ from gpureduce._arrays.operand import intake
 from gpureduce._device.devices import Device, resolve, text
 from gpureduce._reduce import functions, several
 from gpureduce._rules import arguments as rules
-from gpureduce._states import part
+from gpureduce._states import at_once, part
 from gpureduce._states.operators import find
 from gpureduce._states.state import State, nothing
 
 _ALL = "cuda:all"
 _PLACES = ("argmin", "argmax")
-_AT_ONCE = ("sum", "fsum", "mean")  # of tensors where they lie: the core launches on all devices by itself
+_EXACT = ("sum", "fsum", "mean", "dot")
 # Of a piece of an array of the host. Each costs 0.2 ms beside its copy: of 512 MiB in pinned memory that was
 # a sixth of the time by pieces of 64 MiB.
 _MOST_BYTES = 256 << 20
@@ -325,12 +325,38 @@ def _parts(a: Any) -> tuple[Any, ...]:
     return tuple([shard.data for shard in shards])
 
 
+def _at_once(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Return the result of whole arrays on devices; NotImplemented where others have to see to it."""
+    extra = "ddof" if name in ("var", "std") else "exact" if name in _EXACT else None
+    if len(args) != (2 if name == "dot" else 1) or not (options.keys() <= {extra}):
+        return NotImplemented
+    b = args[1] if name == "dot" else None
+    if name in _EXACT:
+        parts, others = _parts(args[0]), _parts(b) if b is not None else None
+        if others is None or len(others) == len(parts):
+            total = _core.exact_sharded(parts, others, name == "mean")
+            if total is not NotImplemented:
+                return total
+    state = state_at_once(args[0], "sum" if name == "fsum" else name, b)
+    return NotImplemented if state is None else state.result(options.get("ddof", 0))
+
+
+def state_at_once(a: Any, op: str, b: Any) -> State | None:
+    """Return the state of all elements of arrays on devices, where the core makes it by itself."""
+    parts, others = _parts(a), None if b is None else _parts(b)
+    is_sharded = isinstance(a, Sharded)
+    if others is not None and len(others) != len(parts):
+        return None
+    if op in _PLACES and not is_sharded:  # blocks, which have positions of their own
+        return None
+    return at_once.state_of(parts, op, others, tuple(a.shape), a.axis if is_sharded else 0)
+
+
 def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Do what a public reduction is asked to, on all devices."""
-    if name in _AT_ONCE and len(args) == 1 and options in ({}, {"exact": True}):
-        total = _core.exact_sharded(_parts(args[0]), name == "mean")
-        if total is not NotImplemented:
-            return total
+    found = _at_once(name, args, options)
+    if found is not NotImplemented:
+        return found
     signature = inspect.signature(getattr(functions, name))
     given = signature.bind(*args, **options).arguments
     known = ("a", "b", "axis", "dtype", "keepdims", "device", "as_device", "exact", "ddof")
