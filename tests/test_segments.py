@@ -488,6 +488,28 @@ def test_arrays_on_the_device(device):
         gpureduce.segment_reduce(a, ends, device=device)
 
 
+@pytest.mark.parametrize(
+    "ends", [[], [5, -3], [1 / 3, 1 / 3, 0.34, -1], [0.01 * k for k in range(1, 100)], [0.25] * 9 + [0.6]]
+)
+@pytest.mark.parametrize("op", ["sum", "argmax"])
+def test_segments_reach_over_hundreds_of_blocks(op, ends, device):
+    """And a second call finds what the first one left in memory."""
+    n = (5 << 20) + 77
+    a = gpureduce.to_device(integers((n,), "float32", 3), device)
+    offsets = np.array([0, *(int(n * end) if 0 < end < 1 else end % n for end in ends), n])
+    sums = np.concatenate([[0], np.cumsum(a.numpy(), dtype=np.float64)])
+    for _ in range(2):
+        found = gpureduce.segment_reduce(a, offsets, op, as_device=False)
+        if op == "sum":
+            wanted = sums[offsets[1:]] - sums[offsets[:-1]]
+        else:
+            wanted = [
+                begin + np.argmax(a.numpy()[begin:end]) if end > begin else -1
+                for begin, end in itertools.pairwise(offsets)
+            ]
+        np.testing.assert_array_equal(found, wanted)
+
+
 def test_offsets_on_a_device_that_are_nonsense_read_nothing_else():
     """The simulator sees every access outside an array."""
     a = gpureduce.to_device(np.ones(2 * TILE), "sim")

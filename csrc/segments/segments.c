@@ -228,7 +228,7 @@ static gr_stream_params stream_of(const gr_segments *self) {
     return params;
 }
 
-static void plan_streams(const gr_segments *self, held by, gr_program *program) {
+static void plan_streams(const gr_segments *self, held by, const gr_abilities *can, gr_program *program) {
     const gr_stream_params params = stream_of(self);
     const uint64_t blocks = gr_ceil_div(params.ranges, GR_STREAM_WARPS);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
@@ -240,6 +240,7 @@ static void plan_streams(const gr_segments *self, held by, gr_program *program) 
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = 32 * GR_STREAM_WARPS;
+    step->overlap = can->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "stream_", ways[self->op].file);
     GR_KERNEL_NAME(step->kernel.entry, "stream_", ways[self->op].kernel, "_", held_names[by]);
@@ -250,13 +251,13 @@ static void plan_streams(const gr_segments *self, held by, gr_program *program) 
         gr_program_place(program, offsetof(gr_stream_params, slots), slots);
 }
 
-void gr_segments_plan(const gr_segments *self, gr_program *program) {
+void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_program *program) {
     static const unsigned char zero = 0;
     const held by = held_by(self->op, self->dtype);
     const way *as = &ways[self->op];
     if (streams(self, by)) {
         gr_program_begin(program);
-        plan_streams(self, by, program);
+        plan_streams(self, by, can, program);
         return;
     }
     const bool spreads = gr_op_is_variance(self->op);
@@ -304,6 +305,6 @@ gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_b
     gr_program program;
     if (self->lines == 0 || self->segments == 0 || self->inner == 0)
         return GR_OK;
-    gr_segments_plan(self, &program);
+    gr_segments_plan(self, &device->backend->info.can, &program);
     return gr_program_run(device, &program, binding, interrupt, error);
 }

@@ -1,11 +1,12 @@
 // Segments of elements that lie side by side: a warp streams a range of rows, batch after batch, and looks
 // closer only at a batch in which a segment ends. Segments that reach from one range into another are put
-// together by the blocks, and what reaches beyond a block by the first one, which reads what others left in
-// slots. A float32 sum of 2^26 elements in 1 to 10^4 segments takes what their flat sum takes.
+// together by the blocks, and what reaches beyond a block by the one in which it ends, which reads what those
+// before it left in slots.
 #pragma once
 
 #include "chained_tiles.cuh"
 #include "chunk.cuh"
+#include "early_remarks.cuh"
 #include "segment_values.cuh"
 
 enum { GR_STREAM_ENDS = 1, GR_STREAM_PENDING = 2 }; // a segment ends in it; the first of these began before
@@ -156,20 +157,21 @@ template <class F> struct Streams {
         return max(line.base, min(offset(j + 1) + line.shift, line.stop));
     }
 
-    // How many ends are before a range, by a warp that looks at 32 of them at a time: first around where they
-    // are if segments are alike.
-    __device__ int64_t search(const Line &line, int64_t from, uint64_t in_line) const {
-        int64_t low = 0, high = int64_t(p.segments);
+    // Which end a lane looks at first, while nothing is known but how many a range has on average.
+    __device__ int64_t first_probe(uint64_t in_line) const {
         const int64_t guess = int64_t(p.ends_each * double(in_line));
-        const int64_t row = line.anchor + from - int64_t(p.weight) * guess; // where it is likely to begin
-        const int64_t line_at = (row & -int64_t(GR_STREAM_BATCH)) + lane * (128 / p.item);
-        if (line_at >= line.base && line_at < line.stop)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(line.in + uint64_t(line_at) * p.item));
-        int64_t probe = lane < 16 ? guess - (1ll << 2 * (15 - lane)) : guess + (1ll << 2 * (lane - 16)) - 1;
-        while (low < high) {
+        return lane < 8    ? guess - (1ll << 3 * (8 - lane))
+               : lane < 24 ? guess + int(lane) - 15
+                           : guess + 8 + (1ll << 3 * (lane - 23));
+    }
+    // How many ends are before a range, by a warp that looks at 32 of them at a time: first around where they
+    // are if segments are alike, at what `raw` is the offset of.
+    __device__ int64_t search(const Line &line, int64_t from, int64_t probe, int64_t raw) const {
+        int64_t low = 0, high = int64_t(p.segments);
+        int64_t end = max(line.base, min(raw + line.shift, line.stop));
+        for (;;) {
             const bool before =
-                probe < low ||
-                (probe < high && end_of(line, probe) - line.anchor + int64_t(p.weight) * (probe + 1) <= from);
+                probe < low || (probe < high && end - line.anchor + int64_t(p.weight) * (probe + 1) <= from);
             const unsigned count = __popc(__ballot_sync(0xffffffffu, before));
             const int64_t above = shuffle_from(probe, min(count, 31u)),
                           below = shuffle_from(probe, max(count, 1u) - 1);
@@ -177,9 +179,11 @@ template <class F> struct Streams {
                 high = min(high, above);
             if (count > 0)
                 low = max(low, below + 1);
+            if (low >= high)
+                return low;
             probe = low + (lane + 1) * ((high - low + 31) / 32) - 1;
+            end = probe < high ? end_of(line, probe) : 0;
         }
-        return low;
     }
 
     // Elements on their way, which lie in lanes as `vectors` chunks of 16 bytes do.
@@ -217,9 +221,9 @@ template <class F> struct Streams {
         int64_t count;          // of its elements
     };
     __device__ Range range_of(const Line &line, uint64_t number, unsigned item, int64_t batch, int64_t from,
-                              int64_t to, uint64_t in_line, int &window) const {
+                              int64_t to, uint64_t in_line, int64_t probe, int64_t raw, int &window) const {
         const bool first = in_line == 0;
-        const int64_t weight = p.weight, low = first ? 0 : search(line, from, in_line);
+        const int64_t weight = p.weight, low = first ? 0 : search(line, from, probe, raw);
         const int64_t segments = int64_t(p.segments), after = low > 0 ? end_of(line, low - 1) : line.base;
         const int64_t ahead = low + lane < segments ? end_of(line, low + lane) : line.stop;
         const int64_t end = shuffle_from(ahead, 0);
@@ -276,6 +280,29 @@ template <class F> struct Streams {
         return x;
     }
 
+    // Takes the batches from b to before `quick`, in which no segment ends; `next` is the first of them, and
+    // then that at `after`. What is loaded is loaded in any case: ptxas may put loads with a condition behind
+    // what they should overlap with.
+    template <class In>
+    __device__ void go(const Range &range, int b, int quick, int after, int batch, Batch &next,
+                       State &open) const {
+        const unsigned char *from =
+            reinterpret_cast<const unsigned char *>(range.in) + int64_t(b) * int(sizeof(In)) + lane * 16;
+        int64_t first = range.first + b;
+#pragma unroll 1
+        for (; b < quick; b += batch) {
+            const Batch now = next;
+            if (b < after)
+                from += batch * int(sizeof(In));
+#pragma unroll
+            for (unsigned k = 0; k < vectors<In>; ++k)
+                next.chunks[k] = load_chunk(reinterpret_cast<const Chunk<uint32_t> *>(from + k * 512));
+            each<In>(now,
+                     [&](Held value, unsigned i) { open = F::combine(open, F::load(value, first + i)); });
+            first += batch;
+        }
+    }
+
     // Reduces a range; the record is valid in lane 0.
     __device__ Record run(const Range &range, int window, unsigned item, int batch) {
         Held *held = reinterpret_cast<Held *>(bytes) + warp * GR_STREAM_BATCH;
@@ -287,36 +314,34 @@ template <class F> struct Streams {
         Batch next;
         fetch(range, 0, batch, item, next);
         for (;;) {
-            const int end = __shfl_sync(0xffffffffu, window, j - j0), stops = b + batch;
+            const int end = __shfl_sync(0xffffffffu, window, j - j0);
             const bool more = has_end(range, end, j);
             const int last = more ? end : last_row(range, end, j, begun, batch);
+            const int rows = min(range.stop, range.budget - int(p.weight) * j); // that are likely to follow
+            const int quick = min(last - int(more), range.most) & -batch;
+            if (row == b && b >= range.least && quick > b) {
+                const int after = rows > quick && quick + batch <= range.most ? quick : quick - batch;
+                of_elements([&](auto x) { go<decltype(x)>(range, b, quick, after, batch, next, open); });
+                row = b = quick;
+                if (row == last && !more)
+                    break;
+            }
+            const int stops = b + batch;
             const bool whole = b >= range.least && stops <= range.most;
             const int64_t first = range.first + b; // what row the batch begins with
-            const Batch now = next;
-            if (min(range.stop, range.budget - int(p.weight) * j) > stops)
-                fetch(range, stops, batch, item, next);
-            if (row == b && whole && (last > stops || (last == stops && !more))) {
-                of_elements([&](auto x) {
-                    each<decltype(x)>(now, [&](Held value, unsigned i) {
-                        open = F::combine(open, F::load(value, first + i));
-                    });
-                });
-                row = b = stops;
-                if (row == last)
-                    break;
-                continue;
-            }
             __syncwarp();
             of_elements([&](auto x) {
                 using In = decltype(x);
                 if (whole) {
-                    each<In>(now, [&](Held value, unsigned i) { held[i] = value; });
+                    each<In>(next, [&](Held value, unsigned i) { held[i] = value; });
                     return;
                 }
                 const In *in = reinterpret_cast<const In *>(range.in) + b;
                 for (int i = max(range.least - b, 0) + int(lane); i < min(batch, range.most - b); i += 32)
                     held[i] = value_of(in[i]);
             });
+            if (rows > stops)
+                fetch(range, stops, batch, item, next);
             __syncwarp();
             for (;;) { // ends in this batch, as far as the window shows them
                 const int k = j0 + int(lane);
@@ -373,14 +398,43 @@ template <class F> struct Streams {
         return record;
     }
 
+    // Which range a warp has: of which line, and which of its ranges.
+    struct Number {
+        uint64_t line, in_line;
+    };
+    __device__ Number number_of(uint64_t range) const {
+        // Lines of several ranges are few, and a division of 64 bits is a call.
+        const uint64_t line = p.line_ranges == 1 ? range : uint32_t(range) / uint32_t(p.line_ranges);
+        return {line, range - line * p.line_ranges};
+    }
+    __device__ int64_t probed(int64_t probe) const { // which of the offsets
+        return max(int64_t(0), min(probe, int64_t(p.segments) - 1)) + 1;
+    }
+    // Asks for where a range begins if segments are alike and have all rows, and for the offsets around it,
+    // while the kernel before ends.
+    __device__ void ask(Number number) const {
+        if (p.line_ranges == 1)
+            return;
+        const int64_t row = int64_t(double(number.in_line) * p.each_range * double(p.rows)) &
+                            -int64_t(GR_STREAM_BATCH),
+                      at = row + lane * (128 / p.item);
+        const uint64_t from = p.in + (int64_t(number.line) * p.line_stride + at) * p.item;
+        if (at < int64_t(p.rows))
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+        const uint64_t offsets = p.offsets + 8 * uint64_t(probed(first_probe(number.in_line)));
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(offsets));
+    }
     // The range of a warp: between which rows and ends of its line it is.
-    __device__ Record run(uint64_t number) {
+    __device__ Record run(Number number) {
         const unsigned item = p.item;
         const int batch = min(GR_STREAM_BATCH, 512 * GR_STREAM_VECTORS >> (__ffs(item) - 1));
-        // Lines of several ranges are few, and a division of 64 bits is a call.
-        const uint64_t of = p.line_ranges == 1 ? number : uint32_t(number) / uint32_t(p.line_ranges);
-        const uint64_t in_line = number - of * p.line_ranges;
-        const Line line = line_of(of, item, batch);
+        const uint64_t in_line = number.in_line;
+        int64_t probe = 0, raw = 0; // loaded beside what line_of() loads
+        if (p.line_ranges > 1) {
+            probe = first_probe(in_line);
+            raw = offset(uint64_t(probed(probe)));
+        }
+        const Line line = line_of(number.line, item, batch);
         const int64_t share = p.line_ranges == 1 ? line.all : int64_t(double(line.all) * p.each_range) + 1;
         const int64_t step = (share + batch - 1) & -int64_t(batch);
         const int64_t from = in_line == 0 ? -1 : min(int64_t(in_line) * step, line.all);
@@ -389,7 +443,8 @@ template <class F> struct Streams {
         if (from < to) {
             Range *range = reinterpret_cast<Range *>(ranges) + warp; // few registers are left for it
             int window;
-            const Range mine = range_of(line, of, item, batch, from, to, in_line, window);
+            const Range mine =
+                range_of(line, number.line, item, batch, from, to, in_line, probe, raw, window);
             if (lane == 0)
                 *range = mine;
             __syncwarp();
@@ -398,17 +453,15 @@ template <class F> struct Streams {
         return {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
     }
 
-    // Puts segments together of which several records have parts, by all threads; begins with a barrier. What
-    // is pending of all of them, and stays so, goes to `beyond`, if there is one.
-    __device__ void settle(const Record *records, unsigned count, Record *beyond, Part *totals) const {
-        __syncthreads();
-        const unsigned each = (count + threads - 1) / threads, begin = min(threadIdx.x * each, count),
-                       end = min(begin + each, count);
-        Part sum = {F::identity(), 0, 0};
-        for (unsigned i = begin; i < end; ++i)
-            sum = join(sum, records[i].part);
+    // Puts segments together of which several warps have parts, by the first warp. What is pending of all,
+    // and stays so, goes to `beyond`, and so does what is open behind the last end.
+    __device__ void settle(const Record *records, Record *beyond) const {
+        Record own = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
+        if (lane < warps)
+            own = records[lane];
+        Part sum = own.part;
 #pragma unroll
-        for (unsigned step = 1; step < 32; step *= 2) {
+        for (unsigned step = 1; step < warps; step *= 2) {
             const Part other = shuffle_up(sum, step);
             if (lane >= step)
                 sum = join(other, sum);
@@ -416,49 +469,94 @@ template <class F> struct Streams {
         Part carry = shuffle_up(sum, 1);
         if (lane == 0)
             carry = {F::identity(), 0, 0};
-        if (lane == 31)
-            totals[warp] = sum;
-        if (beyond != nullptr && threadIdx.x == 0)
-            *beyond = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
-        __syncthreads();
-        Part ahead = {F::identity(), 0, 0};
-        for (unsigned i = 0; i < warp; ++i)
-            ahead = join(ahead, totals[i]);
-        carry = join(ahead, carry);
-        for (unsigned i = begin; i < end; ++i) {
-            const Record record = records[i];
-            if (record.part.flags & GR_STREAM_PENDING) {
-                const State all = F::combine(carry.open, record.first.part);
-                if (beyond != nullptr && !(carry.flags & GR_STREAM_ENDS)) {
-                    beyond->first = {all, record.first.index, record.first.count};
-                    beyond->part.flags = GR_STREAM_PENDING;
-                } else {
-                    put(record.first.index, all, record.first.count);
+        const bool pending = lane < warps && own.part.flags & GR_STREAM_PENDING,
+                   stays = pending && !(carry.flags & GR_STREAM_ENDS);
+        if (lane < warps && pending)
+            own.first.part = F::combine(carry.open, own.first.part);
+        const unsigned mask = __ballot_sync(0xffffffffu, stays);
+        if (lane == warps - 1)
+            beyond->part = {sum.open, (sum.flags & GR_STREAM_ENDS) | (mask ? GR_STREAM_PENDING : 0u), 0};
+        if (stays)
+            beyond->first = own.first;
+        else if (pending)
+            put(own.first.index, own.first.part, own.first.count);
+    }
+
+    // What the blocks before this one have left open, back to the nearest in which a segment ended, whose
+    // slots become zero again; valid in the first thread. Each slot is read by one block: the next one in
+    // which a segment ends, or the last.
+    __device__ State look_back(State *totals, unsigned *nearest) const {
+        State open = F::identity();
+        unsigned from = blockIdx.x, wide = 32; // most often the nearest is the one before
+        while (from > 0) {
+            const bool some = threadIdx.x < min(from, wide);
+            const uint64_t slot =
+                p.slots + uint64_t(some ? from - 1 - threadIdx.x : 0) * GR_STREAM_SLOT_BYTES;
+            if (threadIdx.x == 0)
+                *nearest = threads;
+            __syncthreads();
+            StreamSlot<Part> found;
+            found.record.open = F::identity();
+            bool there = !some;
+            for (;;) {
+                if (!there)
+                    there = found.look(slot);
+                const unsigned all = __ballot_sync(0xffffffffu, there);
+                const unsigned ends =
+                    __ballot_sync(0xffffffffu, there && some && found.record.flags & GR_STREAM_ENDS);
+                // What is beyond the nearest is another block's.
+                if ((~all & (ends ^ (ends - 1))) == 0) {
+                    if (lane == 0 && ends != 0)
+                        atomicMin(nearest, warp * 32 + __ffs(ends) - 1);
+                    break;
                 }
+                if (shuffle_from(lane == 0 ? atomicMin(nearest, threads) : 0u, 0) < warp * 32)
+                    break;
             }
-            carry = join(carry, record.part);
+            __syncthreads();
+            const unsigned near = *nearest;
+            State x = F::identity();
+            if (some && threadIdx.x <= near) {
+                x = found.record.open;
+                found.clear(slot);
+            }
+#pragma unroll
+            for (unsigned step = 1; step < 32; step *= 2)
+                x = F::combine(shuffle_down(x, step), x);
+            if (lane == 0)
+                totals[warp] = x;
+            __syncthreads();
+            if (threadIdx.x == 0)
+                for (unsigned i = 0; i < warps; ++i)
+                    open = F::combine(totals[i], open);
+            if (near < threads)
+                break;
+            from -= min(from, wide);
+            wide = threads;
+            __syncthreads();
         }
-        __syncthreads();
-        if (beyond != nullptr && threadIdx.x == threads - 1) {
-            beyond->part.open = carry.open;
-            beyond->part.flags |= carry.flags & GR_STREAM_ENDS;
-        }
+        return open;
     }
 };
 
 template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     using Work = Streams<F>;
-    using Part = typename Work::Part;
+    using State = typename F::State;
     using Record = typename Work::Record;
     __shared__ alignas(16) unsigned char bytes[Work::room];
-    __shared__ alignas(16) unsigned char totals[Work::warps * sizeof(Part)];
     __shared__ alignas(16) unsigned char own[sizeof(Record)];
     __shared__ alignas(16) unsigned char ranges[Work::warps * sizeof(typename Work::Range)];
+    __shared__ unsigned nearest;
     Work work(p, bytes, ranges);
     const uint64_t range = blockIdx.x * uint64_t(Work::warps) + work.warp;
+    const auto number = work.number_of(range);
+    let_next_begin(); // it gets room as blocks of this one end
+    if (range < p.ranges)
+        work.ask(number);
+    wait_if_early();
     Record record = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
     if (range < p.ranges)
-        record = work.run(range);
+        record = work.run(number);
     if (p.slots == 0)
         return;
     // Records take the place of elements.
@@ -466,47 +564,24 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     __syncthreads();
     if (work.lane == 0)
         records[work.warp] = record;
-    work.settle(records, Work::warps, gridDim.x > 1 ? mine : nullptr, reinterpret_cast<Part *>(totals));
-    if (gridDim.x == 1)
-        return;
-    const uint64_t slots = p.slots;
-    if (blockIdx.x != 0) {
-        if (threadIdx.x == Work::threads - 1) {
-            StreamSlot<Record> slot;
-            slot.record = *mine;
-            slot.put(slots + uint64_t(blockIdx.x) * GR_STREAM_SLOT_BYTES);
+    __syncthreads();
+    const bool last = blockIdx.x + 1 == gridDim.x;
+    if (work.warp == 0) {
+        work.settle(records, mine);
+        __syncwarp();
+        if (!last && threadIdx.x == 0) {
+            StreamSlot<typename Work::Part> slot;
+            slot.record = mine->part;
+            slot.put(p.slots + uint64_t(blockIdx.x) * GR_STREAM_SLOT_BYTES);
         }
-        return;
     }
     __syncthreads();
-    // Several at a time: one after the other they took 4 us on an H200.
-    constexpr unsigned most = 3;
-    for (unsigned from = threadIdx.x; from < gridDim.x; from += most * Work::threads) {
-        unsigned left = 0; // of those that this thread looks for
-#pragma unroll
-        for (unsigned k = 0; k < most; ++k)
-            left |= unsigned(from + k * Work::threads < gridDim.x && from + k * Work::threads > 0) << k;
-        while (left != 0) {
-            StreamSlot<Record> found[most];
-            unsigned there = 0;
-#pragma unroll
-            for (unsigned k = 0; k < most; ++k) { // the first slot is nobody's
-                const uint64_t block = left >> k & 1 ? from + k * Work::threads : 0;
-                there |= unsigned(found[k].look(slots + block * GR_STREAM_SLOT_BYTES)) << k;
-            }
-            there &= left;
-            left ^= there;
-#pragma unroll
-            for (unsigned k = 0; k < most; ++k)
-                if (there >> k & 1) {
-                    records[from + k * Work::threads] = found[k].record;
-                    found[k].clear(slots + uint64_t(from + k * Work::threads) * GR_STREAM_SLOT_BYTES);
-                }
-        }
-    }
-    if (threadIdx.x == 0)
-        records[0] = *mine;
-    work.settle(records, gridDim.x, nullptr, reinterpret_cast<Part *>(totals));
+    const uint32_t flags = mine->part.flags;
+    if (!last && !(flags & GR_STREAM_ENDS))
+        return;
+    const State open = work.look_back(reinterpret_cast<State *>(bytes), &nearest);
+    if (threadIdx.x == 0 && flags & GR_STREAM_PENDING)
+        work.put(mine->first.index, F::combine(open, mine->first.part), mine->first.count);
 }
 
 #define GR_STREAM_ENTRY(op, kind, ...)                                                                       \
