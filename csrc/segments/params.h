@@ -47,7 +47,8 @@ typedef struct gr_segment_params {
     uint64_t lines, length, inner, segments;
     int64_t line_stride, along_stride, inner_stride; /* of the elements, which they count */
     uint64_t chains, chain_tiles, chain_nodes, chain_pieces, stripes;
-    uint32_t from, to; /* dtypes, as rows of dtypes.def */
+    uint64_t node_words; /* of eight bytes, with those of the ticket */
+    uint32_t from, to;   /* dtypes, as rows of dtypes.def */
     uint32_t flags;
     uint32_t pieces; /* of a tile */
     uint32_t width, each, columns_shift, groups_shift;

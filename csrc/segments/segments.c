@@ -131,7 +131,7 @@ static void place_all(gr_program *program, const uint32_t ends[3], const rooms *
 
 /* From squares about the means, which are in a buffer, to variances. */
 static void plan_finish(const gr_segments *self, const gr_segment_params *of, uint32_t squares,
-                        uint32_t offsets, gr_program *program) {
+                        uint32_t offsets, const gr_abilities *can, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     gr_spread_params params = {
         .rows = of->rows,
@@ -149,6 +149,7 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)gr_ceil_div(params.results, GR_SPREAD_THREADS);
     step->block[0] = GR_SPREAD_THREADS;
+    step->overlap = can->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_var");
     GR_KERNEL_NAME(step->kernel.entry, "segment_var_finish");
@@ -252,7 +253,6 @@ static void plan_streams(const gr_segments *self, held by, const gr_abilities *c
 }
 
 void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_program *program) {
-    static const unsigned char zero = 0;
     const held by = held_by(self->op, self->dtype);
     const way *as = &ways[self->op];
     if (streams(self, by)) {
@@ -275,15 +275,16 @@ void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_progr
     rooms at;
     const bool cut = params.chain_pieces > 1;
     if (cut) {
-        at.nodes = gr_program_buffer(
-            program, GR_BUFFER_TEMPORARY,
-            GR_SEGMENT_HEAD + ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
-                                  node_bytes(by, self->op));
+        const size_t node_room =
+            GR_SEGMENT_HEAD +
+            ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) * node_bytes(by, self->op);
+        params.node_words = node_room / 8;
+        at.nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY, node_room);
         at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_pieces + 1) * 8);
-        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = at.nodes;
         gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
         search->grid[0] = (uint32_t)gr_ceil_div(params.chain_pieces + 1, GR_SEGMENT_THREADS / 32);
         search->block[0] = GR_SEGMENT_THREADS;
+        search->overlap = can->capability >= GR_HOPPER;
         search->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(search->kernel.file, "segment_starts");
         GR_KERNEL_NAME(search->kernel.entry, "segment_starts");
@@ -292,12 +293,13 @@ void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_progr
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < blocks() ? tiles : blocks());
     step->block[0] = GR_SEGMENT_THREADS;
+    step->overlap = can->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
     GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", held_names[by]);
     place_all(program, ends, cut ? &at : NULL);
     if (spreads)
-        plan_finish(self, &params, ends[2], offsets, program);
+        plan_finish(self, &params, ends[2], offsets, can, program);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "chained_tiles.cuh"
+#include "early_remarks.cuh"
 #include "segment_values.cuh"
 #include "segments/params.h"
 
@@ -158,26 +159,35 @@ template <class F> struct Segments : SegmentChain<F> {
                        F::places && count > 0 ? row_of(F::place(sum)) : 0);
     }
 
-    // Adds a piece in which no segment ends, with elements side by side, to what the thread has.
+    // The thread's elements of a piece, side by side with those of others. All are loaded, those behind the
+    // last row from there: ptxas keeps what a load with a condition would leave, and waits for each.
     template <class In>
-    __device__ void add_as(const SegmentTile &tile, const SegmentPiece &piece, State &part) const {
+    __device__ void elements_as(const SegmentTile &tile, const SegmentPiece &piece, Held *x) const {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in + piece.row;
-        constexpr unsigned batch = sizeof(In) <= 4 ? most : most / 2; // that are registers at once
+        In loaded[most];
 #pragma unroll
-        for (unsigned begin = 0; begin < most; begin += batch) {
-            In loaded[batch];
+        for (unsigned k = 0; k < most; ++k)
+            loaded[k] = in[min(threadIdx.x + k * threads, piece.rows - 1)];
 #pragma unroll
-            for (unsigned k = 0; k < batch; ++k)
-                if (threadIdx.x + (begin + k) * threads < piece.rows)
-                    loaded[k] = in[threadIdx.x + (begin + k) * threads];
+        for (unsigned k = 0; k < most; ++k)
+            x[k] = values.value_of(loaded[k]);
+    }
+    // Adds a piece in which no segment ends, with elements side by side, to what the thread has.
+    __device__ void add(const SegmentTile &tile, const SegmentPiece &piece, State &part) const {
+        if (piece.rows == 0)
+            return;
+        Held x[most];
+        values.of_elements([&](auto in) {
+            if constexpr (!streamed<F, decltype(in)>)
+                elements_as<decltype(in)>(tile, piece, x);
+        });
 #pragma unroll
-            for (unsigned k = 0; k < batch; ++k)
-                if (const unsigned row = threadIdx.x + (begin + k) * threads; row < piece.rows) {
-                    const Sum one = F::load(values.value_of(loaded[k]), piece.row + row);
-                    part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
-                    part.flags = GR_PART_HOLDS;
-                }
-        }
+        for (unsigned k = 0; k < most; ++k)
+            if (const unsigned row = threadIdx.x + k * threads; row < piece.rows) {
+                const Sum one = F::load(x[k], piece.row + row);
+                part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
+                part.flags = GR_PART_HOLDS;
+            }
     }
 
     // How many ends are among the first `items` rows and ends of the tile.
@@ -266,10 +276,7 @@ template <class F> struct Segments : SegmentChain<F> {
             const bool within =
                 i < p.pieces && pieces[i].ends == 0 && p.flags & GR_SEGMENT_LINEAR && p.width == 1;
             if (within) {
-                values.of_elements([&](auto x) {
-                    if constexpr (!streamed<F, decltype(x)>)
-                        add_as<decltype(x)>(tile, pieces[i], open);
-                });
+                add(tile, pieces[i], open);
                 pending = true;
                 continue;
             }
@@ -303,6 +310,8 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
     __shared__ SegmentTile tile;
     __shared__ SegmentPiece pieces[GR_SEGMENT_PIECES];
     Segments<F> segments(p, elements, states);
+    let_next_begin();
+    wait_if_early();
     for (uint64_t round = 0;; ++round) {
         if (threadIdx.x == 0)
             tile = segments.take(round);

@@ -1,11 +1,18 @@
-// segment_starts: with which segment each piece begins, by a warp that looks at 32 offsets at a time.
+// segment_starts: with which segment each piece begins, by a warp that looks at 32 offsets at a time. It also
+// makes the ticket and the nodes zero.
 #include <cstdint>
 
+#include "early_remarks.cuh"
 #include "segments/params.h"
 
 extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS) segment_starts(const gr_segment_params p) {
     const uint64_t piece = blockIdx.x * uint64_t(GR_SEGMENT_THREADS / 32) + threadIdx.x / 32;
     const unsigned lane = threadIdx.x % 32;
+    let_next_begin();
+    wait_if_early();
+    for (uint64_t i = blockIdx.x * uint64_t(GR_SEGMENT_THREADS) + threadIdx.x; i < p.node_words;
+         i += gridDim.x * uint64_t(GR_SEGMENT_THREADS))
+        reinterpret_cast<uint64_t *>(p.nodes)[i] = 0;
     if (piece > p.chain_pieces)
         return;
     const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets);

@@ -53,6 +53,8 @@ template <class Out> __device__ void put_variance(const gr_spread_params &p, uin
 
 extern "C" __global__ void __launch_bounds__(GR_SPREAD_THREADS) segment_var_finish(const gr_spread_params p) {
     const uint64_t i = uint64_t(blockIdx.x) * GR_SPREAD_THREADS + threadIdx.x;
+    let_next_begin();
+    wait_if_early();
     if (i >= p.results)
         return;
     const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets) + i / p.inner % p.segments;
