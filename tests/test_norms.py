@@ -54,13 +54,48 @@ def test_a_euclidean_norm_is_near_the_exact_one(name, n, size, device):
         assert abs(np.longdouble(got) - long) <= 8 * u * long  # far below the bound
 
 
-@pytest.mark.parametrize("exponent", [485, 486, 487, -510, -511, -512])
+@pytest.mark.parametrize("exponent", [483, 484, 485, 486, -449, -450, -451, -452, -512, -540, -1074])
 def test_euclidean_norms_where_squares_begin_to_be_scaled(exponent, device):
     """Large and small numbers beside medium ones of much the same size."""
     array = np.ldexp([0.5, 0.75, 1, 1.25, 1.5, 3], exponent)
     wanted = exact_root(sum(x * x for x in parts(array)))
     got = Fraction(float(gpureduce.norm(array, device=device)))
     assert abs(got - wanted) <= 4 * Fraction(2) ** -53 * wanted
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize(
+    "low, high", [(-1060, -470), (-470, -455), (-455, -440), (440, 483), (480, 487), (-600, 600)]
+)
+@pytest.mark.parametrize("few", [0, 1, 40])
+def test_euclidean_norms_of_two_sizes(low, high, few, axis, device):
+    """Both count where there are many small ones to each large one, in whatever threads they are."""
+    rng = np.random.default_rng(few)
+    array = np.ldexp(rng.uniform(-2, 2, (120, 130)), low)
+    places = rng.permutation(array.size)[: few * 120]
+    array.flat[places] = np.ldexp(rng.uniform(-2, 2, len(places)), high)
+    array[rng.random(array.shape) < 0.2] = 0
+    got = gpureduce.norm(array, axis=axis, device=device)
+    lines = (
+        [array] if axis is None else [array[i] if axis else array[:, i] for i in range(array.shape[1 - axis])]
+    )
+    for one, line in zip(np.ravel(got), lines, strict=True):
+        wanted = exact_root(sum(Fraction(x) ** 2 for x in line.ravel()[line.ravel() != 0]))
+        assert abs(Fraction(float(one)) - wanted) <= 8 * Fraction(2) ** -53 * wanted + Fraction(2) ** -1074
+
+
+@pytest.mark.parametrize("n", [1, 9, 5000])
+def test_norms_of_nans_and_infinities_among_all_sizes(n, device):
+    """Zeros alone are 0; a NaN makes NaN, and an infinity without one infinity."""
+    sizes = np.ldexp(np.resize([1.0, -1.5, 0.0], n), np.resize([-1050, -460, 0, 300, 490, 1000], n))
+    for zeros in (np.zeros(n), -np.zeros(n)):
+        assert gpureduce.norm(zeros, device=device) == 0
+    for place in {0, n // 2, n - 1}:
+        array = sizes.copy()
+        array[place] = -np.inf
+        assert gpureduce.norm(array, device=device) == np.inf
+        array[-1 - place] = np.nan
+        assert np.isnan(gpureduce.norm(array, device=device))
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -119,7 +119,8 @@ static int take_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
         return 1;
     const gr_op op = call->reduction.op;
-    if (!call->job.inputs[PY_SOURCE].placed || op == GR_OP_min || op == GR_OP_max || op == GR_OP_extremes)
+    if (!call->job.inputs[PY_SOURCE].placed || op == GR_OP_min || op == GR_OP_max || op == GR_OP_nanmin ||
+        op == GR_OP_nanmax)
         return 0;
     py_operand *mask = &call->job.inputs[PY_SECOND];
     const int taken = py_operand_take(call->job.state, where, PY_LOOK, GR_SCOPE_GENERAL, "where", mask);

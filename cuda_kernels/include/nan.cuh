@@ -1,14 +1,56 @@
 // Functors that leave NaNs out: their parts as in functors.cuh, those of the flat kernels as in absorb.cuh. A
-// complex number is a NaN where either part is. `finish` is told which of the results that differ in the last
-// step is meant.
+// complex number is a NaN where either part is.
 #pragma once
 
 #include "absorb.cuh"
 
-// ---- sums and means: how many elements there are counts, too ----
+// ---- sums; means, for which how many elements there are counts, too ----
 
 template <class In> struct NanSum {
     using Of = Mean<In>;
+    using State = typename Of::State;
+    using Out = In;
+    static __device__ State identity() {
+        return Of::identity();
+    }
+    static __device__ State load(In x, uint64_t position) {
+        return is_nan(widen(x)) ? identity() : Of::load(x, position);
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return Of::load(x, 0);
+    }
+};
+
+// The sum of N chunks by a tree, and how many of their elements are NaN.
+template <unsigned N, class In>
+__device__ typename NanSum<In>::State sum_without_nans(const Chunk<In> *x, uint32_t &nans) {
+    constexpr unsigned length = Chunk<In>::length;
+    return tree_sum<N * length>([&](unsigned i) {
+        const In element = x[i / length].at(i % length);
+        nans += is_nan(widen(element));
+        return NanSum<In>::load(element, 0);
+    });
+}
+
+template <class In> struct FlatNanSum : NanSum<In>, KeepsState<typename NanSum<In>::State> {
+    using State = typename NanSum<In>::State;
+    static __device__ State open() {
+        return NanSum<In>::identity();
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        uint32_t nans = 0;
+        acc = plus(acc, sum_without_nans<N>(x, nans));
+    }
+};
+
+template <class In> struct NanMean {
+    using Of = NanSum<In>;
     using Out = In;
     struct State {
         uint64_t count;
@@ -18,37 +60,40 @@ template <class In> struct NanSum {
         return {0, Of::identity()};
     }
     static __device__ State load(In x, uint64_t position) {
-        return is_nan(widen(x)) ? identity() : State{1, Of::load(x, position)};
+        return {!is_nan(widen(x)), Of::load(x, position)};
     }
     static __device__ State combine(State a, State b) {
         return {a.count + b.count, plus(a.sum, b.sum)};
     }
-    static __device__ Out finish(State s, uint64_t is_mean) {
-        return Narrow<Out>::from(is_mean ? divide(s.sum, s.count) : s.sum);
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(divide(s.sum, s.count));
     }
     static __device__ State start(Out x) {
-        return {0, Of::load(x, 0)};
+        return {0, Of::start(x)};
     }
 };
 
-// The elements of one turn are added up by a tree.
-template <class In> struct FlatNanSum : NanSum<In>, KeepsState<typename NanSum<In>::State> {
-    using F = NanSum<In>;
-    using State = typename F::State;
+template <class In> struct FlatNanMean : NanMean<In>, KeepsState<typename NanMean<In>::State> {
+    using State = typename NanMean<In>::State;
     static __device__ State open() {
-        return F::identity();
+        return NanMean<In>::identity();
     }
     template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length;
         uint32_t nans = 0;
-        const auto sum = tree_sum<N * length>([&](unsigned i) {
-            const In element = x[i / length].at(i % length);
-            const bool nan = is_nan(widen(element));
-            nans += nan;
-            return nan ? F::Of::identity() : F::Of::load(element, 0);
-        });
-        acc = {acc.count + (N * length - nans), plus(acc.sum, sum)};
+        const auto sum = sum_without_nans<N>(x, nans);
+        acc = {acc.count + (N * Chunk<In>::length - nans), plus(acc.sum, sum)};
     }
+#if __CUDA_ARCH__ >= 800
+    // For block_state.cuh: the counts, of up to 54 bits, in two instructions.
+    static __device__ State reduce_warp(State x) {
+        const uint32_t low = __reduce_add_sync(0xffffffffu, uint32_t(x.count) & 0x7ffffffu);
+        const uint32_t high = __reduce_add_sync(0xffffffffu, uint32_t(x.count >> 27));
+#pragma unroll
+        for (unsigned offset = 16; offset > 0; offset /= 2)
+            x.sum = plus(x.sum, shuffle_down(x.sum, offset));
+        return {(uint64_t(high) << 27) + low, x.sum};
+    }
+#endif
 };
 
 // ---- products ----
@@ -62,9 +107,7 @@ template <class In> struct NanProd : Prod<In> {
 };
 template <class In> struct FlatNanProd : ByElement<NanProd<In>, In> {};
 
-// ---- the least and the largest, both at once ----
-
-enum : uint64_t { GR_LEAST, GR_LARGEST, GR_SPREAD, GR_MAGNITUDE };
+// ---- the least or the largest: NaN where there is no other number ----
 
 inline __device__ float lesser(float a, float b) {
     return fminf(a, b);
@@ -85,18 +128,116 @@ template <class T> __device__ Pair<T> larger(Pair<T> a, Pair<T> b) {
     return is_nan(a) || (!is_nan(b) && less(a, b)) ? b : a;
 }
 
-// NaN where there is no other number. Whether there was a NaN is for the results that pass it on, which
-// complex numbers do not have.
-template <class T> struct Limits {
-    T least, largest;
-    uint32_t nans;
-};
-template <class T> struct Limits<Pair<T>> { Pair<T> least, largest; };
+// The better of two that may be NaN. Of doubles the first of equal ones, whatever their signs: min.f64, which
+// takes -0 for the less, is more than twice as long on sm_90.
+template <bool Largest> __device__ float number(float a, float b) {
+    return Largest ? larger(a, b) : lesser(a, b);
+}
+template <bool Largest> __device__ double number(double a, double b) {
+    return is_nan(a) || (Largest ? less(a, b) : less(b, a)) ? b : a;
+}
+template <bool Largest, class T> __device__ Pair<T> number(Pair<T> a, Pair<T> b) {
+    return Largest ? larger(a, b) : lesser(a, b);
+}
 
+template <class T> struct NoNumber {
+    static __device__ T make() {
+        return NAN;
+    }
+};
+template <class T> struct NoNumber<Pair<T>> {
+    static __device__ Pair<T> make() {
+        return {NAN, NAN};
+    }
+};
+
+template <class In, bool Largest> struct NanExtreme {
+    using State = Wide<In>;
+    using Out = In;
+    static __device__ State identity() {
+        return NoNumber<State>::make();
+    }
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    static __device__ State combine(State a, State b) {
+        return number<Largest>(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return widen(x);
+    }
+};
+template <class In> struct NanMin : NanExtreme<In, false> {};
+template <class In> struct NanMax : NanExtreme<In, true> {};
+
+// From sm_90 on, elements of 16 bits go two at a time.
+template <class In, bool Largest> struct PairOfNumbers { static constexpr bool there = false; };
+#if __CUDA_ARCH__ >= 900
+#define GR_PAIR_OF_NUMBERS(In, type)                                                                         \
+    template <bool Largest> struct PairOfNumbers<In, Largest> {                                              \
+        static constexpr bool there = true;                                                                  \
+        static __device__ uint32_t best(uint32_t a, uint32_t b) {                                            \
+            if (Largest)                                                                                     \
+                asm("max." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                  \
+            else                                                                                             \
+                asm("min." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                  \
+            return a;                                                                                        \
+        }                                                                                                    \
+    };
+GR_PAIR_OF_NUMBERS(gr_f16, "f16x2")
+GR_PAIR_OF_NUMBERS(gr_bf16, "bf16x2")
+#undef GR_PAIR_OF_NUMBERS
+#endif
+
+// The best of Count terms, a power of two, by a tree.
+template <unsigned Count, class Best, class Terms>
+__device__ auto tree_best(const Best &best, const Terms &term, unsigned first = 0) {
+    if constexpr (Count == 1)
+        return term(first);
+    else
+        return best(tree_best<Count / 2>(best, term, first),
+                    tree_best<Count / 2>(best, term, first + Count / 2));
+}
+
+template <class In, bool Largest> struct FlatNanExtreme : NanExtreme<In, Largest>, KeepsState<Wide<In>> {
+    using F = NanExtreme<In, Largest>;
+    using State = Wide<In>;
+    static __device__ State open() {
+        return F::identity();
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Chunk<In>::length;
+        using Pairs = PairOfNumbers<In, Largest>;
+        if constexpr (Pairs::there) {
+            Chunk<In> best;
+            best.set_word(0, tree_best<4 * N>([](uint32_t a, uint32_t b) { return Pairs::best(a, b); },
+                                              [=](unsigned i) { return x[i / 4].word(i % 4); }));
+            acc = F::combine(acc, F::combine(widen(best.at(0)), widen(best.at(1))));
+        } else {
+            acc = F::combine(
+                acc, tree_best<N * length>([](State a, State b) { return F::combine(a, b); },
+                                           [=](unsigned i) { return widen(x[i / length].at(i % length)); }));
+        }
+    }
+};
+template <class In> struct FlatNanMin : FlatNanExtreme<In, false> {};
+template <class In> struct FlatNanMax : FlatNanExtreme<In, true> {};
+
+// ---- the least and the largest at once ----
+
+enum : uint64_t { GR_DIFFERENCE = 2, GR_MAGNITUDE };
+
+// NaN where there is no other number. A NaN is passed on, all the same.
 template <class In> struct Extremes {
     using T = Wide<In>;
-    using State = Limits<T>;
     using Out = In;
+    struct State {
+        T least, largest;
+        uint32_t nans;
+    };
     static __device__ State identity() {
         return {NAN, NAN, 0};
     }
@@ -108,40 +249,13 @@ template <class In> struct Extremes {
         return {lesser(a.least, b.least), larger(a.largest, b.largest), a.nans | b.nans};
     }
     static __device__ Out finish(State s, uint64_t what) {
-        T result = what == GR_LEAST ? s.least : s.largest;
-        if (what == GR_SPREAD)
-            result = s.largest - s.least;
-        if (what == GR_MAGNITUDE)
-            result = larger(fabs(s.least), fabs(s.largest));
-        return Narrow<Out>::from(s.nans && what >= GR_SPREAD ? T(NAN) : result);
+        const T result = what == GR_MAGNITUDE ? larger(fabs(s.least), fabs(s.largest)) : s.largest - s.least;
+        return Narrow<Out>::from(s.nans ? T(NAN) : result);
     }
     static __device__ State start(Out x) {
         return load(x, 0);
     }
 };
-
-template <class In> struct ComplexExtremes {
-    using T = Wide<In>;
-    using State = Limits<T>;
-    using Out = In;
-    static __device__ State identity() {
-        return {{NAN, NAN}, {NAN, NAN}};
-    }
-    static __device__ State load(In x, uint64_t) {
-        return {widen(x), widen(x)};
-    }
-    static __device__ State combine(State a, State b) {
-        return {lesser(a.least, b.least), larger(a.largest, b.largest)};
-    }
-    static __device__ Out finish(State s, uint64_t what) {
-        return Narrow<Out>::from(what == GR_LEAST ? s.least : s.largest);
-    }
-    static __device__ State start(Out x) {
-        return load(x, 0);
-    }
-};
-template <> struct Extremes<gr_c64> : ComplexExtremes<gr_c64> {};
-template <> struct Extremes<gr_c128> : ComplexExtremes<gr_c128> {};
 template <class In> struct FlatExtremes : ByElement<Extremes<In>, In> {};
 
 // ---- where they are: -1 where all are NaN ----

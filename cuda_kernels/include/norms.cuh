@@ -1,87 +1,159 @@
-// Norms, of real numbers: sums of magnitudes and of squares at once, of which `finish` is told which is
-// meant. Any norm of any elements, for general_axis: a sum of powers.
+// Norms of real numbers: the sum of magnitudes, and the root of the sum of squares. Any norm of any elements,
+// for general_axis: a sum of powers.
 //
-// Squares of floats neither over- nor underflow in double. Those of doubles are summed up by their size, the
-// large ones and the small ones scaled: J. L. Blue, "A portable Fortran program to find the Euclidean norm of
-// a vector" (1978), with the constants of E. Anderson, "Algorithm 978: safe scaling in the level 1 BLAS"
-// (2017).
+// Squares of floats neither over- nor underflow in double. Sums of those of doubles are kept in one of three
+// scales, as J. L. Blue has it in "A portable Fortran program to find the Euclidean norm of a vector" (1978);
+// but in one at a time, of which the sum of a few squares tells.
 #pragma once
 
 #include "absorb.cuh"
 #include "general_axis.cuh"
 
-enum : uint64_t { GR_SUM_NORM = 1, GR_ROOT_NORM = 2 };
+// A result of its dtype from one in double.
+template <class Out> __device__ Out norm_of(double x) {
+    if constexpr (sizeof(Out) == 8)
+        return x;
+    else
+        return Narrow<Out>::from(float(x));
+}
 
-template <class In> struct Norms {
-    struct State {
-        double squares, sum;
-    };
+template <class In> struct SumNorm {
+    using State = double;
     using Out = In;
     static __device__ State identity() {
-        return {0, 0};
+        return 0;
     }
     static __device__ State load(In x, uint64_t) {
-        const double value = double(widen(x));
-        return {value * value, fabs(value)};
+        return fabs(double(widen(x)));
     }
     static __device__ State combine(State a, State b) {
-        return {a.squares + b.squares, a.sum + b.sum};
+        return a + b;
     }
-    static __device__ Out finish(State s, uint64_t what) {
-        return Narrow<Out>::from(float(what == GR_SUM_NORM ? s.sum : sqrt(s.squares)));
+    static __device__ Out finish(State s, uint64_t) {
+        return norm_of<Out>(s);
     }
     static __device__ State start(Out) {
         return identity(); // there is no initial value
     }
 };
+template <class In> struct FlatSumNorm : ByElement<SumNorm<In>, In> {};
 
-// Powers of two, as the lowest bits of their exponents: what counts as large and as small, and what such are
-// multiplied by.
+// The sum of squares of N numbers, those of a chunk's `length` one after the other.
+template <unsigned N, unsigned Length, class Terms> __device__ double sum_of_squares(const Terms &term) {
+    double s[N / Length];
+#pragma unroll
+    for (unsigned k = 0; k < N / Length; ++k) {
+        s[k] = term(k * Length) * term(k * Length);
+#pragma unroll
+        for (unsigned e = 1; e < Length; ++e) {
+            const double x = term(k * Length + e);
+            s[k] = __fma_rn(x, x, s[k]);
+        }
+    }
+#pragma unroll
+    for (unsigned k = 1; k < N / Length; ++k)
+        s[0] += s[k];
+    return s[0];
+}
+
+template <class In> struct RootNorm {
+    using State = double;
+    using Out = In;
+    static __device__ State identity() {
+        return 0;
+    }
+    static __device__ State load(In x, uint64_t) {
+        const double value = double(widen(x));
+        return value * value;
+    }
+    static __device__ State combine(State a, State b) {
+        return a + b;
+    }
+    template <unsigned N, unsigned Length, class Terms> static __device__ State of(const Terms &term) {
+        return sum_of_squares<N, Length>(term);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return norm_of<Out>(sqrt(s));
+    }
+    static __device__ State start(Out) {
+        return identity();
+    }
+};
+
+// Powers of two, as the lowest bits of their exponents.
 inline __device__ double power_of_two(int exponent) {
     return __hiloint2double((1023 + exponent) << 20, 0);
 }
-enum { GR_LARGE = 486, GR_SMALL = -511, GR_SHRINK = -538, GR_GROW = 537 };
+// Sums of squares of a few numbers are medium ones between two powers of two. Where such a sum is larger or
+// smaller, all of the numbers are shrunk or grown by a power of two before they are squared: what is lost of
+// those that are much smaller than others does not count.
+enum { GR_SMALLEST_MEDIUM = -900, GR_LARGEST_MEDIUM = 970, GR_SCALE = 538 };
+enum : int32_t { GR_SMALL, GR_MEDIUM, GR_LARGE };
 
-template <> struct Norms<double> {
+template <> struct RootNorm<double> {
     struct State {
-        double large, medium, small, sum;
+        double sum;
+        int32_t scale; // that of a sum of 0 is GR_MEDIUM
     };
     using Out = double;
     static __device__ State identity() {
-        return {0, 0, 0, 0};
+        return {0, GR_MEDIUM};
+    }
+    template <unsigned N, unsigned Length, class Terms> static __device__ State of(const Terms &term) {
+        const double sum = sum_of_squares<N, Length>(term);
+        if (sum >= power_of_two(GR_SMALLEST_MEDIUM) && sum <= power_of_two(GR_LARGEST_MEDIUM))
+            return {sum, GR_MEDIUM};
+        if (sum != sum)
+            return {sum, GR_MEDIUM};
+        const bool large = sum > 1;
+        const double factor = power_of_two(large ? -GR_SCALE : GR_SCALE);
+        const double scaled = sum_of_squares<N, Length>([&](unsigned i) { return term(i) * factor; });
+        return {scaled, large ? GR_LARGE : scaled == 0 ? GR_MEDIUM : GR_SMALL};
     }
     static __device__ State load(double x, uint64_t) {
-        const double size = fabs(x);
-        const bool is_large = size > power_of_two(GR_LARGE), is_small = size < power_of_two(GR_SMALL);
-        const double scale = is_large ? power_of_two(GR_SHRINK) : is_small ? power_of_two(GR_GROW) : 1.0;
-        const double scaled = size * scale, square = scaled * scaled;
-        return {is_large ? square : 0.0, is_large || is_small ? 0.0 : square, is_small ? square : 0.0, size};
+        return of<1, 1>([=](unsigned) { return x; });
     }
     static __device__ State combine(State a, State b) {
-        return {a.large + b.large, a.medium + b.medium, a.small + b.small, a.sum + b.sum};
+        if (a.scale == b.scale)
+            return {a.sum + b.sum, a.scale};
+        const State high = a.scale > b.scale ? a : b, low = a.scale > b.scale ? b : a;
+        if (high.sum == 0)
+            return low;
+        // By one scale; small ones do not count beside large ones even so.
+        const double shrink = power_of_two(-GR_SCALE);
+        return {high.sum + low.sum * shrink * shrink, high.scale};
     }
-    // Of NaNs, which are neither large nor small, `medium` tells.
-    static __device__ double root(State s) {
-        if (s.large > 0) {
-            const double shrink = power_of_two(GR_SHRINK);
-            return sqrt(s.large + s.medium * shrink * shrink) * power_of_two(-GR_SHRINK);
-        }
-        if (!(s.small > 0))
-            return sqrt(s.medium);
-        const double below = sqrt(s.small) * power_of_two(-GR_GROW), medium = sqrt(s.medium);
-        if (s.medium == 0)
-            return below;
-        const double least = below < medium ? below : medium, most = below < medium ? medium : below;
-        return most * sqrt(1 + (least / most) * (least / most));
-    }
-    static __device__ double finish(State s, uint64_t what) {
-        return what == GR_SUM_NORM ? s.sum : root(s);
+    static __device__ double finish(State s, uint64_t) {
+        return sqrt(s.sum) * power_of_two((s.scale - GR_MEDIUM) * GR_SCALE);
     }
     static __device__ State start(double) {
         return identity();
     }
 };
-template <class In> struct FlatNorms : ByElement<Norms<In>, In> {};
+
+template <class In> struct FlatRootNorm : RootNorm<In>, KeepsState<typename RootNorm<In>::State> {
+    using State = typename RootNorm<In>::State;
+    static __device__ State open() {
+        return RootNorm<In>::identity();
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Chunk<In>::length;
+        acc = RootNorm<In>::combine(acc, RootNorm<In>::template of<N * length, length>([=](unsigned i) {
+                                        return double(widen(x[i / length].at(i % length)));
+                                    }));
+    }
+};
+
+// Those of columns, too, are looked at a few at a time.
+template <> struct Together<RootNorm<double>, double> {
+    static constexpr bool there = true, contest = false;
+    template <unsigned N, class Each, class There>
+    static __device__ RootNorm<double>::State add(RootNorm<double>::State s, const Each &x,
+                                                  const There &there, uint64_t, uint64_t) {
+        return RootNorm<double>::combine(
+            s, RootNorm<double>::of<N, 1>([&](unsigned j) { return there(j) ? x(j) : 0.0; }));
+    }
+};
 
 // ---- any order ----
 

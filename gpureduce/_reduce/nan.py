@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
-_LEAST, _LARGEST = 0, 1  # as in cuda_kernels/include/nan.cuh
 _ALL_NAN = "All-NaN slice encountered"
 
 
@@ -57,7 +56,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     return stored
 
 
-def _extreme(plain, what, tells, a, options, axis, out, keepdims, initial, where) -> Any:
+def _extreme(plain, tells, a, options, axis, out, keepdims, initial, where) -> Any:
     """Reduce by the least or the largest number; `tells` of slices that have none."""
     operand = intake(a, options.device)
     if operand.dtype.kind in "biu":
@@ -72,7 +71,7 @@ def _extreme(plain, what, tells, a, options, axis, out, keepdims, initial, where
             raise ValueError(f"nan{plain}: the reduction has no identity, so where= needs initial=")
     else:
         start = rules.initial_value(initial, loop)
-    result = call.run("extremes", loop, what, start)
+    result = call.run(f"nan{plain}", loop, start=start)
     if tells and result is not None and not call.target.on_device and np.isnan(result).any():
         warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=outside_level())
     return call.target.store(result)
@@ -174,7 +173,7 @@ def nanprod(
     return _accumulated("prod", a, options, axis, dtype, out, keepdims, initial, where)
 
 
-@shared("nansum", 1)
+@shared("nanmean")
 def nanmean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -220,14 +219,14 @@ def nanmean(
             raise TypeError(f"If a is inexact, then {name} must be inexact")
     loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, call.target.hint)
     call.operand = operand.cast(loop)
-    result = call.run("nansum", loop, 1)
+    result = call.run("nanmean", loop)
     on_host = not call.target.on_device
-    if result is not None and on_host and np.isnan(result).any() and np.isnan(call.again("extremes")).any():
+    if result is not None and on_host and np.isnan(result).any() and np.isnan(call.again("nanmin")).any():
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
     return call.target.store(result)
 
 
-@shared("extremes", _LEAST)
+@shared("nanmin")
 def nanmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -264,10 +263,10 @@ def nanmin(
     np.float64(1.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", _LEAST, True, a, options, axis, out, keepdims, initial, where)
+    return _extreme("min", True, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("extremes", _LARGEST)
+@shared("nanmax")
 def nanmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -304,10 +303,10 @@ def nanmax(
     np.float64(3.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", _LARGEST, True, a, options, axis, out, keepdims, initial, where)
+    return _extreme("max", True, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("extremes", _LEAST)
+@shared("nanmin")
 def fmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -343,10 +342,10 @@ def fmin(
     array([ 1., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", _LEAST, False, a, options, axis, out, keepdims, initial, where)
+    return _extreme("min", False, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("extremes", _LARGEST)
+@shared("nanmax")
 def fmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -382,7 +381,7 @@ def fmax(
     array([ 3., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", _LARGEST, False, a, options, axis, out, keepdims, initial, where)
+    return _extreme("max", False, a, options, axis, out, keepdims, initial, where)
 
 
 @shared("nanargmin")

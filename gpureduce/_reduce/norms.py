@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 _MAGNITUDE = 3  # as in cuda_kernels/include/nan.cuh
-_SUM, _ROOT = 1, 2  # as in cuda_kernels/include/norms.cuh
 
 
 def _parts_side_by_side(operand: Operand) -> Operand:
@@ -42,7 +41,7 @@ def _operator(order: float, call: Call) -> tuple[str, int]:
         if order == np.inf and call.count > 0:
             return "extremes", _MAGNITUDE
         if order in (1, 2):
-            return "norms", int(order)
+            return ("sumnorm" if order == 1 else "rootnorm"), 0
     return "anynorm", struct.unpack("Q", struct.pack("d", order))[0]
 
 

@@ -21,10 +21,9 @@ LOGARITHMS = norms("logarithms")
 
 MUTANTS = (
     # NaNs
-    Mutant("a mean counts NaNs, too", NAN, "            nans += nan;\n", "", nan("nanmean")),
-    Mutant(
-        "NaNs of a column count", NAN, "? identity() : State{1,", "? State{1, 0} : State{1,", nan("nanmean")
-    ),
+    Mutant("a mean counts NaNs, too", NAN, "length - nans)", "length)", nan("nanmean")),
+    Mutant("NaNs of a column count", NAN, "{!is_nan(widen(x)),", "{1,", nan("nanmean")),
+    Mutant("of a count the high bits are lost", NAN, "0x7ffffffu", "0x3u", nan("nanmean")),
     Mutant(
         "a NaN makes a product 0", NAN, "? Prod<In>::identity() : value", "? State() : value", nan("nanprod")
     ),
@@ -35,7 +34,7 @@ MUTANTS = (
         "is_nan(a.re) || (!is_nan(b.re) && less(b, a)) ? b : a",
         nan("extremes"),
     ),
-    Mutant("a difference leaves NaNs out", NAN, "s.nans && what >= GR_SPREAD", "false", norms("peak")),
+    Mutant("a difference leaves NaNs out", NAN, "s.nans ? T(NAN) : result", "result", norms("peak")),
     Mutant(
         "of equal ones the last wins",
         NAN,
@@ -68,18 +67,11 @@ MUTANTS = (
         "a NaN's position is returned", PYTHON + "nan.py", "(result < 0).any()", "False", nan("positions")
     ),
     # Norms
-    Mutant(
-        "large squares overflow", NORMS, "is_large ? power_of_two(GR_SHRINK)", "is_large ? 1.0", EUCLIDEAN
-    ),
-    Mutant("small squares underflow", NORMS, "is_small ? power_of_two(GR_GROW)", "is_small ? 1.0", EUCLIDEAN),
-    Mutant(
-        "beside large ones others are lost",
-        NORMS,
-        "s.large + s.medium * shrink * shrink",
-        "s.large",
-        EUCLIDEAN,
-    ),
-    Mutant("small ones are lost beside others", NORMS, "if (!(s.small > 0))", "if (s.medium > 0)", EUCLIDEAN),
+    Mutant("large squares overflow", NORMS, "large ? -GR_SCALE : GR_SCALE", "0", EUCLIDEAN),
+    Mutant("small squares underflow", NORMS, "large ? -GR_SCALE", "true ? -GR_SCALE", EUCLIDEAN),
+    Mutant("beside larger ones others are lost", NORMS, "+ low.sum * shrink * shrink", "", EUCLIDEAN),
+    Mutant("others count too much", NORMS, "low.sum * shrink * shrink", "low.sum", EUCLIDEAN),
+    Mutant("zeros drown what is small", NORMS, "if (high.sum == 0)", "if (false)", EUCLIDEAN),
     Mutant(
         "powers forget an exponent",
         NORMS,

@@ -1,14 +1,19 @@
-// flat_nansum, flat_nanprod, flat_extremes: contiguous floats to one result, NaNs left out.
+// flat_nansum, flat_nanmean, flat_nanprod, flat_nanmin, flat_nanmax, flat_extremes: contiguous floats to one
+// result, NaNs left out.
 #include "floats.cuh"
 #include "nan.cuh"
 
 #define GR_FLAT_OP(dtype, In, kind)
 #include "flat_instantiate.cuh"
 
-#define GR_ROW(dtype, In)                                                                                    \
+#define GR_SUMS(dtype, In)                                                                                   \
     GR_FLAT_ALL(nansum, FlatNanSum, dtype, In)                                                               \
+    GR_FLAT_ALL(nanmean, FlatNanMean, dtype, In)
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_SUMS(dtype, In)                                                                                       \
     GR_FLAT_ALL(nanprod, FlatNanProd, dtype, In)                                                             \
+    GR_FLAT_ALL(nanmin, FlatNanMin, dtype, In)                                                               \
+    GR_FLAT_ALL(nanmax, FlatNanMax, dtype, In)                                                               \
     GR_FLAT_ALL(extremes, FlatExtremes, dtype, In)
 GR_REALS(GR_ROW)
-#define GR_COMPLEX_ROW(dtype, In) GR_FLAT_ALL(nansum, FlatNanSum, dtype, In)
-GR_COMPLEXES(GR_COMPLEX_ROW)
+GR_COMPLEXES(GR_SUMS)

@@ -1,4 +1,4 @@
-// flat_norms, flat_logsumexp: contiguous floats to one result.
+// flat_sumnorm, flat_rootnorm, flat_logsumexp: contiguous floats to one result.
 #include "floats.cuh"
 #include "log_sum_exp.cuh"
 #include "norms.cuh"
@@ -7,6 +7,7 @@
 #include "flat_instantiate.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
-    GR_FLAT_ALL(norms, FlatNorms, dtype, In)                                                                 \
+    GR_FLAT_ALL(sumnorm, FlatSumNorm, dtype, In)                                                             \
+    GR_FLAT_ALL(rootnorm, FlatRootNorm, dtype, In)                                                           \
     GR_ENTRY(flat_logsumexp_##dtype, GR_FLAT_MOST_THREADS, flat<FlatLogSumExp<In>, In, false>)
 GR_REALS(GR_ROW)

@@ -1,4 +1,5 @@
-// general_nansum, general_nanprod, general_extremes: floats of any layout, NaNs left out.
+// general_nansum, general_nanmean, general_nanprod, general_nanmin, general_nanmax, general_extremes: floats
+// of any layout, NaNs left out.
 #include "floats.cuh"
 #include "nan.cuh"
 
@@ -6,16 +7,25 @@
 #include "general_instantiate.cuh"
 
 // Their States fit the registers of as many blocks as those of a plain sum.
-template <> constexpr unsigned columns_blocks<NanSum<float>, float> = 4;
+template <> constexpr unsigned columns_blocks<NanMean<float>, float> = 4;
+template <> constexpr unsigned columns_blocks<NanMean<double>, double> = 4;
 template <> constexpr unsigned columns_blocks<Extremes<float>, float> = 4;
+template <> constexpr unsigned rows_blocks<NanMean<float>, float> = 4;
+template <> constexpr unsigned rows_blocks<NanMean<double>, double> = 4;
 
-#define GR_ROW(dtype, In)                                                                                    \
+#define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
+    GR_TAKES_ROWS(nanmean, NanMean, dtype, In)
+#define GR_ROW(dtype, In)                                                                                    \
+    GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \
+    GR_TAKES_ROWS(nanmin, NanMin, dtype, In)                                                                 \
+    GR_TAKES_ROWS(nanmax, NanMax, dtype, In)                                                                 \
     GR_TAKES_ROWS(extremes, Extremes, dtype, In)
 GR_REALS(GR_ROW)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
-    GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
+    GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_AXIS(nanprod, NanProd, dtype, In)                                                               \
-    GR_TAKES_AXIS(extremes, Extremes, dtype, In)
+    GR_TAKES_AXIS(nanmin, NanMin, dtype, In)                                                                 \
+    GR_TAKES_AXIS(nanmax, NanMax, dtype, In)
 GR_COMPLEXES(GR_COMPLEX_ROW)

@@ -1,5 +1,5 @@
-// general_norms, general_anynorm, general_logsumexp, general_softmax: norms of floats of any layout, and sums
-// of exponentials.
+// general_sumnorm, general_rootnorm, general_anynorm, general_logsumexp, general_softmax: norms of floats of
+// any layout, and sums of exponentials.
 #include "floats.cuh"
 #include "log_sum_exp.cuh"
 #include "norms.cuh"
@@ -8,14 +8,16 @@
 #include "general_instantiate.cuh"
 
 // Its State fits the registers of as many blocks as that of a plain sum.
-template <> constexpr unsigned columns_blocks<Norms<float>, float> = 4;
+template <> constexpr unsigned columns_blocks<RootNorm<double>, double> = 4;
+template <> constexpr unsigned rows_blocks<RootNorm<double>, double> = 4;
 
 #define GR_ANY(dtype, In)                                                                                    \
     GR_ENTRY(general_axis_anynorm_, dtype, reduce_axis<AnyNorm<In>, FromPower<In>>)                          \
     GR_ENTRY(general_last_anynorm_, dtype, reduce_last<AnyNorm<In>>)
 #define GR_ROW(dtype, In)                                                                                    \
     GR_ANY(dtype, In)                                                                                        \
-    GR_TAKES_ROWS(norms, Norms, dtype, In)                                                                   \
+    GR_TAKES_ROWS(sumnorm, SumNorm, dtype, In)                                                               \
+    GR_TAKES_ROWS(rootnorm, RootNorm, dtype, In)                                                             \
     GR_TAKES_ROWS(logsumexp, LogSumExp, dtype, In)                                                           \
     GR_TAKES_AXIS(softmax, Softmax, dtype, In)
 GR_REALS(GR_ROW)
