@@ -91,40 +91,46 @@ enum { GR_SMALLEST_MEDIUM = -900, GR_LARGEST_MEDIUM = 970, GR_SCALE = 538 };
 enum : int32_t { GR_SMALL, GR_MEDIUM, GR_LARGE };
 
 template <> struct RootNorm<double> {
-    struct State {
-        double sum;
+    struct State { // in words of four bytes: there is none that nothing is in
+        uint32_t low, high;
         int32_t scale; // that of a sum of 0 is GR_MEDIUM
+        __device__ double sum() const {
+            return __hiloint2double(int(high), int(low));
+        }
     };
     using Out = double;
+    static __device__ State in_scale(double sum, int32_t scale) {
+        return {uint32_t(__double2loint(sum)), uint32_t(__double2hiint(sum)), scale};
+    }
     static __device__ State identity() {
-        return {0, GR_MEDIUM};
+        return {0, 0, GR_MEDIUM};
     }
     template <unsigned N, unsigned Length, class Terms> static __device__ State of(const Terms &term) {
         const double sum = sum_of_squares<N, Length>(term);
         if (sum >= power_of_two(GR_SMALLEST_MEDIUM) && sum <= power_of_two(GR_LARGEST_MEDIUM))
-            return {sum, GR_MEDIUM};
+            return in_scale(sum, GR_MEDIUM);
         if (sum != sum)
-            return {sum, GR_MEDIUM};
+            return in_scale(sum, GR_MEDIUM);
         const bool large = sum > 1;
         const double factor = power_of_two(large ? -GR_SCALE : GR_SCALE);
         const double scaled = sum_of_squares<N, Length>([&](unsigned i) { return term(i) * factor; });
-        return {scaled, large ? GR_LARGE : scaled == 0 ? GR_MEDIUM : GR_SMALL};
+        return in_scale(scaled, large ? GR_LARGE : scaled == 0 ? GR_MEDIUM : GR_SMALL);
     }
     static __device__ State load(double x, uint64_t) {
         return of<1, 1>([=](unsigned) { return x; });
     }
     static __device__ State combine(State a, State b) {
         if (a.scale == b.scale)
-            return {a.sum + b.sum, a.scale};
+            return in_scale(a.sum() + b.sum(), a.scale);
         const State high = a.scale > b.scale ? a : b, low = a.scale > b.scale ? b : a;
-        if (high.sum == 0)
+        if (high.sum() == 0)
             return low;
         // By one scale; small ones do not count beside large ones even so.
         const double shrink = power_of_two(-GR_SCALE);
-        return {high.sum + low.sum * shrink * shrink, high.scale};
+        return in_scale(high.sum() + low.sum() * shrink * shrink, high.scale);
     }
     static __device__ double finish(State s, uint64_t) {
-        return sqrt(s.sum) * power_of_two((s.scale - GR_MEDIUM) * GR_SCALE);
+        return sqrt(s.sum()) * power_of_two((s.scale - GR_MEDIUM) * GR_SCALE);
     }
     static __device__ State start(double) {
         return identity();

@@ -69,9 +69,9 @@ MUTANTS = (
     # Norms
     Mutant("large squares overflow", NORMS, "large ? -GR_SCALE : GR_SCALE", "0", EUCLIDEAN),
     Mutant("small squares underflow", NORMS, "large ? -GR_SCALE", "true ? -GR_SCALE", EUCLIDEAN),
-    Mutant("beside larger ones others are lost", NORMS, "+ low.sum * shrink * shrink", "", EUCLIDEAN),
-    Mutant("others count too much", NORMS, "low.sum * shrink * shrink", "low.sum", EUCLIDEAN),
-    Mutant("zeros drown what is small", NORMS, "if (high.sum == 0)", "if (false)", EUCLIDEAN),
+    Mutant("beside larger ones others are lost", NORMS, "+ low.sum() * shrink * shrink", "", EUCLIDEAN),
+    Mutant("others count too much", NORMS, "low.sum() * shrink * shrink", "low.sum()", EUCLIDEAN),
+    Mutant("zeros drown what is small", NORMS, "if (high.sum() == 0)", "if (false)", EUCLIDEAN),
     Mutant(
         "powers forget an exponent",
         NORMS,
