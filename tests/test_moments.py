@@ -80,12 +80,12 @@ def test_along_an_axis_it_is_no_worse_than_two_passes(dtype, axis, device):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_of_many_draws_it_is_better_than_two_passes(dtype, device):
     ours, theirs = [], []
-    for seed in range(20):
-        elements = mean_is_large(dtype, 1000, seed)
+    for seed in range(30):
+        elements = mean_is_large(dtype, (200, 1000, 1500)[seed % 3], seed)
         exact = exactly(elements)
         ours.append(error(gpureduce.var(elements, device=device), exact, dtype))
         theirs.append(error(np.var(elements), exact, dtype))
-    assert np.mean(ours) < np.mean(theirs) and max(ours) <= 3
+    assert np.mean(ours) < 0.8 * np.mean(theirs) and max(ours) <= 4
 
 
 @pytest.mark.filterwarnings("ignore:Degrees of freedom")
@@ -112,6 +112,18 @@ def test_one_far_element_among_many_does_no_harm(device):
         columns = np.stack([elements, elements[::-1]], 1)
         for got in gpureduce.var(columns, axis=0, device=device):
             assert error(got, exactly(elements), "float64") <= 100
+
+
+def test_a_few_far_elements_of_some_lanes_do_no_harm(device):
+    """Lanes of a warp that have nothing else, and about whose points the others would be added up."""
+    elements = 1e8 + np.random.default_rng(4).uniform(-1, 1, (1 << 14, 2))
+    elements[::8] = np.nan
+    elements[:256:8] = 0
+    elements = elements.reshape(-1)
+    exact = exactly(elements[~np.isnan(elements)])
+    assert error(gpureduce.nanvar(elements, device=device), exact, "float64") <= 8
+    for got in gpureduce.nanvar(np.stack([elements] * 3), axis=1, device=device):
+        assert error(got, exact, "float64") <= 8
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16"])
@@ -223,6 +235,37 @@ def test_odd_elements(op, elements, ddof, device):
         np.testing.assert_allclose(results[1], results[0], rtol=1e-6)
         assert type(results[1]) is type(results[0]) is np.dtype(dtype).type
         assert said[1] == said[0], array
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_nans_among_many_elements(dtype, device):
+    """Neither counted, nor a point to add up about, wherever they are: of a turn, a thread, a column."""
+    matrix = mean_is_large(dtype, 3001 * 8).reshape(3001, 8)
+    for column, nans in enumerate(
+        (slice(40), slice(0, None, 3), slice(1, 2998), 1500, slice(7, None, 16), 0)
+    ):
+        matrix[nans, column] = np.nan
+    exact = [exactly(column[~np.isnan(column)]) for column in matrix.T]
+    lines = np.ascontiguousarray(matrix.T)
+    results = [
+        gpureduce.nanvar(matrix, axis=0, device=device),
+        gpureduce.nanvar(lines, axis=1, device=device),
+    ]
+    results.append([gpureduce.nanvar(line, device=device) for line in lines])
+    results.append([*exact[:1], *gpureduce.nanvar(matrix[:, 1:7], axis=0, device=device), *exact[7:]])
+    for got in results:
+        worst = max(error(one, wanted, dtype) for one, wanted in zip(got, exact, strict=True))
+        assert worst <= (8 if dtype == "float64" else 2)
+    np.testing.assert_array_equal(
+        np.isnan(gpureduce.var(matrix, axis=0, device=device)), [True] * 6 + [False] * 2
+    )
+    matrix[2000, 6] = np.inf
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(gpureduce.nanvar(matrix, axis=0, device=device)).tolist() == [False] * 6 + [
+            True,
+            False,
+        ]
+        assert np.isnan(gpureduce.nanvar(matrix[:, 6], device=device))
 
 
 def test_axes_of_no_elements_and_too_few_under_a_mask(device):

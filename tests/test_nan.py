@@ -156,6 +156,26 @@ def test_lengths_and_ends(op, n, device):
         assert list(got) == ([n - 1 - at, at] if op == "nanargmax" else [-3, -3])
 
 
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "shape, axis", [((5, 30001), 1), ((3001, 42), 0), ((700, 3), 0), ((300, 64), 1), ((90000,), 0)]
+)
+def test_lines_of_many_threads(name, shape, axis, device):
+    """Of numbers whose sums are exact; a quotient is rounded as sums are kept, and to the dtype."""
+    rng = np.random.default_rng(len(shape) + axis)
+    array = (rng.integers(-32, 33, shape) / 4).astype(name)
+    shares = np.expand_dims(rng.uniform(0, 0.6, np.delete(shape, axis)), axis)
+    array[rng.random(shape) < shares] = np.nan
+    wide = array.astype(np.float64)
+    count = (~np.isnan(wide)).sum(axis)
+    kept = np.float32 if name == "float16" else np.float64
+    wanted = {op: np.asarray(getattr(np, op)(wide, axis)) for op in ("nansum", "nanmin", "nanmax")}
+    wanted["nanmean"] = wanted["nansum"].astype(kept) / count.astype(kept)
+    for op, right in wanted.items():
+        got = getattr(gpureduce, op)(array, axis=axis, device=device)
+        assert np.array_equal(got, right.astype(name)), op
+
+
 @pytest.mark.parametrize("op", ["nanmin", "nanmax", "nanmean"])
 def test_numpys_warnings(op, device):
     array = np.array([[np.nan, np.nan], [1, np.nan]])

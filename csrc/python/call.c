@@ -144,6 +144,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->keeps_elements = self->reduction.op == GR_OP_mean && self->reduction.dtype == GR_DTYPE_f32;
     layout->large_states = gr_ops[self->reduction.op].large_states;
+    layout->state_bytes = gr_op_state_bytes(self->reduction.op, self->reduction.dtype);
     layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
     const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);
     layout->packed = packed && !layout->pair;

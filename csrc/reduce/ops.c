@@ -109,6 +109,13 @@ bool gr_op_takes(gr_op op, gr_dtype dtype) {
     }
 }
 
+unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype) {
+    if (op == GR_OP_logsumexp)
+        return 16;
+    const bool many = gr_dtypes[dtype].item_bytes == 2; /* results beside each other */
+    return many && (op == GR_OP_nanmean || op == GR_OP_sumnorm || op == GR_OP_rootnorm) ? 8 : 0;
+}
+
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
     switch (gr_ops[op].result) {
     case GR_RESULT_SUM:

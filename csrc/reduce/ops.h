@@ -86,6 +86,9 @@ static inline bool gr_op_in_order(gr_op op) {
 }
 /* Whether an element that is there several times counts as one. */
 bool gr_op_idempotent(gr_op op);
+/* The bytes of a State, where those of neighbouring results leave registers for fewer blocks of a
+   multiprocessor than are resident otherwise; or 0. Of operators of float_ops.def that have no positions. */
+unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype);
 /* The dtype of its result, as NumPy has it. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 /* Of how many numbers of that dtype each result is. */

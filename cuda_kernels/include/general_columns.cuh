@@ -6,7 +6,7 @@
 #include "vector.cuh"
 
 // A row of a slot as it is loaded, and how many of them are in flight.
-template <class F, class In, bool Words = sizeof(In) == 1 || Brief<F, In>::there> struct Columns {
+template <class F, class In, bool Words = sizeof(In) <= 2 || Brief<F, In>::there> struct Columns {
     using type = Vector<In, column_width<In>>;
     static constexpr unsigned in_flight = 4;
 };
@@ -58,7 +58,7 @@ template <class In> struct Slot {
     }
 };
 
-// Rows number k, k + step, ... of a slot, several in flight.
+// The States of rows number k, k + step, ... of a slot, several in flight.
 template <class F, class In>
 __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint64_t k, uint64_t step,
                          typename F::State (&s)[column_width<In>]) {
@@ -68,11 +68,32 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     Walk<false> walk(p, k);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
+    typename Keeps<F, In>::Kept kept[width];
+#pragma unroll
+    for (unsigned e = 0; e < width; ++e)
+        kept[e] = Keeps<F, In>::open();
     uint64_t row[width] = {};
     if (p.flags & GR_RAGGED)
         slot.rows_of(p, slot.head + slot.at * width, row);
     const bool evenly = p.walk.extent == ~uint64_t(0);
-    uint64_t left = k < slot.rows ? steps_in(p.walk, slot.rows - k - 1) + 1 : 0;
+    const uint64_t all = k < slot.rows ? steps_in(p.walk, slot.rows - k - 1) + 1 : 0;
+    uint64_t left = all;
+    if constexpr (Keeps<F, In>::there) {
+        constexpr unsigned rows = Keeps<F, In>::in_flight;
+        bool every[rows];
+#pragma unroll
+        for (unsigned j = 0; j < rows; ++j)
+            every[j] = true;
+        for (; evenly && left >= rows; left -= rows) { // nothing in between the loads
+            Loaded loaded[rows];
+#pragma unroll
+            for (unsigned j = 0; j < rows; ++j) {
+                loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
+                walk.next_evenly(p.walk);
+            }
+            add_turn<F, In>(kept, all - left, loaded, every, row, 0, 0);
+        }
+    }
     for (; left > 0; k += in_flight * step) {
         const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
         Loaded loaded[in_flight];
@@ -96,8 +117,11 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
             }
         }
         left -= turn;
-        add_turn<F, In>(s, loaded, there, row, k * replicas, step * replicas);
+        add_turn<F, In>(kept, all - left - turn, loaded, there, row, k * replicas, step * replicas);
     }
+#pragma unroll
+    for (unsigned e = 0; e < width; ++e)
+        s[e] = Keeps<F, In>::close(kept[e], all);
 }
 
 // The elements before and behind the whole vectors of a ragged batch, by the thread in whose columns they

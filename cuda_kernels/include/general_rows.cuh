@@ -4,6 +4,10 @@
 
 #include "general.cuh"
 
+// Whether A takes chunks in for this kernel, which then has twice as many on the way.
+template <class A, class = void> constexpr bool in_rows = false;
+template <class A> constexpr bool in_rows<A, decltype(void(A::in_rows))> = A::in_rows;
+
 // A group's share of a segment; A takes chunks in (see absorb.cuh). Elements before the first 16-byte
 // boundary and behind the last one are taken one by one.
 template <class F, class A, class In>
@@ -16,6 +20,16 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
     const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + lane;
     const uint64_t first = position + head;
     unsigned i = lane;
+    if constexpr (in_rows<A>)
+        for (; i + (2 * in_flight - 1) * lanes < chunks;
+             i += 2 * in_flight * lanes, chunk += 2 * in_flight * lanes) {
+            Chunk<In> loaded[2 * in_flight];
+#pragma unroll
+            for (unsigned k = 0; k < 2 * in_flight; ++k)
+                loaded[k] = chunk[k * lanes];
+            A::template absorb_in_row<in_flight>(acc, loaded);
+            A::template absorb_in_row<in_flight>(acc, loaded + in_flight);
+        }
     for (; i + (in_flight - 1) * lanes < chunks; i += in_flight * lanes, chunk += in_flight * lanes) {
         Chunk<In> loaded[in_flight];
 #pragma unroll
@@ -38,12 +52,28 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
     }
 }
 
+template <class F, class = void> constexpr bool adds_up_warps = false;
+template <class F> constexpr bool adds_up_warps<F, decltype(void(&F::add_up_warp))> = true;
+
 // The States of `along` neighbouring threads, a power of two, into that of the first.
 template <class F> __device__ typename F::State combine_neighbours(typename F::State x, unsigned along) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS / 32 * GR_STATE_BYTES];
     State *slots = reinterpret_cast<State *>(raw);
     const unsigned warp = threadIdx.x / 32, width = along < 32 ? along : 32;
+    if constexpr (adds_up_warps<F>)
+        if (along >= 32) { // all of the block share whole warps
+            x = F::add_up_warp(x);
+            if (along == 32)
+                return x;
+            if (threadIdx.x % 32 == 0)
+                slots[warp] = x;
+            __syncthreads();
+            const unsigned other = threadIdx.x % along;
+            if (other >= 32)
+                return x;
+            return F::add_up_warp(other < along / 32 ? slots[warp + other] : F::identity());
+        }
     for (unsigned offset = width / 2; offset > 0; offset /= 2)
         x = F::combine(x, shuffle_down(x, offset, width));
     if (along <= 32)

@@ -64,10 +64,10 @@ template <class In, unsigned AtOnce> __device__ uint32_t word_of(const Spread<In
 }
 
 // A thread's rows from number k on along the first dimension, `first` being the address of row 0 and
-// `position` its position.
+// `position` its position, behind `rows` others.
 template <class F, class In, unsigned AtOnce, unsigned Width = column_width<In>>
 __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned live, uint64_t position,
-                            uint64_t k, typename F::State (&s)[Width]) {
+                            uint64_t k, typename Keeps<F, In>::Kept (&s)[Width], uint64_t &rows) {
     // Sixteen loads, of up to 64 bytes together.
     constexpr unsigned loads = Width / AtOnce, bytes = Width * sizeof(In);
     constexpr unsigned in_flight = 16 / loads < 64 / bytes ? 16 / loads : 64 / bytes;
@@ -89,7 +89,8 @@ __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned
             first += ahead;
         }
         left -= turn;
-        add_turn<F, In>(s, loaded, there, row, position + k, step);
+        add_turn<F, In>(s, rows, loaded, there, row, position + k, step);
+        rows += turn;
     }
 }
 
@@ -125,9 +126,17 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
     if (active) {
         const uint64_t length = p.along.extent[0];
         const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
+        typename Keeps<F, In>::Kept kept[width];
+        uint64_t rows = 0;
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            kept[e] = Keeps<F, In>::open();
         for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups)
             spread_rows<F, In, AtOnce>(p, start + offsets<1>(p.along, outer).in, live, outer * length,
-                                       turns.first, s);
+                                       turns.first, kept, rows);
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            s[e] = Keeps<F, In>::close(kept[e], rows);
     }
     let_next_begin();
     combine_down<F>(shared, s, c, row, group);

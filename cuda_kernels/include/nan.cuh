@@ -3,6 +3,7 @@
 #pragma once
 
 #include "absorb.cuh"
+#include "together.cuh"
 
 // ---- sums; means, for which how many elements there are counts, too ----
 
@@ -27,15 +28,24 @@ template <class In> struct NanSum {
     }
 };
 
-// The sum of N chunks by a tree, and how many of their elements are NaN.
+// A sum, and of how many numbers it is.
+template <class T> struct Counted {
+    T sum;
+    uint32_t count;
+};
+template <class T> __device__ Counted<T> plus(Counted<T> a, Counted<T> b) {
+    return {plus(a.sum, b.sum), a.count + b.count};
+}
+template <class In> __device__ Counted<typename NanSum<In>::State> counted(In x, bool there = true) {
+    const bool counts = there && !is_nan(widen(x));
+    return {counts ? Mean<In>::load(x, 0) : NanSum<In>::identity(), counts};
+}
+
+// The sum of N chunks by a tree.
 template <unsigned N, class In>
-__device__ typename NanSum<In>::State sum_without_nans(const Chunk<In> *x, uint32_t &nans) {
+__device__ Counted<typename NanSum<In>::State> sum_without_nans(const Chunk<In> *x) {
     constexpr unsigned length = Chunk<In>::length;
-    return tree_sum<N * length>([&](unsigned i) {
-        const In element = x[i / length].at(i % length);
-        nans += is_nan(widen(element));
-        return NanSum<In>::load(element, 0);
-    });
+    return tree_sum<N * length>([=](unsigned i) { return counted<In>(x[i / length].at(i % length)); });
 }
 
 template <class In> struct FlatNanSum : NanSum<In>, KeepsState<typename NanSum<In>::State> {
@@ -44,32 +54,50 @@ template <class In> struct FlatNanSum : NanSum<In>, KeepsState<typename NanSum<I
         return NanSum<In>::identity();
     }
     template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        uint32_t nans = 0;
-        acc = plus(acc, sum_without_nans<N>(x, nans));
+        acc = plus(acc, sum_without_nans<N>(x).sum);
     }
 };
 
 template <class In> struct NanMean {
     using Of = NanSum<In>;
     using Out = In;
-    struct State {
-        uint64_t count;
+    struct State { // in words of four bytes behind the sum: there is none that nothing is in
         typename Of::State sum;
+        uint32_t low, high;
+        __device__ uint64_t count() const {
+            return uint64_t(high) << 32 | low;
+        }
     };
+    static __device__ State of(typename Of::State sum, uint64_t count) {
+        return {sum, uint32_t(count), uint32_t(count >> 32)};
+    }
     static __device__ State identity() {
-        return {0, Of::identity()};
+        return {Of::identity(), 0, 0};
     }
     static __device__ State load(In x, uint64_t position) {
-        return {!is_nan(widen(x)), Of::load(x, position)};
+        return {Of::load(x, position), !is_nan(widen(x)), 0};
     }
     static __device__ State combine(State a, State b) {
-        return {a.count + b.count, plus(a.sum, b.sum)};
+        return of(plus(a.sum, b.sum), a.count() + b.count());
     }
     static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(divide(s.sum, s.count));
+        return Narrow<Out>::from(divide(s.sum, s.count()));
     }
     static __device__ State start(Out x) {
-        return {0, Of::start(x)};
+        return {Of::start(x), 0, 0};
+    }
+    // Of `width` neighbouring lanes, into the first: counts are seldom of more than a word.
+    static __device__ State of_lanes(State x, unsigned width) {
+        if (__all_sync(0xffffffffu, x.high == 0 && x.low < 1u << 27)) {
+            for (unsigned offset = width / 2; offset > 0; offset /= 2) {
+                x.sum = plus(x.sum, shuffle_down(x.sum, offset, width));
+                x.low += __shfl_down_sync(0xffffffffu, x.low, offset, width);
+            }
+            return x;
+        }
+        for (unsigned offset = width / 2; offset > 0; offset /= 2)
+            x = combine(x, shuffle_down(x, offset, width));
+        return x;
     }
 };
 
@@ -79,21 +107,31 @@ template <class In> struct FlatNanMean : NanMean<In>, KeepsState<typename NanMea
         return NanMean<In>::identity();
     }
     template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        uint32_t nans = 0;
-        const auto sum = sum_without_nans<N>(x, nans);
-        acc = {acc.count + (N * Chunk<In>::length - nans), plus(acc.sum, sum)};
+        const auto more = sum_without_nans<N>(x);
+        acc = NanMean<In>::of(plus(acc.sum, more.sum), acc.count() + more.count);
     }
 #if __CUDA_ARCH__ >= 800
     // For block_state.cuh: the counts, of up to 54 bits, in two instructions.
     static __device__ State reduce_warp(State x) {
-        const uint32_t low = __reduce_add_sync(0xffffffffu, uint32_t(x.count) & 0x7ffffffu);
-        const uint32_t high = __reduce_add_sync(0xffffffffu, uint32_t(x.count >> 27));
+        const uint32_t low = __reduce_add_sync(0xffffffffu, x.low & 0x7ffffffu);
+        const uint32_t high = __reduce_add_sync(0xffffffffu, uint32_t(x.count() >> 27));
 #pragma unroll
         for (unsigned offset = 16; offset > 0; offset /= 2)
             x.sum = plus(x.sum, shuffle_down(x.sum, offset));
-        return {(uint64_t(high) << 27) + low, x.sum};
+        return NanMean<In>::of(x.sum, (uint64_t(high) << 27) + low);
     }
 #endif
+};
+
+// Those of columns are counted a few at a time.
+template <class In> struct Together<NanMean<In>, In> {
+    using State = typename NanMean<In>::State;
+    static constexpr bool there = true, contest = false;
+    template <unsigned N, class Each, class There>
+    static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
+        const auto more = tree_sum<N>([&](unsigned j) { return counted<In>(x(j), there(j)); });
+        return NanMean<In>::of(plus(s.sum, more.sum), s.count() + more.count);
+    }
 };
 
 // ---- products ----

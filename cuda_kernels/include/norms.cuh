@@ -69,8 +69,9 @@ template <class In> struct RootNorm {
     static __device__ State combine(State a, State b) {
         return a + b;
     }
-    template <unsigned N, unsigned Length, class Terms> static __device__ State of(const Terms &term) {
-        return sum_of_squares<N, Length>(term);
+    template <unsigned N, unsigned Length, class Terms>
+    static __device__ State with(State s, const Terms &term) {
+        return s + sum_of_squares<N, Length>(term);
     }
     static __device__ Out finish(State s, uint64_t) {
         return norm_of<Out>(sqrt(s));
@@ -105,11 +106,14 @@ template <> struct RootNorm<double> {
     static __device__ State identity() {
         return {0, 0, GR_MEDIUM};
     }
-    template <unsigned N, unsigned Length, class Terms> static __device__ State of(const Terms &term) {
-        const double sum = sum_of_squares<N, Length>(term);
-        if (sum >= power_of_two(GR_SMALLEST_MEDIUM) && sum <= power_of_two(GR_LARGEST_MEDIUM))
-            return in_scale(sum, GR_MEDIUM);
-        if (sum != sum)
+    // In one test of the exponent, which no NaN passes.
+    static __device__ bool is_medium(double sum) {
+        const uint32_t first = (1023 + GR_SMALLEST_MEDIUM) << 20, last = (1023 + GR_LARGEST_MEDIUM) << 20;
+        return uint32_t(__double2hiint(sum)) - first < last - first;
+    }
+    template <unsigned N, unsigned Length, class Terms>
+    static __device__ State of(double sum, const Terms &term) {
+        if (is_medium(sum) || sum != sum)
             return in_scale(sum, GR_MEDIUM);
         const bool large = sum > 1;
         const double factor = power_of_two(large ? -GR_SCALE : GR_SCALE);
@@ -117,7 +121,15 @@ template <> struct RootNorm<double> {
         return in_scale(scaled, large ? GR_LARGE : scaled == 0 ? GR_MEDIUM : GR_SMALL);
     }
     static __device__ State load(double x, uint64_t) {
-        return of<1, 1>([=](unsigned) { return x; });
+        return of<1, 1>(x * x, [=](unsigned) { return x; });
+    }
+    // The State after N more numbers.
+    template <unsigned N, unsigned Length, class Terms>
+    static __device__ State with(State s, const Terms &term) {
+        const double sum = sum_of_squares<N, Length>(term);
+        if (is_medium(sum) && s.scale == GR_MEDIUM)
+            return in_scale(s.sum() + sum, GR_MEDIUM);
+        return combine(s, of<N, Length>(sum, term));
     }
     static __device__ State combine(State a, State b) {
         if (a.scale == b.scale)
@@ -128,6 +140,22 @@ template <> struct RootNorm<double> {
         // By one scale; small ones do not count beside large ones even so.
         const double shrink = power_of_two(-GR_SCALE);
         return in_scale(high.sum() + low.sum() * shrink * shrink, high.scale);
+    }
+    // Of `width` neighbouring lanes, into the first: nearly always all of them are medium.
+    static __device__ State of_lanes(State x, unsigned width) {
+        if (__all_sync(0xffffffffu, x.scale == GR_MEDIUM)) {
+            double sum = x.sum();
+            for (unsigned offset = width / 2; offset > 0; offset /= 2)
+                sum += shuffle_down(sum, offset, width);
+            return in_scale(sum, GR_MEDIUM);
+        }
+        for (unsigned offset = width / 2; offset > 0; offset /= 2)
+            x = combine(x, shuffle_down(x, offset, width));
+        return x;
+    }
+    // For block_state.cuh.
+    static __device__ State reduce_warp(State x) {
+        return of_lanes(x, 32);
     }
     static __device__ double finish(State s, uint64_t) {
         return sqrt(s.sum()) * power_of_two((s.scale - GR_MEDIUM) * GR_SCALE);
@@ -144,9 +172,8 @@ template <class In> struct FlatRootNorm : RootNorm<In>, KeepsState<typename Root
     }
     template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Chunk<In>::length;
-        acc = RootNorm<In>::combine(acc, RootNorm<In>::template of<N * length, length>([=](unsigned i) {
-                                        return double(widen(x[i / length].at(i % length)));
-                                    }));
+        acc = RootNorm<In>::template with<N * length, length>(
+            acc, [=](unsigned i) { return double(widen(x[i / length].at(i % length))); });
     }
 };
 
@@ -156,8 +183,7 @@ template <> struct Together<RootNorm<double>, double> {
     template <unsigned N, class Each, class There>
     static __device__ RootNorm<double>::State add(RootNorm<double>::State s, const Each &x,
                                                   const There &there, uint64_t, uint64_t) {
-        return RootNorm<double>::combine(
-            s, RootNorm<double>::of<N, 1>([&](unsigned j) { return there(j) ? x(j) : 0.0; }));
+        return RootNorm<double>::with<N, 1>(s, [&](unsigned j) { return there(j) ? x(j) : 0.0; });
     }
 };
 

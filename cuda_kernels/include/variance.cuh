@@ -82,6 +82,14 @@ template <> struct RealOut<gr_f16> { using type = gr_f16; };
 template <> struct RealOut<gr_bf16> { using type = gr_bf16; };
 template <> struct RealOut<gr_c64> { using type = float; };
 
+// Over the lanes of a warp: all have the same, as it does not matter which of two comes first.
+template <class T> __device__ T warp_sum(T x) {
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+}
+
 // ---- numbers ----
 
 template <class In> struct VarOfNumbers {
@@ -114,6 +122,42 @@ template <class In> struct VarOfNumbers {
     static __device__ State combine(State a, State b) {
         return merge(a, b);
     }
+    // Which lanes of a warp have something to merge.
+    static __device__ unsigned filled(const State &x) {
+        return __ballot_sync(0xffffffffu, x.count != 0 || x.has_nan);
+    }
+    static __device__ State merge_warp(State x, unsigned filled) {
+        const unsigned lanes = 32 - __clz(int(filled));
+#pragma unroll 1
+        for (unsigned offset = 16; offset > 0; offset /= 2)
+            if (offset < lanes)
+                x = merge(x, shuffle_down(x, offset));
+        return x;
+    }
+    // The same in half as many instructions, and after as long a wait: all States are moved to one point and
+    // added up. That point is the mean of four lanes'; where it turns out to be far from the mean, as that of
+    // a far element, or something is not finite, they are merged.
+    static __device__ State add_up_warp(State x) {
+        constexpr unsigned all = 0xffffffffu, some = 0x01010101, few = 0xf;
+        const unsigned lanes = filled(x);
+        if (lanes <= few)
+            return merge_warp(x, lanes);
+        const bool has_some = (lanes & some) == some;
+        Value shift = x.shift + __shfl_xor_sync(all, x.shift, 8);
+        shift += __shfl_xor_sync(all, shift, 16);
+        shift = __shfl_sync(all, has_some ? shift * Value(0.25) : x.shift, has_some ? 0 : __ffs(lanes) - 1);
+        const T apart = T(x.shift) - T(shift), from_there = fma(T(x.count), apart, x.sum);
+        const double count = warp_sum(x.count);
+        const T sum = warp_sum(from_there), squares = warp_sum(fma(apart, x.sum + from_there, x.squares));
+        const bool is_near = double(sum) * double(sum) <= 0.75 * count * double(squares);
+        if (is_near && isfinite(squares))
+            return {count, shift, uint32_t(__any_sync(all, x.has_nan)), sum, squares};
+        return merge_warp(x, lanes);
+    }
+    // Few warps wait, many compute.
+    static __device__ State reduce_warp(State x) {
+        return blockDim.x > (sizeof(Value) == 4 ? 128 : 512) ? add_up_warp(x) : merge_warp(x, filled(x));
+    }
     static __device__ Out finish(State s, uint64_t parameter) {
         return variance<Out>(centred(s), s.count, s.has_nan, parameter);
     }
@@ -123,36 +167,70 @@ template <class In> struct VarOfNumbers {
 };
 
 // Elements on the way, a few of one result, about the same point: in Value, unless they hold something that
-// is not finite or whose square is not.
+// is not finite or whose square is not. Of several results side by side a thread keeps no counts: it has
+// taken as many rows of each, and left out what was NaN.
 template <class F, class In> struct VarTogether {
     static constexpr bool there = true, contest = false;
+    static constexpr unsigned in_flight = 8;
     using State = typename F::State;
     using Value = typename F::Value;
+    using T = typename F::T;
+    struct Kept {
+        Value shift;
+        uint32_t left_out;
+        T sum, squares;
+    };
+    static __device__ Kept open() {
+        return {0, 0, 0, 0};
+    }
+    static __device__ State close(const Kept &kept, uint64_t rows) {
+        return {double(rows - kept.left_out), kept.shift, kept.left_out != 0, kept.sum, kept.squares};
+    }
+    static __device__ void set_shift(Kept &kept, In first) {
+        const Value value = Value(widen(first));
+        kept.shift = !is_floating<In> || isfinite(value) ? value : Value(0);
+    }
+    // `rows` were there before; where all of them were left out, there is no point yet.
+    static __device__ void take_one(Kept &kept, uint32_t rows, In x) {
+        if (rows == kept.left_out)
+            set_shift(kept, x);
+        const Value value = Value(widen(x));
+        const T apart = value != value ? T(0) : T(value - kept.shift);
+        kept.left_out += value != value;
+        kept.sum += apart;
+        kept.squares = fma(apart, apart, kept.squares);
+    }
     template <unsigned N, class Each, class There>
-    static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
-        const Value first = Value(widen(x(0)));
-        if (__double2hiint(s.count) == 0) // it is 0
-            s.shift = !is_floating<In> || isfinite(first) ? first : Value(0);
+    static __device__ void take(Kept &kept, uint32_t rows, const Each &x, const There &there) {
+        if (rows == kept.left_out)
+            set_shift(kept, x(0));
         Value sum = 0, squares = 0;
-        int rows = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; ++j) {
-            const Value apart = there(j) ? Value(widen(x(j))) - s.shift : Value(0);
+            const Value apart = there(j) ? Value(widen(x(j))) - kept.shift : Value(0);
             sum += apart;
             squares = fma(apart, apart, squares);
-            rows += there(j);
         }
         if (is_floating<In> && !isfinite(squares)) {
 #pragma unroll
             for (unsigned j = 0; j < N; ++j)
                 if (there(j))
-                    s = F::append(s, x(j), 0);
-            return s;
+                    take_one(kept, rows + j, x(j));
+            return;
         }
-        s.count += rows;
-        s.sum += typename F::T(sum);
-        s.squares += typename F::T(squares);
-        return s;
+        kept.sum += T(sum);
+        kept.squares += T(squares);
+    }
+    template <unsigned N, class Each, class There>
+    static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
+        Kept kept = {s.shift, 0, s.sum, s.squares};
+        unsigned rows = 0;
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j)
+            rows += there(j);
+        take<N>(kept, __double2hiint(s.count) != 0, x, there); // it is not 0
+        return {s.count + (rows - kept.left_out), kept.shift, s.has_nan | (kept.left_out != 0), kept.sum,
+                kept.squares};
     }
 };
 
@@ -188,10 +266,10 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         }
         return {count, shift, count < N * length, sum, squares};
     }
-    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    // About a point; whether what comes of that is finite.
+    template <unsigned N>
+    static __device__ bool about(const Chunk<In> *x, Value shift, Value &sums, Value &all) {
         constexpr unsigned length = Chunk<In>::length;
-        const Value shift =
-            tree_sum<N>([&](unsigned k) { return Value(widen(x[k].at(0))); }) * (Value(1) / N);
         Value sum[N], squares[N];
 #pragma unroll
         for (unsigned k = 0; k < N; ++k) {
@@ -203,11 +281,38 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
                 squares[k] = fma(apart, apart, squares[k]);
             }
         }
-        const Value sums = tree_sum<N>([&](unsigned k) { return sum[k]; });
-        const Value all = tree_sum<N>([&](unsigned k) { return squares[k]; });
-        const Acc turn =
-            is_floating<In> && !isfinite(all) ? any_turn<N>(x) : Acc{N * length, shift, 0, sums, all};
-        acc = merge(acc, turn);
+        sums = tree_sum<N>([&](unsigned k) { return sum[k]; });
+        all = tree_sum<N>([&](unsigned k) { return squares[k]; });
+        return !is_floating<In> || isfinite(all);
+    }
+    template <unsigned N> static __device__ Value middle(const Chunk<In> *x) {
+        return tree_sum<N>([&](unsigned k) { return Value(widen(x[k].at(0))); }) * (Value(1) / N);
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        const Value shift = middle<N>(x);
+        Value sums, all;
+        const bool finite = about<N>(x, shift, sums, all);
+        acc = merge(acc, finite ? Acc{N * Chunk<In>::length, shift, 0, sums, all} : any_turn<N>(x));
+    }
+    // In general_rows, with eight chunks on the way: about the point that is there, without a merge, unless
+    // that is far from the mean. 8,192 rows of as many float64 take 125.3 us on an H200, 131.1 otherwise,
+    // float16 36.8 and 39.4; numbers of four bytes 65.4 in both ways, 69.1 with four chunks.
+    static constexpr bool in_rows = true;
+    template <unsigned N> static __device__ void absorb_in_row(Acc &acc, const Chunk<In> *x) {
+        if constexpr (sizeof(In) != 4) {
+            constexpr unsigned count = N * Chunk<In>::length;
+            const Value shift = __double2hiint(acc.count) == 0 ? middle<N>(x) : acc.shift; // it is 0
+            Value sums, all;
+            if (about<N>(x, shift, sums, all)) {
+                const double rows = acc.count + count, sum = acc.sum + double(sums);
+                const double squares = acc.squares + double(all);
+                if (sums * sums <= Value(0.75 * count) * all || sum * sum <= 0.9 * rows * squares) {
+                    acc = {rows, shift, acc.has_nan, sum, squares};
+                    return;
+                }
+            }
+        }
+        absorb<N>(acc, x, 0, 0);
     }
     static __device__ State close(const Acc &acc) {
         return {acc.count, acc.shift, acc.has_nan, T(acc.sum), T(acc.squares)};

@@ -21,8 +21,28 @@ LOGARITHMS = norms("logarithms")
 
 MUTANTS = (
     # NaNs
-    Mutant("a mean counts NaNs, too", NAN, "length - nans)", "length)", nan("nanmean")),
-    Mutant("NaNs of a column count", NAN, "{!is_nan(widen(x)),", "{1,", nan("nanmean")),
+    Mutant(
+        "a mean counts NaNs, too",
+        NAN,
+        ": NanSum<In>::identity(), counts};",
+        ": NanSum<In>::identity(), 1};",
+        nan("nanmean"),
+    ),
+    Mutant(
+        "NaNs beside whole chunks count",
+        NAN,
+        "Of::load(x, position), !is_nan(widen(x))",
+        "Of::load(x, position), 1",
+        nan("nanmean"),
+    ),
+    Mutant(
+        "what is not there of a column counts",
+        NAN,
+        "counted<In>(x(j), there(j))",
+        "counted<In>(x(j))",
+        nan("many_threads"),
+    ),
+    Mutant("lanes keep their counts", NAN, "x.low += __shfl", "x.low = __shfl", nan("many_threads")),
     Mutant("of a count the high bits are lost", NAN, "0x7ffffffu", "0x3u", nan("nanmean")),
     Mutant(
         "a NaN makes a product 0", NAN, "? Prod<In>::identity() : value", "? State() : value", nan("nanprod")
@@ -71,6 +91,7 @@ MUTANTS = (
     Mutant("small squares underflow", NORMS, "large ? -GR_SCALE", "true ? -GR_SCALE", EUCLIDEAN),
     Mutant("beside larger ones others are lost", NORMS, "+ low.sum() * shrink * shrink", "", EUCLIDEAN),
     Mutant("others count too much", NORMS, "low.sum() * shrink * shrink", "low.sum()", EUCLIDEAN),
+    Mutant("sums of any scale are medium ones", NORMS, "x.scale == GR_MEDIUM)) {", "true)) {", EUCLIDEAN),
     Mutant("zeros drown what is small", NORMS, "if (high.sum() == 0)", "if (false)", EUCLIDEAN),
     Mutant(
         "powers forget an exponent",

@@ -38,19 +38,37 @@ MUTANTS = (
     Mutant(
         "a column is about 0, which a large mean is far from",
         VARIANCE,
-        "s.shift = !is_floating<In> || isfinite(value) ? value : Value(0);",
-        "s.shift = Value(0);",
+        "kept.shift = !is_floating<In> || isfinite(value) ? value : Value(0);",
+        "kept.shift = Value(0);",
         moments("axis"),
     ),
     Mutant(
-        "a turn counts NaNs, too", VARIANCE, "count += is_nan ? 0.0 : 1.0;", "count += 1.0;", moments("odd")
+        "a turn counts NaNs, too",
+        VARIANCE,
+        "count += is_nan ? 0.0 : 1.0;",
+        "count += 1.0;",
+        moments("nans_among"),
     ),
     Mutant(
         "a NaN of a column is forgotten",
         VARIANCE,
-        "            s.has_nan = 1;\n",
-        "",
-        moments("odd"),
+        "kept.shift, kept.left_out != 0, kept.sum",
+        "kept.shift, 0, kept.sum",
+        moments("nans_among"),
+    ),
+    Mutant(
+        "a column begins about a NaN that was left out",
+        VARIANCE,
+        "set_shift(kept, x);",
+        ";",
+        moments("nans_among"),
+    ),
+    Mutant(
+        "a warp adds up about a far element",
+        VARIANCE,
+        "<= 0.75 * count * double(squares);",
+        "<= count * double(squares);",
+        moments("far"),
     ),
     Mutant(
         "squares beyond a double make NaN",

@@ -81,7 +81,8 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
 /* As many blocks as are resident at once, where larger States, and more of them for elements of one byte,
    take the registers of some. */
 static uint64_t resident_rows(const gr_layout *layout, const gr_limits *limits) {
-    const bool larger = layout->in_order || layout->large_states || layout->keeps_elements;
+    const bool larger =
+        layout->in_order || layout->large_states || layout->keeps_elements || layout->state_bytes > 8;
     const bool more = layout->item_bytes == 1 || layout->large_states;
     return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - more);
 }
@@ -89,9 +90,9 @@ static uint64_t resident_rows(const gr_layout *layout, const gr_limits *limits) 
 static uint64_t resident_columns(const gr_layout *layout, const gr_limits *limits) {
     const uint64_t state = layout->large_states ? 40
                            : layout->in_order   ? 16
-                                                : 0; /* bytes, where they are more */
+                                                : layout->state_bytes; /* where they are more */
     const uint64_t columns = least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
-    const bool larger = state > 0 || layout->item_bytes == 1;
+    const bool larger = state > 8 || state * columns > 32 || layout->item_bytes == 1;
     return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - (state * columns > 64));
 }
 

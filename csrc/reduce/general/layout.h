@@ -34,8 +34,9 @@ typedef struct gr_layout {
     bool pair;        /* `second` is another vector rather than a mask */
     bool rearranged; /* results may be made in any order, and what an axis of stride 0 repeats is read once */
     bool idempotent; /* and counts no more than once */
-    bool keeps_elements; /* of a turn, `rows` does, which takes registers */
-    bool large_states;   /* a State has up to GR_LARGE_STATE_BYTES, not GR_STATE_BYTES */
+    bool keeps_elements;  /* of a turn, `rows` does, which takes registers */
+    bool large_states;    /* a State has up to GR_LARGE_STATE_BYTES, not GR_STATE_BYTES */
+    unsigned state_bytes; /* of a State, where those of a thread take the registers of others; or 0 */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {
