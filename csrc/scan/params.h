@@ -37,24 +37,28 @@ typedef enum gr_scan_kind {
 /* Of the kernels for long lines of elements side by side, which compute capability 9.0 has. How many blocks
    there are at once, and places of a ring, changes no bit. */
 enum {
-    GR_LINE_THREADS = 256, /* that sum, and as many that finish; three warps more move, look back, and scan */
+    GR_LINE_THREADS = 256,                            /* that sum, and as many that finish */
+    GR_LINE_BLOCK_THREADS = 2 * GR_LINE_THREADS + 96, /* three warps more look back, scan and move */
     GR_LINE_VECTORS =
         5, /* of 16 bytes that a thread takes: odd, so that eight side by side meet in no bank */
     GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
-    GR_LINE_STAGES = 5,  /* tiles in a block's ring */
-    GR_LINE_BLOCKS = 2,  /* of a multiprocessor at once */
+    GR_LINE_STAGES = 5,      /* tiles in a block's ring */
+    GR_LINE_BLOCKS = 2,      /* of a multiprocessor at once */
+    GR_LINE_PAIR_STAGES = 9, /* where States have 16 bytes, and two blocks have no room */
+    GR_LINE_PAIR_BLOCKS = 1,
     GR_LINE_CHUNK = 128, /* tiles of which a warp scans the sums: some warps full */
 };
 
 typedef struct gr_line_params {
     uint64_t in;
     uint64_t out;
-    uint64_t nodes; /* a ticket, and nodes, all zero before and after: of a line those of tiles, of what is
-                       before them, of chunks */
+    uint64_t nodes; /* a ticket, and nodes, all zero before: of a line those of tiles, of what is before them,
+                       of chunks */
     uint64_t length;
     int64_t line_stride;                    /* of the elements, which it counts */
     uint64_t tiles, line_tiles, line_nodes; /* tiles: of all lines */
     uint32_t initial;                       /* 1: a line of results begins with that of no elements */
+    uint32_t clears;                        /* 1: nodes and the ticket are zero after, too */
 } gr_line_params;
 
 /* Of the kernels for lines of elements side by side that few blocks hold; compute capability 9.0, too. */

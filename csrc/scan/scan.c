@@ -6,8 +6,6 @@
 #include "scan/params.h"
 
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
-/* What blocks that scan long lines have of shared memory: a ring of tiles, and a State for each thread. */
-enum { LINE_SHARED_BYTES = GR_LINE_STAGES * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * 16) };
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
 uint64_t gr_chain_nodes(uint64_t tiles) {
@@ -24,6 +22,7 @@ uint64_t gr_chain_nodes(uint64_t tiles) {
 typedef struct kind {
     const char *name;
     uint32_t node_bytes, each, columns;
+    uint32_t line_stages, line_blocks;
 } kind;
 
 static kind kind_of(gr_dtype result) {
@@ -32,7 +31,9 @@ static kind kind_of(gr_dtype result) {
     return (kind){.name = gr_dtypes[kernel].name,
                   .node_bytes = pair ? 32 : 16,
                   .columns = pair ? GR_SCAN_COLUMNS / 2 : GR_SCAN_COLUMNS,
-                  .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2};
+                  .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2,
+                  .line_stages = pair ? GR_LINE_PAIR_STAGES : GR_LINE_STAGES,
+                  .line_blocks = pair ? GR_LINE_PAIR_BLOCKS : GR_LINE_BLOCKS};
 }
 
 static gr_scan_kind loaded_as(gr_dtype dtype) {
@@ -182,10 +183,17 @@ static void plan_brief(const gr_scan *self, const kind *of, uint32_t threads, ui
         gr_program_place(program, offsetof(gr_brief_params, slots), slots);
 }
 
+/* What blocks that scan long lines have of shared memory: a ring of tiles, and in each a State for each
+   thread. */
+static uint32_t line_shared_bytes(const kind *of) {
+    return of->line_stages * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * of->node_bytes / 2);
+}
+
 /* Whether a line of elements side by side is long enough for blocks whose warps have parts of their own, and
    a device has what these need. */
-static bool is_long(const gr_scan *self, const gr_scan_params *params, const gr_abilities *can) {
-    return can->capability >= GR_HOPPER && can->shared_per_block >= LINE_SHARED_BYTES &&
+static bool is_long(const gr_scan *self, const kind *of, const gr_scan_params *params,
+                    const gr_abilities *can) {
+    return can->capability >= GR_HOPPER && can->shared_per_block >= line_shared_bytes(of) &&
            params->chain_tiles > 1 && is_straight(self, params);
 }
 
@@ -194,8 +202,8 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const size_t item = gr_dtypes[result].item_bytes;
     const uint64_t line_tiles = gr_ceil_div(self->length, GR_LINE_TILE_BYTES / item);
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_LINE_BLOCKS;
-    const gr_line_params params = {
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * of->line_blocks;
+    gr_line_params params = {
         .length = self->length,
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .tiles = self->lines * line_tiles,
@@ -207,15 +215,16 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
     const uint32_t out = add_results(self, program);
     const size_t node_bytes = GR_NODE_HEAD + (size_t)(self->lines * params.line_nodes) * of->node_bytes;
     const bool few = node_bytes <= GR_SCAN_CLEAN_BYTES; /* then nothing has to make them zero */
+    params.clears = few;
     const uint32_t nodes =
         gr_program_buffer(program, few ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY, node_bytes);
     if (!few)
         gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
-    step->block[0] = 2 * GR_LINE_THREADS + 96;
+    step->block[0] = GR_LINE_BLOCK_THREADS;
     step->overlap = few;
-    step->shared_bytes = GR_LINE_STAGES * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * of->node_bytes / 2);
+    step->shared_bytes = line_shared_bytes(of);
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_", name_of(self, of));
@@ -237,7 +246,7 @@ void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *prog
         plan_brief(self, &of, threads, blocks, program);
         return;
     }
-    if (is_long(self, &params, can)) {
+    if (is_long(self, &of, &params, can)) {
         gr_program_begin(program);
         plan_lines(self, &of, program);
         return;

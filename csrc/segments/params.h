@@ -14,13 +14,14 @@ enum {
 };
 
 enum {
-    GR_STREAM_WARPS = 8,       /* of a block */
-    GR_STREAM_BLOCKS = 4,      /* of a multiprocessor at once */
-    GR_STREAM_BATCH = 512,     /* elements that a warp takes at a time, at most */
-    GR_STREAM_VECTORS = 4,     /* loads of 16 bytes that each lane has on the way, at most */
-    GR_STREAM_SHORT = 32,      /* elements that a lane reduces alone */
-    GR_STREAM_LEAST = 2048,    /* rows and ends of a range at least, where it is not a whole line */
-    GR_STREAM_WEIGHT = 16,     /* rows that take as long as an end */
+    GR_STREAM_WARPS = 8,      /* of a block */
+    GR_STREAM_BLOCKS = 4,     /* of a multiprocessor at once */
+    GR_STREAM_FEW_BLOCKS = 3, /* the same where ends are few: the next kernel's have room beside these */
+    GR_STREAM_FEW = 2048,     /* elements of a segment, on average, from which on they are few */
+    GR_STREAM_BATCH = 512,    /* elements that a warp takes at a time, at most */
+    GR_STREAM_VECTORS = 4,    /* loads of 16 bytes that each lane has on the way, at most */
+    GR_STREAM_LEAST = 512,    /* rows and ends of a range at least, if not a whole line; few: twice as many */
+    GR_STREAM_WEIGHT = 32,    /* rows that take as long as an end */
     GR_STREAM_SLOT_BYTES = 64, /* in which a block hands on what it has left open */
 };
 

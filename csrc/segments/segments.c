@@ -203,7 +203,9 @@ static bool streams(const gr_segments *self, held by) {
 
 static gr_stream_params stream_of(const gr_segments *self) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_STREAM_BLOCKS * GR_STREAM_WARPS;
+    const bool few = self->length / GR_STREAM_FEW >= self->segments;
+    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_STREAM_WARPS *
+                          (few ? GR_STREAM_FEW_BLOCKS : GR_STREAM_BLOCKS);
     gr_stream_params params = {
         .rows = self->length,
         .segments = self->segments,
@@ -217,7 +219,7 @@ static gr_stream_params stream_of(const gr_segments *self) {
     memcpy(params.nothing, &self->nothing, sizeof params.nothing);
     load_as(&params, self->dtype, self->op == GR_OP_min || self->op == GR_OP_max || ways[self->op].places);
     const uint64_t items = self->length + params.weight * self->segments,
-                   shares = gr_ceil_div(items, GR_STREAM_LEAST);
+                   shares = gr_ceil_div(items, few ? 2 * GR_STREAM_LEAST : GR_STREAM_LEAST);
     params.line_ranges = most / self->lines;
     if (params.line_ranges > shares)
         params.line_ranges = shares;

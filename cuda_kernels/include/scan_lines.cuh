@@ -5,8 +5,9 @@
 // of such a chunk adds up the sums as they come in, in an order that depends on no timing, and publishes what
 // is before each. Where each tile reads the sums before it by itself, as in prefix_tree.cuh, all ask the same
 // few lines of the L2 cache for them, which costs 35 ns a tile on an H200: 417 us for 2^26 float32, of which
-// a copy takes 127. With a warp for each chunk they took 157 before the warps that sum were apart from the
-// others.
+// a copy takes 128. With a warp for each chunk they take 139. A tile stays in the ring for some 14 us, most
+// of it until the sums before it have come; so a place that is empty until the next tile has left costs an
+// eighth: 157.
 #pragma once
 
 #include "early_launch.cuh"
@@ -51,6 +52,20 @@ inline __device__ void barrier_wait(uint32_t barrier, uint64_t turn) {
     } while (!done);
 }
 
+// Whether it has.
+inline __device__ bool barrier_passed(uint32_t barrier, uint64_t turn) {
+    uint32_t done;
+    asm volatile("{\n\t"
+                 ".reg .pred done;\n\t"
+                 "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
+                 "selp.u32 %0, 1, 0, done;\n\t"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(uint32_t(turn) & 1)
+                 : "memory");
+    return done;
+}
+
 enum { GR_LINE_NONE = 0, GR_LINE_IN = 1, GR_LINE_OUT = 2 }; // which way a tile goes in bulk
 
 struct LineTile {
@@ -62,9 +77,12 @@ struct LineTile {
 template <class F, class In> struct Lines {
     using State = typename F::State;
     using Out = typename F::Out;
-    static constexpr unsigned threads = GR_LINE_THREADS, warps = threads / 32, stages = GR_LINE_STAGES,
-                              length = 16 / sizeof(Out), each = GR_LINE_VECTORS * length,
-                              tile = threads * each, in_bytes = tile * sizeof(In), node = node_bytes<State>;
+    static constexpr bool pair = sizeof(State) == 16;
+    static constexpr unsigned blocks = pair ? GR_LINE_PAIR_BLOCKS : GR_LINE_BLOCKS; // of a multiprocessor
+    static constexpr unsigned threads = GR_LINE_THREADS, warps = threads / 32,
+                              stages = pair ? GR_LINE_PAIR_STAGES : GR_LINE_STAGES, length = 16 / sizeof(Out),
+                              each = GR_LINE_VECTORS * length, tile = threads * each,
+                              in_bytes = tile * sizeof(In), node = node_bytes<State>;
     static constexpr uint64_t none = ~0ull;
 
     // What the warps of a block share.
@@ -169,30 +187,32 @@ template <class F, class In> struct Lines {
     __device__ uint64_t ticket() const {
         unsigned long long *tickets = reinterpret_cast<unsigned long long *>(p.nodes);
         const uint64_t number = atomicAdd(tickets, 1ull);
-        if (number == p.tiles + gridDim.x - 1) // the last of all
+        if (p.clears && number == p.tiles + gridDim.x - 1) // the last of all
             *tickets = 0;
         return number;
     }
+    // A place of the ring is filled again as soon as it has been read, and the ticket for that is taken when
+    // the results are there: while it takes its time they leave, and no tile that others wait for lies idle.
     __device__ void move() const {
         unsigned pushes = 0;
         uint64_t j = 0;
         bool more = true;
-        for (; j < stages - 1 && more; ++j)
+        for (; j < stages && more; ++j)
             more = load(j, ticket(), pushes);
         for (uint64_t i = 0;; ++i) {
             const unsigned s = i % stages;
             const LineTile of = shared.tiles[s];
             if (of.t == none)
                 break;
-            const uint64_t number = more ? ticket() : 0; // which takes a while
             barrier_wait(shared_address(&shared.done[s]), i / stages);
             if (of.bulk & GR_LINE_OUT)
                 asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out_of(of)),
                              "r"(shared_address(held(s))), "r"(GR_LINE_TILE_BYTES)
                              : "memory");
             asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-            if (more) { // into the place of the tile before, which has been read
-                asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+            if (more) {
+                const uint64_t number = ticket();
+                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
                 more = load(j++, number, pushes);
             }
         }
@@ -201,19 +221,36 @@ template <class F, class In> struct Lines {
 
     // ---- the warps that find out what is before tiles ----
 
+    // A lane looks for each place of the ring, all of them at once.
     __device__ void look_back() const {
-        for (uint64_t j = 0;; ++j) {
-            const unsigned s = j % stages;
-            barrier_wait(shared_address(&shared.known[s]), j / stages);
-            const LineTile of = shared.tiles[s];
-            if (of.t == none)
-                return;
-            if (of.t > 0) {
-                prefixes[s] = node_get<State>(before_at(of));
-                node_clear<State>(before_at(of));
+        const unsigned s = lane;
+        uint64_t turn = 0, at = 0;
+        bool looks = false, ends = s >= stages, end = false; // end: there is no further tile
+        do {
+            bool last = false;
+            if (!looks && !ends) {
+                if (barrier_passed(shared_address(&shared.known[s]), turn)) {
+                    const LineTile of = shared.tiles[s];
+                    ++turn;
+                    ends = last = of.t == none;
+                    looks = !ends && of.t > 0;
+                    at = before_at(of);
+                    if (of.t == 0)
+                        barrier_arrive(shared_address(&shared.before[s]));
+                } else {
+                    ends = end;
+                }
             }
-            barrier_arrive(shared_address(&shared.before[s]));
-        }
+            NodeLook<State> looked;
+            looked.look(at, looks);
+            if (looks && looked.take(prefixes[s])) {
+                if (p.clears)
+                    node_clear<State>(at);
+                barrier_arrive(shared_address(&shared.before[s]));
+                looks = false;
+            }
+            end = __any_sync(0xffffffffu, last) || end;
+        } while (!__all_sync(0xffffffffu, ends));
     }
 
     // As the sums of a chunk's tiles come in, what is before each of them goes out.
@@ -233,22 +270,26 @@ template <class F, class In> struct Lines {
         State sum = F::identity(), before = F::identity();
         unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
         for (unsigned out = 0;;) {
-            if (!carried)
-                carried = node_there(chunks, carry);
+            NodeLook<State> looked[mine], of_chunk;
+#pragma unroll
+            for (unsigned k = 0; k < mine; ++k)
+                looked[k].look(sums + (t + k) * node, !there[k]);
+            of_chunk.look(chunks, !carried);
             const unsigned had = ready;
             bool more = false;
             ready = 0;
 #pragma unroll
             for (unsigned k = 0; k < mine; ++k) {
-                if (!there[k]) {
-                    there[k] = node_there(sums + (t + k) * node, x[k]);
-                    if (there[k]) // what was zero is zero again
+                if (!there[k] && looked[k].take(x[k])) {
+                    there[k] = more = true;
+                    if (p.clears) // what was zero is zero again
                         node_clear<State>(sums + (t + k) * node);
-                    more = more || there[k];
                 }
                 if (ready == k && there[k])
                     ready = k + 1;
             }
+            if (!carried)
+                carried = of_chunk.take(carry);
             carried = __all_sync(0xffffffffu, carried);
             if (__any_sync(0xffffffffu, more || had != ready)) { // else only the carry is missing
                 lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
@@ -287,7 +328,7 @@ template <class F, class In> struct Lines {
             if (lanes == 32)
                 break;
         }
-        if (first.t > 0 && lane == 0)
+        if (p.clears && first.t > 0 && lane == 0)
             node_clear<State>(chunks);
     }
     __device__ void scan_chunks() const {
@@ -438,14 +479,18 @@ template <class F, class In = typename F::Out> __device__ void scan_long_lines(c
         work.sum();
     else if (work.warp < 2 * Work::warps)
         work.finish();
-    else if (work.warp == 2 * Work::warps + 2)
+    else if (work.warp == 2 * Work::warps)
+        work.look_back();
+    else if (work.warp == 2 * Work::warps + 1)
         work.scan_chunks();
     else if (work.lane == 0)
-        work.warp == 2 * Work::warps ? work.move() : work.look_back();
+        work.move();
 }
 
+template <class F, class In = typename F::Out> constexpr unsigned long_line_blocks = Lines<F, In>::blocks;
+
 #define GR_LINE_ENTRY(op, dtype, ...)                                                                        \
-    extern "C" __global__ void __launch_bounds__(2 * GR_LINE_THREADS + 96, GR_LINE_BLOCKS)                   \
+    extern "C" __global__ void __launch_bounds__(GR_LINE_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>)       \
         line_##op##_##dtype(const gr_line_params p) {                                                        \
         scan_long_lines<__VA_ARGS__>(p);                                                                     \
     }

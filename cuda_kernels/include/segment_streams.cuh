@@ -70,6 +70,9 @@ template <class F> struct Streams {
     using Record = StreamRecord<State>;
     static constexpr unsigned warps = GR_STREAM_WARPS, threads = 32 * warps;
     static constexpr unsigned room = warps * GR_STREAM_BATCH * sizeof(Held);
+    // Whether the next batch is in registers while ends are looked at. Comparisons leave too few: one that is
+    // saved to memory is waited for.
+    static constexpr bool keeps = !F::turned;
     static constexpr int far = 1 << 30; // beyond all rows of a range
 
     const gr_stream_params &p;
@@ -157,21 +160,20 @@ template <class F> struct Streams {
         return max(line.base, min(offset(j + 1) + line.shift, line.stop));
     }
 
-    // Which end a lane looks at first, while nothing is known but how many a range has on average.
-    __device__ int64_t first_probe(uint64_t in_line) const {
-        const int64_t guess = int64_t(p.ends_each * double(in_line));
-        return lane < 8    ? guess - (1ll << 3 * (8 - lane))
-               : lane < 24 ? guess + int(lane) - 15
-                           : guess + 8 + (1ll << 3 * (lane - 23));
-    }
     // How many ends are before a range, by a warp that looks at 32 of them at a time: first around where they
-    // are if segments are alike, at what `raw` is the offset of.
-    __device__ int64_t search(const Line &line, int64_t from, int64_t probe, int64_t raw) const {
+    // are if segments are alike.
+    __device__ int64_t search(const Line &line, int64_t from, uint64_t in_line) const {
         int64_t low = 0, high = int64_t(p.segments);
-        int64_t end = max(line.base, min(raw + line.shift, line.stop));
-        for (;;) {
+        const int64_t guess = int64_t(p.ends_each * double(in_line));
+        const int64_t row = line.anchor + from - int64_t(p.weight) * guess; // where it is likely to begin
+        const int64_t line_at = (row & -int64_t(GR_STREAM_BATCH)) + lane * (128 / p.item);
+        if (line_at >= line.base && line_at < line.stop)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(line.in + uint64_t(line_at) * p.item));
+        int64_t probe = lane < 16 ? guess - (1ll << 2 * (15 - lane)) : guess + (1ll << 2 * (lane - 16)) - 1;
+        while (low < high) {
             const bool before =
-                probe < low || (probe < high && end - line.anchor + int64_t(p.weight) * (probe + 1) <= from);
+                probe < low ||
+                (probe < high && end_of(line, probe) - line.anchor + int64_t(p.weight) * (probe + 1) <= from);
             const unsigned count = __popc(__ballot_sync(0xffffffffu, before));
             const int64_t above = shuffle_from(probe, min(count, 31u)),
                           below = shuffle_from(probe, max(count, 1u) - 1);
@@ -179,11 +181,9 @@ template <class F> struct Streams {
                 high = min(high, above);
             if (count > 0)
                 low = max(low, below + 1);
-            if (low >= high)
-                return low;
             probe = low + (lane + 1) * ((high - low + 31) / 32) - 1;
-            end = probe < high ? end_of(line, probe) : 0;
         }
+        return low;
     }
 
     // Elements on their way, which lie in lanes as `vectors` chunks of 16 bytes do.
@@ -221,9 +221,9 @@ template <class F> struct Streams {
         int64_t count;          // of its elements
     };
     __device__ Range range_of(const Line &line, uint64_t number, unsigned item, int64_t batch, int64_t from,
-                              int64_t to, uint64_t in_line, int64_t probe, int64_t raw, int &window) const {
+                              int64_t to, uint64_t in_line, int &window) const {
         const bool first = in_line == 0;
-        const int64_t weight = p.weight, low = first ? 0 : search(line, from, probe, raw);
+        const int64_t weight = p.weight, low = first ? 0 : search(line, from, in_line);
         const int64_t segments = int64_t(p.segments), after = low > 0 ? end_of(line, low - 1) : line.base;
         const int64_t ahead = low + lane < segments ? end_of(line, low + lane) : line.stop;
         const int64_t end = shuffle_from(ahead, 0);
@@ -264,17 +264,19 @@ template <class F> struct Streams {
     }
 
     __device__ void fetch(const Range &range, int b, int batch, unsigned item, Batch &next) const {
-        if (b < range.least || b + batch > range.most)
-            return;
+        const bool there = b >= range.least && b + batch <= range.most;
         const Chunk<uint32_t> *from = reinterpret_cast<const Chunk<uint32_t> *>(range.in + int64_t(b) * item);
 #pragma unroll
-        for (unsigned k = 0; k < GR_STREAM_VECTORS; ++k)
-            if (k < item)
+        for (unsigned k = 0; k < GR_STREAM_VECTORS; ++k) {
+            next.chunks[k] = {0, 0, 0, 0}; // or registers would keep what was there
+            if (there && k < item)
                 next.chunks[k] = load_chunk(from + k * 32 + lane);
+        }
     }
 
     // Of a batch in shared memory, what the lanes have of rows from `begin` to before `end`.
     __device__ State strided(const Held *held, State x, int begin, int end, int64_t first) const {
+#pragma unroll 1
         for (int i = begin + int(lane); i < end; i += 32)
             x = F::combine(x, F::load(held[i], first + i));
         return x;
@@ -306,10 +308,8 @@ template <class F> struct Streams {
     // Reduces a range; the record is valid in lane 0.
     __device__ Record run(const Range &range, int window, unsigned item, int batch) {
         Held *held = reinterpret_cast<Held *>(bytes) + warp * GR_STREAM_BATCH;
-        Record record;
-        record.part = {F::identity(), 0, 0};
-        record.first = {F::identity(), range.out, range.count};
-        State open = F::identity();
+        uint32_t flags = 0;
+        State open = F::identity(), before = open; // what the first segment has here, if it began before
         int j = 0, j0 = 0, b = 0, row = range.row, begun = row;
         Batch next;
         fetch(range, 0, batch, item, next);
@@ -340,8 +340,11 @@ template <class F> struct Streams {
                 for (int i = max(range.least - b, 0) + int(lane); i < min(batch, range.most - b); i += 32)
                     held[i] = value_of(in[i]);
             });
-            if (rows > stops)
-                fetch(range, stops, batch, item, next);
+            if constexpr (keeps)
+                fetch(range, rows > stops ? stops : range.most, batch, item, next);
+            else if (const int at = stops + int(lane) * (128 / int(item));
+                     rows > stops && at < min(stops + batch, range.most))
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(range.in + int64_t(at) * item));
             __syncwarp();
             for (;;) { // ends in this batch, as far as the window shows them
                 const int k = j0 + int(lane);
@@ -350,40 +353,59 @@ template <class F> struct Streams {
                 const int count = __clz(__brev(~found)); // the first of them: all, where offsets ascend
                 if (count == 0)
                     break;
+                // Of the first segment lanes have parts, too, or ranges before.
+                const bool pending = !(flags & GR_STREAM_ENDS) && !range.began;
+                const int apart = row > begun || pending;
                 int begin = max(row, __shfl_up_sync(0xffffffffu, window, 1));
                 if (k == j)
                     begin = row;
-                const bool mine = k >= j && k < j + count;
-                const int length = mine ? window - begin : 0;
-                State sum = F::identity();
-                if (k > j && length <= GR_STREAM_SHORT)
-#pragma unroll 4
-                    for (int i = 0; i < length; ++i)
-                        sum = F::combine(sum, F::load(held[begin - b + i], first + begin - b + i));
-                // Of the first segment lanes have parts, too.
-                unsigned rest = __ballot_sync(0xffffffffu, k == j || length > GR_STREAM_SHORT);
-                for (; rest != 0; rest &= rest - 1) {
-                    const unsigned of = __ffs(rest) - 1;
-                    const int from = __shfl_sync(0xffffffffu, begin, of) - b,
-                              to = __shfl_sync(0xffffffffu, window, of) - b;
-                    const State all = reduce_warp(strided(held, open, from, to, first));
-                    const State there = shuffle_from(all, 0);
-                    if (lane == of)
-                        sum = there;
+                if (apart) {
+                    const int end = __shfl_sync(0xffffffffu, window, j - j0);
+                    const State all = reduce_warp(strided(held, open, row - b, end - b, first));
                     open = F::identity();
+                    if (pending)
+                        before = all;
+                    else if (lane == 0)
+                        put(range.out + j, all, end - begun);
                 }
-                const bool pending = !(record.part.flags & GR_STREAM_ENDS) && !range.began;
-                if (pending)
-                    record.first.part = shuffle_from(sum, unsigned(j - j0));
-                if (mine && !(pending && k == j))
-                    put(range.out + k, sum, window - (k == j ? begun : begin));
-                record.part.flags |= GR_STREAM_ENDS | (pending ? GR_STREAM_PENDING : 0);
+                flags |= GR_STREAM_ENDS | (pending ? GR_STREAM_PENDING : 0);
+                // The others share the lanes, but for those that would keep all waiting: all lanes take each
+                // of these, which costs as much as some 16 elements of a lane, and more the more there are.
+                if (const int others = count - apart; others > 0) {
+                    const int shift = __clz(others - 1) - 27, each = 1 << shift; // lanes
+                    const int which = lane >> shift, from_lane = j - j0 + apart + min(which, others - 1);
+                    const int from = __shfl_sync(0xffffffffu, begin, from_lane) - b,
+                              to = __shfl_sync(0xffffffffu, window, from_lane) - b;
+                    const bool has = which < others, now = has && to - from <= each * (16 + 2 * others);
+                    State sum = F::identity();
+                    if (now)
+#pragma unroll 4
+                        for (int i = from + int(lane & (each - 1)); i < to; i += each)
+                            sum = F::combine(sum, F::load(held[i], first + i));
+                    for (unsigned step = each / 2; step > 0; step /= 2)
+                        sum = F::combine(sum, shuffle_down(sum, step));
+                    const bool one = (lane & (each - 1)) == 0;
+                    unsigned rest = __ballot_sync(0xffffffffu, has && !now && one);
+                    for (; rest != 0; rest &= rest - 1) {
+                        const unsigned of = __ffs(rest) - 1;
+                        const State all =
+                            reduce_warp(strided(held, F::identity(), __shfl_sync(0xffffffffu, from, of),
+                                                __shfl_sync(0xffffffffu, to, of), first));
+                        const State there = shuffle_from(all, 0);
+                        if (lane == of)
+                            sum = there;
+                    }
+                    if (has && one)
+                        put(range.out + j + apart + which, sum, to - from);
+                }
                 j += count;
                 row = begun = max(row, __shfl_sync(0xffffffffu, window, j - j0 - 1));
                 if (j - j0 < 32)
                     break;
                 j0 = j;
                 window = end_at(range, j0 + int(lane));
+                if (j0 + 32 + int(lane) < range.ends)
+                    asm volatile("prefetch.global.L2 [%0];" ::"l"(range.offsets + j0 + 32 + int(lane)));
             }
             const int then = __shfl_sync(0xffffffffu, window, j - j0);
             const bool others = has_end(range, then, j);
@@ -392,10 +414,11 @@ template <class F> struct Streams {
             row = max(row, to);
             if (!others && row >= stop)
                 break;
+            if constexpr (!keeps)
+                fetch(range, rows > stops ? stops : range.most, batch, item, next);
             b = stops;
         }
-        record.part.open = reduce_warp(open);
-        return record;
+        return {{reduce_warp(open), flags, 0}, {before, range.out, range.count}};
     }
 
     // Which range a warp has: of which line, and which of its ranges.
@@ -407,33 +430,23 @@ template <class F> struct Streams {
         const uint64_t line = p.line_ranges == 1 ? range : uint32_t(range) / uint32_t(p.line_ranges);
         return {line, range - line * p.line_ranges};
     }
-    __device__ int64_t probed(int64_t probe) const { // which of the offsets
-        return max(int64_t(0), min(probe, int64_t(p.segments) - 1)) + 1;
-    }
-    // Asks for where a range begins if segments are alike and have all rows, and for the offsets around it,
-    // while the kernel before ends.
+    // Asks for where a range begins if segments are alike and have all rows, while the kernel before ends. Of
+    // the offsets only a few lines are wanted by all: asking for them took longer than it saved.
     __device__ void ask(Number number) const {
         if (p.line_ranges == 1)
             return;
         const int64_t row = int64_t(double(number.in_line) * p.each_range * double(p.rows)) &
                             -int64_t(GR_STREAM_BATCH),
                       at = row + lane * (128 / p.item);
-        const uint64_t from = p.in + (int64_t(number.line) * p.line_stride + at) * p.item;
         if (at < int64_t(p.rows))
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-        const uint64_t offsets = p.offsets + 8 * uint64_t(probed(first_probe(number.in_line)));
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(offsets));
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(p.in + (int64_t(number.line) * p.line_stride + at) *
+                                                                     p.item));
     }
     // The range of a warp: between which rows and ends of its line it is.
     __device__ Record run(Number number) {
         const unsigned item = p.item;
         const int batch = min(GR_STREAM_BATCH, 512 * GR_STREAM_VECTORS >> (__ffs(item) - 1));
         const uint64_t in_line = number.in_line;
-        int64_t probe = 0, raw = 0; // loaded beside what line_of() loads
-        if (p.line_ranges > 1) {
-            probe = first_probe(in_line);
-            raw = offset(uint64_t(probed(probe)));
-        }
         const Line line = line_of(number.line, item, batch);
         const int64_t share = p.line_ranges == 1 ? line.all : int64_t(double(line.all) * p.each_range) + 1;
         const int64_t step = (share + batch - 1) & -int64_t(batch);
@@ -443,8 +456,7 @@ template <class F> struct Streams {
         if (from < to) {
             Range *range = reinterpret_cast<Range *>(ranges) + warp; // few registers are left for it
             int window;
-            const Range mine =
-                range_of(line, number.line, item, batch, from, to, in_line, probe, raw, window);
+            const Range mine = range_of(line, number.line, item, batch, from, to, in_line, window);
             if (lane == 0)
                 *range = mine;
             __syncwarp();

@@ -136,9 +136,24 @@ MUTANTS = (
     Mutant(
         "a tile is overwritten before it is stored",
         LINES,
-        "cp.async.bulk.wait_group.read 1;",
+        "cp.async.bulk.wait_group.read 0;",
         "cp.async.bulk.wait_group.read 9;",
         scans("long_lines or races"),
+    ),
+    Mutant(
+        "what was clean is left as it is",
+        SCAN_PLAN,
+        "params.clears = few;",
+        "params.clears = 0;",
+        scans("bits_are_the_same"),
+        gpu_only="the simulator gives each call memory of its own",
+    ),
+    Mutant(
+        "who looks back stops at the last ticket",
+        LINES,
+        "ends = end;",
+        "ends = true;",
+        scans("long_lines"),
     ),
     Mutant(
         "results of int32 go where others' elements are",
@@ -222,16 +237,17 @@ MUTANTS = (
     Mutant(
         "a block forgets what others have of a segment",
         STREAMS,
-        "F::combine(carry.open, record.first.part);",
-        "record.first.part;",
+        "F::combine(carry.open, own.first.part);",
+        "own.first.part;",
         segments("lengths_and_borders or skewed"),
     ),
     Mutant(
         "the next batch is not on its way behind an end",
         STREAMS,
-        "if (min(range.stop, range.budget - int(p.weight) * j) > stops)",
-        "if (last > stops)",
+        "fetch(range, rows > stops ? stops",
+        "fetch(range, last > stops ? stops",
         segments("skewed"),
+        times=2,
     ),
     Mutant(
         "the address of a line is a multiple of 16",
