@@ -236,6 +236,23 @@ def alike(got, want, real):
 
 
 @pytest.mark.parametrize("name", DTYPES)
+def test_quotients(name):
+    """Of states by anything that they may be divided by, powers of 2 and what has more than 32 bits, too."""
+    dtype, rng = dtype_of(name), np.random.default_rng(21)
+    divisors = [1, 2, 3, 10, 2**20, 2**24 - 1, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**62 + 3, 2**63 - 1]
+    divisors += [int(rng.integers(1, 2 ** int(bits))) for bits in rng.integers(2, 63, 30)]
+    for kind in (reference.any_bits, reference.subnormal, reference.cancelling, reference.plain):
+        array = kind(rng, 90, dtype)
+        array[~np.isfinite(array)] = 1
+        states = gpureduce.partial(array, "sum", device="sim")._fields["sum"]
+        for divisor in divisors:
+            got = exact.states.rounded(
+                states, exact.states.size_of_sum(dtype), dtype, np.array(divisor, np.uint64)
+            )
+            assert same(got[()], exact_sum(array, divisor=divisor)), (kind, divisor)
+
+
+@pytest.mark.parametrize("name", DTYPES)
 def test_means(name, device):
     dtype = dtype_of(name)
     rng = np.random.default_rng(5)
@@ -287,6 +304,27 @@ def test_integers_do_not_wrap(device):
     small = np.array([[100, 100], [-3, 1]], np.int8)
     assert gpureduce.sum(small, axis=1, exact=True, device=device).tolist() == [200, -2]
     assert gpureduce.mean(small, exact=True, device=device) == 49.5
+
+
+@pytest.mark.parametrize("name", ["int32", "uint32", "int16", "bool"])
+def test_few_integers_need_no_second_sum(name, place, device):
+    """The core adds them up by itself, without a rounding, whatever they are."""
+    rng = np.random.default_rng(12)
+    array = rng.integers(0, 256, 4 * 2999, np.uint8)
+    array = (array % 2).astype(bool) if name == "bool" else array.view(name)
+    array = array[: len(array) // 7 * 7].reshape(-1, 7)
+    most = np.full((500, 7), 1 if name == "bool" else np.iinfo(name).max, name)
+    for each in (array, most, -most if name != "bool" else ~most, array[::-2, 1:]):
+        there = gpureduce.to_device(each, device)
+        for axis in (None, 0, 1):
+            total = np.sum(each, axis, object)
+            count = each.size if axis is None else each.shape[axis]
+            for where, numbers in (("host", each), ("device", there)):
+                got = gpureduce.sum(numbers, axis, exact=True, as_device=False, device=device)
+                assert (got == total).all() and got.dtype == np.sum(each, axis).dtype, (where, axis)
+                got = gpureduce.mean(numbers, axis, exact=True, as_device=False, device=device)
+                want = np.array([int(one) / count for one in np.ravel(total)]).reshape(np.shape(total))
+                assert (got == want).all() and got.dtype == np.float64, (where, axis)
 
 
 def test_means_of_integers_are_rounded_once(device):

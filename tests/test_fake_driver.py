@@ -451,6 +451,23 @@ def check_exact_sums():
     assert made.numpy() == out.numpy() == wanted
 
 
+def check_results_along_axes():
+    """The host looks for them, too, as long as they are few."""
+    symbols = ("cuLaunchKernelEx", "cuMemcpyDtoHAsync_v2", "cuMemHostAlloc")
+    there = gpureduce.to_device(np.arange(40000, dtype=np.int32).reshape(20, 2000), "cuda")
+    few, many = np.arange(40000).reshape(20, 2000).sum(1), np.arange(40000).reshape(20, 2000).sum(0)
+    turned = gpureduce.to_device(np.arange(40000, dtype=np.int32).reshape(20000, 2), "cuda")
+    for copies, array, axis, wanted in (
+        (0, there, 1, few),
+        (0, there, 0, many),
+        (1, turned, 1, np.arange(40000).reshape(20000, 2).sum(1)),  # 160 kB
+    ):
+        for _ in range(2):
+            before = [driver_calls(each) for each in symbols]
+            assert gpureduce.sum(array, axis, as_device=False).tolist() == wanted.tolist()
+        assert [driver_calls(each) for each in symbols] == [before[0] + 1, before[1] + copies, before[2]]
+
+
 def sharded():
     """Numbers on two devices, two parts on each, and their exact sum."""
     whole = np.ldexp(HOST.astype(np.float32), np.arange(HOST.size) % 90 - 45)
@@ -552,6 +569,7 @@ def check_no_clusters():
         check_nothing_is_kept,
         check_the_default_is_measured,
         check_exact_sums,
+        check_results_along_axes,
         check_parts_of_two_devices,
     ],
 )

@@ -164,24 +164,46 @@ GR_EXACT_SHARED gr_exact_head gr_exact_lead(const int64_t *digit, uint32_t count
                             count > 3 && gr_exact_any(digit, count - 3), count, below);
 }
 
-/* The same of their quotient, by long division: bit after bit, from the first of the dividend on. */
+/* The first `bits` bits of their quotient, by long division: bit after bit, from the first that may count.
+   Whether any of the first *left digits follows is for the caller to see. */
 GR_EXACT_SHARED gr_exact_head gr_exact_divide(const int64_t *digit, uint32_t count, uint32_t below,
-                                              uint64_t divisor) {
-    uint64_t quotient = 0, remainder = 0;
-    int32_t at = 32 * (int32_t)count;
+                                              uint64_t divisor, uint32_t bits, uint32_t *left) {
+    uint64_t quotient = 0, remainder = 0, word = 0;
+    int32_t at = (int32_t)count;
+    uint32_t bit = 0; /* of the word, that are still to be taken */
     GR_EXACT_LOOP
-    while (quotient >> 63 == 0) {
+    while (at > 0 && remainder >> 32 == 0 && (remainder << 32 | (uint64_t)digit[at - 1]) < divisor) {
         --at;
-        remainder = 2 * remainder + (at >= 0 ? (uint64_t)digit[at / 32] >> at % 32 & 1 : 0);
+        remainder = remainder << 32 | (uint64_t)digit[at];
+    }
+    GR_EXACT_LOOP
+    while (quotient >> (bits - 1) == 0) {
+        if (bit == 0) {
+            --at;
+            word = at >= 0 ? (uint64_t)digit[at] : 0;
+            bit = 32;
+        }
+        --bit;
+        remainder = 2 * remainder + (word >> bit & 1);
         quotient = 2 * quotient + (remainder >= divisor);
         remainder -= remainder >= divisor ? divisor : 0;
     }
-    bool rest = remainder != 0;
-    if (at > 0)
-        rest = rest || ((uint64_t)digit[at / 32] & ((1ull << at % 32) - 1)) != 0 ||
-               gr_exact_any(digit, (uint32_t)at / 32);
-    const gr_exact_head head = {quotient, at - (int32_t)below, rest};
+    const gr_exact_head head = {quotient << (64 - bits),
+                                32 * at + (int32_t)bit - (int32_t)below - (int32_t)(64 - bits),
+                                remainder != 0 || (word & ((1ull << bit) - 1)) != 0};
+    *left = at > 0 ? (uint32_t)at : 0;
     return head;
+}
+
+/* Whether to divide is to count the exponent down, as by 1: by how much. */
+GR_EXACT_SHARED bool gr_exact_is_power(uint64_t divisor, int32_t *exponent) {
+    *exponent = 0;
+    if ((divisor & (divisor - 1)) != 0)
+        return false;
+    GR_EXACT_LOOP
+    while (divisor >> *exponent > 1)
+        ++*exponent;
+    return true;
 }
 
 /* The bits of the number in a format: rounded once, to nearest, ties to even. */
@@ -243,8 +265,16 @@ GR_EXACT_SHARED uint64_t gr_exact_result(int64_t *state, gr_exact_size size, uin
         --count;
     if (count == 0)
         return flags & GR_EXACT_OTHER ? 0 : sign;
-    const gr_exact_head head = divisor == 1 ? gr_exact_lead(state, count, size.below)
-                                            : gr_exact_divide(state, count, size.below, divisor);
+    gr_exact_head head;
+    int32_t power;
+    if (gr_exact_is_power(divisor, &power)) {
+        head = gr_exact_lead(state, count, size.below);
+        head.exponent -= power;
+    } else {
+        uint32_t left;
+        head = gr_exact_divide(state, count, size.below, divisor, format.precision + 1, &left);
+        head.rest = head.rest || gr_exact_any(state, left);
+    }
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "feed/later.h"
 
 enum {
     WARP = 32,
@@ -268,12 +267,6 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
 
 /* ---- the run ---- */
 
-/* Whether the words of a result in mapped memory come whole, so that each tells that it has. */
-static bool comes_in_words(const gr_exact *self, size_t bytes) {
-    return bytes <= GR_LATER_BYTES &&
-           (self->plan->results == 1 || self->states || kinds[self->dtype].item_bytes >= 4);
-}
-
 /* Of elements side by side in memory of the host one result, by kernels that read them there. */
 static bool reads_host(const gr_exact *self, const gr_flow *flow) {
     const gr_dims *along = &self->plan->launches[0].params.along;
@@ -284,24 +277,19 @@ static bool reads_host(const gr_exact *self, const gr_flow *flow) {
            (flow->count <= 1 || (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
 }
 
-/* What the host gets is left where it looks for it: a copy would cost more than the kernel. */
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error) {
     const gr_general_plan *plan = exact->plan;
+    const kind *of = &kinds[exact->dtype];
     gr_program program;
     if (plan->results == 0)
         return GR_OK;
     gr_exact_plan(exact, &device->backend->info.can, &program);
-    const bool other = exact->layout->has_second && !exact->squares, looks = binding->host_out != NULL,
-               of_host = binding->inputs[0].host != NULL || (other && binding->inputs[1].host != NULL);
-    const gr_flow flow = {.inputs = other ? 2 : 1,
-                          .item_bytes = kinds[exact->dtype].item_bytes * kinds[exact->dtype].components,
+    const gr_flow flow = {.inputs = exact->layout->pair && !exact->squares ? 2 : 1,
+                          .item_bytes = of->item_bytes * of->components,
                           .count = plan->launches[0].params.count};
-    if (looks && of_host && reads_host(exact, &flow))
+    if (binding->inputs[0].host != NULL && binding->host_out != NULL && reads_host(exact, &flow))
         return gr_feed_whole(device, &flow, &program, binding, interrupt, error);
-    if (!looks || of_host || !device->backend->streams->maps || !comes_in_words(exact, binding->out_bytes))
-        return gr_program_run(device, &program, binding, interrupt, error);
-    gr_later later;
-    const gr_status status = gr_later_begin(device, &program, binding, interrupt, &later, error);
-    return status == GR_OK ? gr_later_collect(&later, binding->host_out, error) : status;
+    const size_t result_bytes = exact->states ? sizeof(int64_t) : flow.item_bytes;
+    return gr_feed_results(device, &program, binding, result_bytes, interrupt, error);
 }

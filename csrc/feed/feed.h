@@ -13,4 +13,9 @@ gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *bind
 gr_status gr_feed_whole(gr_device *device, const gr_flow *flow, const gr_program *program,
                         const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
 
+/* Runs a program of any elements. A few results for the host, of items of so many bytes, are left where it
+   looks for them: a copy would take longer than the kernel. Kernels write each of them once. */
+gr_status gr_feed_results(gr_device *device, const gr_program *program, const gr_binding *binding,
+                          size_t item_bytes, const gr_interrupt *interrupt, gr_error *error);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include "feed/direct.h"
 
-enum { IDLE_PLACES = 64 };
+enum { IDLE_PLACES = 64, IDLE_ROOMS = 4 };
 
 static const gr_kept_kind places = {.name = "a result",
                                     .size = sizeof(gr_mapped),
@@ -12,6 +12,20 @@ static const gr_kept_kind places = {.name = "a result",
                                     .of_process = true,
                                     .open = gr_mapped_open,
                                     .close = gr_mapped_close};
+
+static const gr_kept_kind rooms = {.name = "results",
+                                   .size = sizeof(gr_mapped),
+                                   .most = IDLE_ROOMS,
+                                   .of_process = true,
+                                   .open = gr_mapped_open,
+                                   .close = gr_mapped_close};
+
+static gr_status take_place(const gr_later *self, gr_kept **out, gr_error *error) {
+    const gr_order any = {.stream = 0};
+    const bool few = self->bytes <= GR_LATER_BYTES;
+    return gr_shelf_take(&self->device->store.shelf, few ? &places : &rooms,
+                         few ? GR_LATER_BYTES : GR_LATER_MANY, &any, out, error);
+}
 
 static void give_back(gr_later *self, bool usable) {
     gr_rooms_give(self->device, &self->rooms, usable);
@@ -21,13 +35,12 @@ static void give_back(gr_later *self, bool usable) {
 static gr_status begin(gr_later *self, const gr_program *program, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error) {
     gr_order order;
-    const gr_order any = {.stream = 0};
     gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS];
     const bool maps = self->device->backend->streams->maps;
     gr_kept *kept = NULL;
     gr_status status = gr_binding_order(self->device, binding, &order, error);
     if (status == GR_OK && maps)
-        status = gr_shelf_take(&self->device->store.shelf, &places, GR_LATER_BYTES, &any, &kept, error);
+        status = take_place(self, &kept, error);
     if (status != GR_OK)
         return status;
     self->place = (gr_mapped *)kept;
@@ -51,7 +64,7 @@ static gr_status begin(gr_later *self, const gr_program *program, const gr_bindi
 gr_status gr_later_begin(gr_device *device, const gr_program *program, const gr_binding *binding,
                          const gr_interrupt *interrupt, gr_later *out, gr_error *error) {
     *out = (gr_later){.device = device, .bytes = binding->out_bytes};
-    if (out->bytes > GR_LATER_BYTES)
+    if (out->bytes > GR_LATER_MANY)
         return gr_fail(error, GR_ERR_VALUE, "a result of %zu bytes is too large to be collected", out->bytes);
     gr_status status = gr_device_attach(device, error);
     if (status != GR_OK)

@@ -6,7 +6,10 @@
 #include "feed/mapped.h"
 #include "program/program.h"
 
-enum { GR_LATER_BYTES = 2304 }; /* of a result, at the most */
+enum {
+    GR_LATER_BYTES = 2304,    /* of a result, at the most, of which many may be under way; */
+    GR_LATER_MANY = 64 << 10, /* and of one that is collected soon */
+};
 
 typedef struct gr_later {
     gr_device *device;

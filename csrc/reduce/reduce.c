@@ -93,5 +93,6 @@ gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, con
     }
     gr_program program;
     plan_general(reduction, &device->backend->info.can, &program);
-    return gr_program_run(device, &program, binding, interrupt, error);
+    const gr_dtype made = gr_op_result(reduction->op, reduction->dtype);
+    return gr_feed_results(device, &program, binding, gr_dtypes[made].item_bytes, interrupt, error);
 }

@@ -93,12 +93,17 @@ __device__ uint64_t warp_result(int64_t *state, unsigned below, uint64_t divisor
     const bool more = digits.any(static_cast<int>(count) - 3);
     digits.store(state);
     gr_exact_head head;
-    if (divisor == 1)
+    int32_t power;
+    if (gr_exact_is_power(divisor, &power)) {
         head = gr_exact_head_of(static_cast<uint64_t>(state[count - 1]),
                                 count > 1 ? static_cast<uint64_t>(state[count - 2]) : 0,
                                 count > 2 ? static_cast<uint64_t>(state[count - 3]) : 0, more, count, below);
-    else
-        head = gr_exact_divide(state, count, below, divisor);
+        head.exponent -= power;
+    } else {
+        uint32_t left;
+        head = gr_exact_divide(state, count, below, divisor, format.precision + 1, &left);
+        head.rest = digits.any(static_cast<int>(left)) || head.rest;
+    }
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }
 

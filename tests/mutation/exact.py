@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "a quotient forgets its remainder",
         STATE,
-        "bool rest = remainder != 0;",
-        "bool rest = false;",
+        "remainder != 0 || (word",
+        "(word",
         state("rounding"),
     ),
     Mutant("subnormal results are normal", STATE, "    if (unit < least)\n", "    if (false)\n", state()),
