@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from gpureduce.bench import calls, operators
+import gpureduce
+from gpureduce.bench import calls, host_calls, operators
 from gpureduce.bench.environment import RESULTS
 
 OPERATORS = json.loads((RESULTS / "operators_h200.json").read_text(encoding="utf-8"))
@@ -91,3 +92,13 @@ def test_what_operators_cost(row):
     assert us["gpureduce.torch graph"] <= 1.1 * us["torch graph"]
     if "gpureduce eager" in us:
         assert us["gpureduce.torch eager"] <= us["gpureduce eager"] + 12
+
+
+@pytest.mark.parametrize("text", host_calls.CALLS)
+def test_each_call_of_the_host_bench_is_one(text, device):
+    host = host_calls.inputs()
+    given = {name: gpureduce.to_device(array, device) for name, array in host.items()} | {"s": host["s"]}
+    found = host_calls.of_text(text, given)()
+    assert found is not None
+    if isinstance(found, gpureduce.DeviceArray) and not text.startswith("x"):
+        assert found.size in (1, 3, 8, 64, 3 * 64, 8 * 256, 3 * 256, 64 * 64, 64 * 256), text

@@ -14,8 +14,6 @@ from gpureduce._rules.dtypes import name_of
 if TYPE_CHECKING:
     from gpureduce._arrays.elements import Elements
 
-# Elements are copied as what has no NaNs: 16 bytes as two words.
-_WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint64"}
 _MOST_AXES = 5  # that a kernel takes
 _GAPS = 2  # a span of up to so many times its elements comes as it is
 
@@ -51,10 +49,7 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
     shape = array.shape if shape is None else shape
     made = _core.array_empty(shape, name_of(array.dtype), array.kind, array.index, array.stream)
     if array.size:
-        axes = merged(array.shape, array.strides)
-        if array.dtype.itemsize == 16:
-            axes.append((2, 8))
-        _gather(array, array.pointer, made.pointer, axes)
+        _gather(array, array.pointer, made.pointer, merged(array.shape, array.strides))
     if not passing:
         made._settle()
     return made
@@ -74,13 +69,11 @@ def converted(array: Any, dtype: np.dtype[Any]) -> Any:
 def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:
     """Copy elements that lie along `axes` to where they lie side by side."""
     lengths: Axes = tuple([length for length, _ in axes])
-    word = _WORDS[array.dtype.itemsize]
-    packed = c_strides(lengths, np.dtype(word).itemsize)
+    name = name_of(array.dtype)
+    packed = c_strides(lengths, array.dtype.itemsize)
     if len(axes) > _MOST_AXES:
         for i in range(lengths[0]):
             _gather(array, source + i * axes[0][1], to + i * packed[0], axes[1:])
         return
-    view = (source, lengths, tuple([stride for _, stride in axes]), word)
-    # The largest of each element alone.
-    place = (to, lengths, packed, word)
-    _core.general(view, "max", (), None, None, place, array.kind, array.index, None, array.stream)
+    view = (source, lengths, tuple([stride for _, stride in axes]), name)
+    _core.convert(view, name, (to, lengths, packed, name), array.kind, array.index, array.stream)

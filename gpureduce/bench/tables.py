@@ -13,11 +13,13 @@ from pathlib import Path
 
 from gpureduce._device.variants import AUTO, variants
 from gpureduce.bench import (
+    arrays,
     calls,
     chart,
     conv_table,
     exact_times,
     front,
+    host_calls,
     layouts_table,
     matmul_table,
     moments,
@@ -40,6 +42,8 @@ LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
 ORDER = "order_h200.json"
 SEVERAL = "several_h200.json"
 LAYOUTS = "layouts_h200.json"
+ARRAYS = "arrays_h200.json"
+HOST_CALLS = "host_calls_h200.json"
 
 
 def load(name: str) -> dict:
@@ -324,6 +328,10 @@ def tables() -> dict[str, dict[str, str]]:
         found["docs/order.md"] = {"<!-- order-table -->": order.table(load(ORDER))}
     if (RESULTS / LAYOUTS).exists():
         found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))
+    if (RESULTS / ARRAYS).exists():
+        found["docs/arrays.md"] = {"<!-- arrays-table -->": arrays.table(load(ARRAYS))}
+    if (RESULTS / HOST_CALLS).exists():
+        found["docs/streams.md"]["<!-- host-calls-table -->"] = host_calls.table(load(HOST_CALLS))
     if (RESULTS / SEVERAL).exists():
         found["docs/several_gpus.md"] = {"<!-- several-table -->": several.table(load(SEVERAL))}
     record = products()

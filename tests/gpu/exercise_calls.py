@@ -96,7 +96,19 @@ def axes(sizes: tuple[int, ...], device: str) -> Found:
                         yield f"{op} {shape} {axis}", got, getattr(np, op)(view, axis=axis)
 
 
-GROUPS = {work.__name__: work for work in (order, scans, segments, moments, axes)}
+def copies(sizes: tuple[int, ...], device: str) -> Found:
+    """Of runs, tiles and single elements, and in other dtypes."""
+    for shape in ((7, 33, 5), (300, 41), (3, 5000), (128, 256)):
+        for dtype in (np.int8, np.float16, np.float32, np.float64):
+            a = numbers(int(np.prod(shape)), dtype).reshape(shape)
+            there = gpureduce.to_device(a, device)
+            for what in (lambda a: a, lambda a: a.T, lambda a: a[1:, 1:], lambda a: a[:, ::2].T):
+                yield f"copy {shape} {dtype}", what(there).copy().numpy(), what(a)
+                got = what(there).astype(np.float32).numpy()
+                yield f"astype {shape} {dtype}", got, what(a)
+
+
+GROUPS = {work.__name__: work for work in (order, scans, segments, moments, axes, copies)}
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
+from copies import MUTANTS as COPIES
 from exact import MUTANTS as EXACT
 from floats import MUTANTS as FLOATS
 from groups import MUTANTS as GROUPS
@@ -17,6 +18,7 @@ MUTANTS = (
     *AXES,
     *PRODUCTS,
     *CONVOLUTIONS,
+    *COPIES,
     *EXACT,
     *FLOATS,
     *GROUPS,

@@ -2,55 +2,274 @@
 
 #include <stddef.h>
 
+#include "base/limits.h"
 #include "reduce/convert/params.h"
+#include "reduce/general/dims.h"
 
-enum { MOST_BLOCKS = 1 << 20 };
+enum {
+    LEAST_EDGE = 8,         /* elements, of a tile that is worth it */
+    LEAST_RUN = 64,         /* bytes: of shorter ones few vectors are whole */
+    MOST_COUNTED = 1 << 30, /* elements along an axis */
+    MOST_WHOLE = 4,         /* bytes of an element of runs, which else go by halves */
+};
 
-/* Neighbours that lie evenly are one dimension. False where more are left than the kernel takes. */
-static bool merge(const gr_conversion *conversion, gr_convert_params *params) {
-    size_t count = 0;
-    params->count = 1;
+/* A dimension of a copy in C order; strides in bytes. */
+typedef struct dim {
+    uint64_t extent;
+    int64_t in, out;
+} dim;
+
+/* One end of a copy: a buffer, its address, of which the lowest bits count, and its bytes. */
+typedef struct end {
+    uint32_t buffer;
+    uint64_t address;
+    size_t bytes;
+} end;
+
+/* Neighbours that lie evenly are one dimension: the fastest of the copy, of so large elements, first. False
+   where more are left than kernels take. */
+static bool merge(const gr_conversion *conversion, size_t item, dim dims[GR_CONVERT_DIMS], uint64_t *count) {
+    size_t found = 0;
+    *count = 1;
     for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
-        params->extent[d] = 1;
+        dims[d] = (dim){.extent = 1};
     for (size_t d = conversion->ndim; d-- > 0;) {
         const uint64_t extent = conversion->extent[d];
-        const int64_t stride = conversion->stride[d];
-        params->count *= extent;
+        const int64_t stride = conversion->stride[d], out = (int64_t)(*count * item);
+        *count *= extent;
         if (extent == 1)
             continue;
-        if (count > 0 &&
-            (uint64_t)stride == (uint64_t)params->stride[count - 1] * params->extent[count - 1]) {
-            params->extent[count - 1] *= extent;
+        if (found > 0 && (uint64_t)stride == (uint64_t)dims[found - 1].in * dims[found - 1].extent) {
+            dims[found - 1].extent *= extent;
             continue;
         }
-        if (count == GR_CONVERT_DIMS)
+        if (found == GR_CONVERT_DIMS)
             return false;
-        params->extent[count] = extent;
-        params->stride[count++] = stride;
+        dims[found++] = (dim){.extent = extent, .in = stride, .out = out};
     }
     return true;
 }
 
-gr_status gr_conversion_plan(const gr_conversion *conversion, gr_program *program, gr_error *error) {
-    gr_convert_params params = {.from = (uint32_t)conversion->from, .to = (uint32_t)conversion->to};
-    if (!merge(conversion, &params))
+/* Where a launch has the addresses of both ends in its parameters. */
+typedef struct places {
+    size_t in, out;
+} places;
+
+/* A launch of a kernel; false where its grid is too large. */
+static bool append(const char *file, const char *kernel, const char *size, uint64_t blocks, uint32_t threads,
+                   const void *params, size_t bytes, places at, const end *in, const end *out,
+                   gr_program *program) {
+    if (blocks > GR_MAX_GRID)
+        return false;
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
+    step->kernel.owner = file;
+    GR_KERNEL_NAME(step->kernel.file, file);
+    GR_KERNEL_NAME(step->kernel.entry, kernel, size);
+    step->grid[0] = (uint32_t)blocks;
+    step->block[0] = threads;
+    gr_program_place(program, at.in, in->buffer);
+    gr_program_place(program, at.out, out->buffer);
+    return true;
+}
+
+/* What ends the names of kernels for elements of so many bytes. */
+static const char *const sizes[] = {[1] = "1", [2] = "2", [4] = "4", [8] = "8", [16] = "16"};
+
+/* ---- tiles ---- */
+
+/* The dimension along which elements lie closest in what is read; 0 where it is that of the copy. */
+static size_t closest(const dim dims[GR_CONVERT_DIMS]) {
+    size_t best = 0;
+    for (size_t d = 1; d < GR_CONVERT_DIMS; ++d)
+        if (dims[d].extent > 1 && dims[d].in != 0 && gr_magnitude(dims[d].in) < gr_magnitude(dims[best].in))
+            best = d;
+    return best;
+}
+
+/* Whether tiles are worth it. */
+static bool has_tiles(const dim dims[GR_CONVERT_DIMS]) {
+    const size_t down = closest(dims);
+    return down > 0 && dims[0].extent >= LEAST_EDGE && dims[down].extent >= LEAST_EDGE;
+}
+
+static bool is_even(int64_t bytes, int64_t by) {
+    return bytes % by == 0;
+}
+
+/* Whether all rows, of what is read and of the copy, are vectors of so many bytes. */
+static bool has_vectors(const gr_turn_params *p, uint64_t ends, int64_t item, int64_t by) {
+    bool even = is_even((int64_t)ends, by) && is_even(p->in_across, by) && is_even(p->out_down, by) &&
+                is_even((int64_t)p->down * item, by) && p->in_down == item;
+    for (size_t d = 0; d < GR_TURN_OUTER; ++d)
+        even = even && is_even(p->outer_in[d], by) && is_even(p->outer_out[d], by);
+    return even;
+}
+
+/* Elements whose neighbours in what is read, along `down`, are not those in the copy; false: too many. */
+static bool plan_turned(const dim dims[GR_CONVERT_DIMS], size_t down, size_t item, const end *in,
+                        const end *out, gr_program *program) {
+    gr_turn_params params = {.across = dims[0].extent,
+                             .down = dims[down].extent,
+                             .in_across = dims[0].in,
+                             .in_down = dims[down].in,
+                             .out_down = dims[down].out};
+    uint64_t blocks = 1;
+    for (size_t d = 1, outer = 0; d < GR_CONVERT_DIMS; ++d) {
+        if (d == down)
+            continue;
+        if (dims[d].extent > GR_MAX_GRID / blocks)
+            return false;
+        params.outer[outer] = (uint32_t)dims[d].extent;
+        params.outer_in[outer] = dims[d].in;
+        params.outer_out[outer++] = dims[d].out;
+        blocks *= dims[d].extent;
+    }
+    uint64_t edge_across = item == 16 ? GR_TURN_WIDE_EDGE : GR_TURN_EDGE, edge_down = edge_across;
+    const bool vectors =
+        item <= 2 && has_vectors(&params, in->address | out->address, (int64_t)item, 8 * (int64_t)item);
+    if (vectors) {
+        edge_across = item == 1 ? GR_TURN_BYTES_ACROSS : GR_TURN_PAIRS_ACROSS;
+        edge_down = item == 1 ? GR_TURN_BYTES_DOWN : GR_TURN_PAIRS_DOWN;
+    }
+    const uint64_t tiles_across = gr_ceil_div(params.across, edge_across);
+    const uint64_t tiles_down = gr_ceil_div(params.down, edge_down);
+    if (tiles_across > GR_MAX_GRID / blocks || tiles_down > GR_MAX_GRID / blocks / tiles_across)
+        return false;
+    params.tiles_across = (uint32_t)tiles_across;
+    params.tiles_down = (uint32_t)tiles_down;
+    const places at = {offsetof(gr_turn_params, in), offsetof(gr_turn_params, out)};
+    return append("copy", vectors ? "copy_turned_vectors_" : "copy_turned_", sizes[item],
+                  blocks * tiles_across * tiles_down, vectors ? GR_TURN_VECTOR_THREADS : GR_COPY_THREADS,
+                  &params, sizeof params, at, in, out, program);
+}
+
+/* ---- runs and single elements ---- */
+
+static void set_dim(gr_copy_params *p, const dim *d) {
+    const gr_divisor by = gr_divisor_of(d->extent);
+    p->extent[p->dims] = d->extent;
+    p->by[p->dims] = by;
+    p->magic[p->dims] = (uint32_t)gr_ceil_div(by.magic, UINT64_C(1) << 32);
+    p->shift[p->dims] = (uint32_t)by.shift;
+    p->stride[p->dims] = d->in;
+    p->out_stride[p->dims++] = d->out;
+}
+
+/* The dimensions but one. One that is too long to be counted in 32 bits is the last, whose numbers kernels do
+   not divide: there is no more than one. */
+static void set_dims(gr_copy_params *p, const dim dims[GR_CONVERT_DIMS], size_t but) {
+    const dim *longest = NULL;
+    for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
+        if (d != but && dims[d].extent > MOST_COUNTED)
+            longest = &dims[d];
+        else if (d != but && (dims[d].extent > 1 || d == 0))
+            set_dim(p, &dims[d]);
+    if (longest != NULL)
+        set_dim(p, longest);
+}
+
+static bool is_run(const dim dims[GR_CONVERT_DIMS], size_t item, const end *out) {
+    const size_t bytes = dims[0].extent * item;
+    return dims[0].extent > 1 && dims[0].in == (int64_t)item &&
+           is_even((int64_t)out->address, GR_COPY_VECTOR) && (bytes >= LEAST_RUN || bytes == out->bytes);
+}
+
+/* Elements from run to run, where they are runs, else one by one: `close` is the dimension along which those
+   that are read lie closest, which blocks go along as well if it is short. False: too many. */
+static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item, const end *in,
+                      const end *out, gr_program *program) {
+    gr_copy_params params = {.inner = 1};
+    const bool runs = is_run(dims, item, out), along = !runs && dims[close].extent < LEAST_EDGE;
+    uint64_t each = item <= 2 ? GR_COPY_NARROW : GR_COPY_EACH;
+    for (size_t d = 0; d < GR_CONVERT_DIMS; ++d) {
+        const int64_t reach = (int64_t)((dims[d].extent - 1) * (uint64_t)dims[d].in);
+        params.low += reach < 0 ? reach : 0;
+        params.high += reach > 0 ? reach : 0;
+    }
+    params.high += (int64_t)item;
+    if (runs) {
+        for (size_t d = 0; d < GR_CONVERT_DIMS && dims[d].extent > 1; ++d)
+            set_dim(&params, &dims[d]);
+        params.count = out->bytes;
+        params.extent[0] *= item;
+        params.by[0] = gr_divisor_of(params.extent[0]);
+        each = GR_COPY_EACH * GR_COPY_VECTOR;
+    } else {
+        const bool inner = along && close > 0;
+        set_dims(&params, dims, inner ? close : GR_CONVERT_DIMS);
+        if (inner) {
+            params.inner = dims[close].extent;
+            params.inner_in = dims[close].in;
+            params.inner_out = dims[close].out;
+        }
+        params.count = out->bytes / item / params.inner;
+    }
+    const places at = {offsetof(gr_copy_params, in), offsetof(gr_copy_params, out)};
+    return append("copy", runs ? "copy_runs_" : "copy_each_",
+                  sizes[runs && item > MOST_WHOLE ? MOST_WHOLE : item],
+                  gr_ceil_div(params.count, each * GR_COPY_THREADS), GR_COPY_THREADS, &params, sizeof params,
+                  at, in, out, program);
+}
+
+/* ---- elements as others ---- */
+
+static bool plan_conversion(const gr_conversion *conversion, const dim dims[GR_CONVERT_DIMS], uint64_t count,
+                            const end *in, const end *out, gr_program *program) {
+    gr_convert_params params = {.at = {.count = count, .inner = 1},
+                                .from = (uint32_t)conversion->from,
+                                .to = (uint32_t)conversion->to};
+    set_dims(&params.at, dims, GR_CONVERT_DIMS);
+    const bool vectors = params.at.dims == 1 && is_even((int64_t)count, GR_CONVERT_EACH) &&
+                         dims[0].in == (int64_t)gr_dtypes[conversion->from].item_bytes &&
+                         is_even((int64_t)(in->address | out->address), GR_COPY_VECTOR);
+    const places at = {offsetof(gr_convert_params, at.in), offsetof(gr_convert_params, at.out)};
+    return append("convert", vectors ? "convert_vectors" : "convert", "",
+                  gr_ceil_div(count, (uint64_t)GR_CONVERT_EACH * GR_COPY_THREADS), GR_COPY_THREADS, &params,
+                  sizeof params, at, in, out, program);
+}
+
+/* Elements turned over before: a pass more, but no sector is read for each element. */
+static bool plan_both(const gr_conversion *conversion, const end *in, const end *out, gr_program *program) {
+    const size_t item = gr_dtypes[conversion->from].item_bytes;
+    dim dims[GR_CONVERT_DIMS], row[GR_CONVERT_DIMS] = {{0}};
+    uint64_t count;
+    if (!merge(conversion, item, dims, &count) || !has_tiles(dims))
+        return false;
+    const end between = {.buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)count * item),
+                         .bytes = (size_t)count * item};
+    for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
+        row[d].extent = 1;
+    row[0] =
+        (dim){.extent = count, .in = (int64_t)item, .out = (int64_t)gr_dtypes[conversion->to].item_bytes};
+    return plan_turned(dims, closest(dims), item, in, &between, program) &&
+           plan_conversion(conversion, row, count, &between, out, program);
+}
+
+/* ---- which of them ---- */
+
+static gr_status plan(const gr_conversion *conversion, const gr_binding *binding, gr_program *program,
+                      gr_error *error) {
+    const size_t item = gr_dtypes[conversion->to].item_bytes;
+    dim dims[GR_CONVERT_DIMS];
+    uint64_t count;
+    if (!merge(conversion, item, dims, &count))
         return gr_fail(error, GR_ERR_VALUE, "a: strides that do not merge into %d dimensions",
                        GR_CONVERT_DIMS);
     gr_program_begin(program);
-    const uint32_t in = gr_program_input(program, 0);
-    const size_t bytes = (size_t)params.count * gr_dtypes[conversion->to].item_bytes;
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    const uint64_t of_block = (uint64_t)GR_CONVERT_THREADS * GR_CONVERT_EACH;
-    const uint64_t blocks = (params.count + of_block - 1) / of_block;
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->kernel.owner = "astype";
-    GR_KERNEL_NAME(step->kernel.file, "convert");
-    GR_KERNEL_NAME(step->kernel.entry, "convert");
-    step->grid[0] = (uint32_t)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
-    step->block[0] = GR_CONVERT_THREADS;
-    gr_program_place(program, offsetof(gr_convert_params, in), in);
-    gr_program_place(program, offsetof(gr_convert_params, out), out);
-    return GR_OK;
+    const end in = {.buffer = gr_program_input(program, 0), .address = binding->inputs[0].origin};
+    const end out = {.buffer = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)count * item),
+                     .address = binding->host_out != NULL ? 0 : binding->device_out,
+                     .bytes = (size_t)count * item};
+    const size_t close = closest(dims);
+    const bool tiles = has_tiles(dims);
+    bool fits;
+    if (conversion->from == conversion->to)
+        fits = (tiles && plan_turned(dims, close, item, &in, &out, program)) ||
+               plan_copy(dims, close, item, &in, &out, program);
+    else
+        fits = (tiles && plan_both(conversion, &in, &out, program)) ||
+               plan_conversion(conversion, dims, count, &in, &out, program);
+    return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many elements for one grid");
 }
 
 gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,
@@ -59,6 +278,6 @@ gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, 
         if (conversion->extent[d] == 0)
             return GR_OK;
     gr_program program;
-    const gr_status status = gr_conversion_plan(conversion, &program, error);
+    const gr_status status = plan(conversion, binding, &program, error);
     return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
 }

@@ -1,4 +1,4 @@
-/* Elements in another dtype: one kernel for all pairs. */
+/* Copies in C order: in another dtype, one kernel for all pairs, or of elements as they are. */
 #ifndef GR_REDUCE_CONVERT_CONVERT_H
 #define GR_REDUCE_CONVERT_CONVERT_H
 
@@ -13,11 +13,8 @@ typedef struct gr_conversion {
     int64_t stride[GR_MAX_NDIM]; /* of what is read, in bytes */
 } gr_conversion;
 
-/* The program, whose one input are the elements. GR_ERR_VALUE when the dimensions do not merge into
+/* Nothing is done where there are no elements. GR_ERR_VALUE when the dimensions do not merge into
    GR_CONVERT_DIMS. */
-gr_status gr_conversion_plan(const gr_conversion *conversion, gr_program *program, gr_error *error);
-
-/* Nothing is done where there are no elements. */
 gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,
                             const gr_interrupt *interrupt, gr_error *error);
 

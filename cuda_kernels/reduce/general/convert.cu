@@ -1,8 +1,9 @@
-// convert: elements of any layout in another dtype, in C order. What is read becomes wide, an integer of 64
-// bits or two doubles, and what is written is made of that: one kernel for all pairs of dtypes, which differ
-// in a branch that all threads take alike.
+// convert: elements of any layout in another dtype, in C order. What is read becomes wide, 64 bits of an
+// integer or a double, and what is written is made of that: one kernel for all pairs of dtypes, which differ
+// in branches that all threads take alike, once for several elements.
+#include "copied.cuh"
 #include "element_types.cuh"
-#include "reduce/convert/params.h"
+#include "vector.cuh"
 
 enum Dtype {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) DTYPE_##name,
@@ -10,20 +11,34 @@ enum Dtype {
 #undef GR_DTYPE
 };
 
+enum Kind { UNSIGNED, SIGNED, FLOATING };
+
 struct Wide {
-    bool is_whole, is_signed;
-    uint64_t whole;
-    double re, im;
+    uint64_t bits; // of an integer of 64 bits, or of a double
+    double im;
 };
 
+__device__ double as_double(const Wide &wide) {
+    return __longlong_as_double((long long)wide.bits);
+}
+
+template <class T> constexpr Kind KIND = T(-1) < T(0) ? SIGNED : UNSIGNED;
+template <> constexpr Kind KIND<gr_bool> = UNSIGNED;
+template <> constexpr Kind KIND<double> = FLOATING;
+template <> constexpr Kind KIND<float> = FLOATING;
+template <> constexpr Kind KIND<gr_f16> = FLOATING;
+template <> constexpr Kind KIND<gr_bf16> = FLOATING;
+template <> constexpr Kind KIND<gr_c128> = FLOATING;
+template <> constexpr Kind KIND<gr_c64> = FLOATING;
+
 template <class T> __device__ Wide widened(T value) {
-    return {true, T(-1) < T(0), uint64_t(value), 0, 0};
+    return {uint64_t(value), 0};
 }
 template <> __device__ Wide widened(gr_bool value) {
-    return {true, false, value.value != 0, 0, 0};
+    return {value.value != 0, 0};
 }
 template <> __device__ Wide widened(double value) {
-    return {false, false, 0, value, 0};
+    return {uint64_t(__double_as_longlong(value)), 0};
 }
 template <> __device__ Wide widened(float value) {
     return widened(double(value));
@@ -35,78 +50,126 @@ template <> __device__ Wide widened(gr_bf16 value) {
     return widened(double(__bfloat162float(value)));
 }
 template <> __device__ Wide widened(gr_c128 value) {
-    return {false, false, 0, value.re, value.im};
+    return {widened(value.re).bits, value.im};
 }
 template <> __device__ Wide widened(gr_c64 value) {
-    return {false, false, 0, value.re, value.im};
+    return {widened(value.re).bits, value.im};
 }
 
 // Integers take the low bits of what is whole, and of a negative float, too, as compilers for hosts do.
-template <class T> __device__ T narrowed(const Wide &wide) {
-    if (wide.is_whole)
-        return T(wide.whole);
-    return wide.re < 0 ? T(int64_t(wide.re)) : T(uint64_t(wide.re));
-}
-template <> __device__ gr_bool narrowed(const Wide &wide) {
-    return {uint8_t(wide.is_whole ? wide.whole != 0 : wide.re != 0 || wide.im != 0)};
-}
-template <> __device__ double narrowed(const Wide &wide) {
-    return !wide.is_whole ? wide.re : wide.is_signed ? double(int64_t(wide.whole)) : double(wide.whole);
-}
-template <> __device__ float narrowed(const Wide &wide) {
-    return !wide.is_whole ? float(wide.re) : wide.is_signed ? float(int64_t(wide.whole)) : float(wide.whole);
-}
-template <> __device__ gr_f16 narrowed(const Wide &wide) { // integers by way of float, as NumPy's
-    return wide.is_whole ? __float2half_rn(narrowed<float>(wide)) : __double2half(wide.re);
-}
-template <> __device__ gr_bf16 narrowed(const Wide &wide) { // all by way of float, as those of ml_dtypes
-    return __float2bfloat16_rn(narrowed<float>(wide));
-}
-template <> __device__ gr_c128 narrowed(const Wide &wide) {
-    return {narrowed<double>(wide), wide.is_whole ? 0 : wide.im};
-}
-template <> __device__ gr_c64 narrowed(const Wide &wide) {
-    return {narrowed<float>(wide), wide.is_whole ? 0 : float(wide.im)};
-}
-
-__device__ Wide read(const gr_convert_params &p, uint64_t address) {
-    switch (p.from) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
-    case DTYPE_##name:                                                                                       \
-        return widened(*reinterpret_cast<const In *>(address));
-#include "base/dtypes.def"
-#undef GR_DTYPE
+template <class T> struct Narrow {
+    static __device__ T of(const Wide &wide, Kind kind) {
+        if (kind != FLOATING)
+            return T(wide.bits);
+        const double value = as_double(wide);
+        return value < 0 ? T(int64_t(value)) : T(uint64_t(value));
     }
-    return {};
-}
+};
+template <> struct Narrow<gr_bool> {
+    static __device__ gr_bool of(const Wide &wide, Kind kind) {
+        return {uint8_t(kind != FLOATING ? wide.bits != 0 : as_double(wide) != 0 || wide.im != 0)};
+    }
+};
+template <> struct Narrow<double> {
+    static __device__ double of(const Wide &wide, Kind kind) {
+        return kind == FLOATING ? as_double(wide)
+               : kind == SIGNED ? double(int64_t(wide.bits))
+                                : double(wide.bits);
+    }
+};
+template <> struct Narrow<float> {
+    static __device__ float of(const Wide &wide, Kind kind) {
+        return kind == FLOATING ? float(as_double(wide))
+               : kind == SIGNED ? float(int64_t(wide.bits))
+                                : float(wide.bits);
+    }
+};
+template <> struct Narrow<gr_f16> { // integers by way of float, as NumPy's
+    static __device__ gr_f16 of(const Wide &wide, Kind kind) {
+        return kind == FLOATING ? __double2half(as_double(wide))
+                                : __float2half_rn(Narrow<float>::of(wide, kind));
+    }
+};
+template <> struct Narrow<gr_bf16> { // all by way of float, as those of ml_dtypes
+    static __device__ gr_bf16 of(const Wide &wide, Kind kind) {
+        return __float2bfloat16_rn(Narrow<float>::of(wide, kind));
+    }
+};
+template <> struct Narrow<gr_c128> {
+    static __device__ gr_c128 of(const Wide &wide, Kind kind) {
+        return {Narrow<double>::of(wide, kind), kind == FLOATING ? wide.im : 0};
+    }
+};
+template <> struct Narrow<gr_c64> {
+    static __device__ gr_c64 of(const Wide &wide, Kind kind) {
+        return {Narrow<float>::of(wide, kind), kind == FLOATING ? float(wide.im) : 0};
+    }
+};
 
-__device__ void write(const gr_convert_params &p, uint64_t at, const Wide &wide) {
-    switch (p.to) {
+template <class T> struct As { using Type = T; };
+
+// What `body` does with elements of a dtype.
+template <class Body> __device__ void with_dtype(uint32_t dtype, const Body &body) {
+    switch (dtype) {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
     case DTYPE_##name:                                                                                       \
-        reinterpret_cast<In *>(p.out)[at] = narrowed<In>(wide);                                              \
+        body(As<In>());                                                                                      \
         return;
 #include "base/dtypes.def"
 #undef GR_DTYPE
     }
 }
 
-// Where element number `index` lies.
-__device__ uint64_t address_of(const gr_convert_params &p, uint64_t index) {
-    uint64_t address = p.in;
+constexpr unsigned EACH = GR_CONVERT_EACH;
+
+extern "C" __global__ void __launch_bounds__(GR_COPY_THREADS) convert(const gr_convert_params p) {
+    const uint64_t block = uint64_t(blockIdx.x) * (EACH * GR_COPY_THREADS) + threadIdx.x;
+    uint64_t from[EACH], to[EACH];
+    addresses<GR_COPY_THREADS>(p.at, block, from, to);
+    Wide wide[EACH];
+    Kind kind = UNSIGNED;
+    with_dtype(p.from, [&](auto as) {
+        using T = typename decltype(as)::Type;
+        kind = KIND<T>;
+        T loaded[EACH];
 #pragma unroll
-    for (unsigned d = 0; d < GR_CONVERT_DIMS; ++d) {
-        if (d + 1 == GR_CONVERT_DIMS || p.extent[d + 1] == 1)
-            return address + index * uint64_t(p.stride[d]);
-        const uint64_t rest = index / p.extent[d];
-        address += (index - rest * p.extent[d]) * uint64_t(p.stride[d]);
-        index = rest;
-    }
-    return address;
+        for (unsigned i = 0; i < EACH; ++i)
+            if (block + i * GR_COPY_THREADS < p.at.count)
+                loaded[i] = *reinterpret_cast<const T *>(from[i]);
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            wide[i] = widened(loaded[i]);
+    });
+    with_dtype(p.to, [&](auto as) {
+        using T = typename decltype(as)::Type;
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            if (block + i * GR_COPY_THREADS < p.at.count)
+                *reinterpret_cast<T *>(to[i]) = Narrow<T>::of(wide[i], kind);
+    });
 }
 
-extern "C" __global__ void __launch_bounds__(GR_CONVERT_THREADS) convert(const gr_convert_params p) {
-    const uint64_t step = uint64_t(gridDim.x) * GR_CONVERT_THREADS;
-    for (uint64_t i = uint64_t(blockIdx.x) * GR_CONVERT_THREADS + threadIdx.x; i < p.count; i += step)
-        write(p, i, read(p, address_of(p, i)));
+// The same of elements side by side, as many as are whole vectors.
+extern "C" __global__ void __launch_bounds__(GR_COPY_THREADS) convert_vectors(const gr_convert_params p) {
+    const uint64_t at = uint64_t(blockIdx.x) * GR_COPY_THREADS + threadIdx.x;
+    if (at >= p.at.count / EACH)
+        return;
+    Wide wide[EACH];
+    Kind kind = UNSIGNED;
+    with_dtype(p.from, [&](auto as) {
+        using T = typename decltype(as)::Type;
+        kind = KIND<T>;
+        const Vector<T, EACH> loaded = reinterpret_cast<const Vector<T, EACH> *>(p.at.in)[at];
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            wide[i] = widened(loaded.at[i]);
+    });
+    with_dtype(p.to, [&](auto as) {
+        using T = typename decltype(as)::Type;
+        Vector<T, EACH> made;
+#pragma unroll
+        for (unsigned i = 0; i < EACH; ++i)
+            made.at[i] = Narrow<T>::of(wide[i], kind);
+        reinterpret_cast<Vector<T, EACH> *>(p.at.out)[at] = made;
+    });
 }

@@ -1,0 +1,53 @@
+"""The traps of copies of any layout, each as a change of our sources."""
+
+from mutants import Mutant
+
+PLAN = "csrc/reduce/convert/convert.c"
+COPY = "cuda_kernels/reduce/general/copy.cu"
+TESTS = ("tests/test_copies.py",)
+
+MUTANTS = (
+    Mutant(
+        "the last sixteen bytes of a run reach into the next one",
+        COPY,
+        "GR_COPY_VECTOR <= p.extent[0];",
+        "1 <= p.extent[0];",
+        TESTS,
+    ),
+    Mutant("vectors that no run begins at", COPY, "if (shift & 4 * by)", "if (shift & 2 * by)", TESTS),
+    Mutant(
+        "a tile without its last column",
+        COPY,
+        "if (across < p.across && down < p.down)\n                loaded",
+        "if (across + 1 < p.across && down < p.down)\n                loaded",
+        TESTS,
+    ),
+    Mutant(
+        "tiles of vectors where rows are none",
+        PLAN,
+        "is_even(p->out_down, by)",
+        "is_even(p->out_down, 1)",
+        TESTS,
+    ),
+    Mutant(
+        "an inner axis whose first element alone is copied",
+        PLAN,
+        "params.inner = dims[close].extent;",
+        "params.inner = 1;",
+        TESTS,
+    ),
+    Mutant(
+        "elements of a thread that carry nothing to the next row",
+        "cuda_kernels/include/copied.cuh",
+        "ahead[i] = carry;",
+        "ahead[i] = 0;",
+        TESTS,
+    ),
+    Mutant(
+        "a conversion without what follows the last whole vector",
+        PLAN,
+        "is_even((int64_t)count, GR_CONVERT_EACH) &&",
+        "count >= GR_CONVERT_EACH &&",
+        TESTS,
+    ),
+)
