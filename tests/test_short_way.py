@@ -9,9 +9,10 @@ import pytest
 import gpureduce
 from gpureduce import _core
 from gpureduce._device.devices import resolve
+from gpureduce._reduce import composed, norms
 
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
-OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd", "fsum")
+OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd", "fsum", "ptp")
 DTYPES = ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex64")
 WITH_MASKS = {"sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"}
 WITH_MASKS |= {"var", "nanstd", "fsum"}
@@ -161,6 +162,48 @@ def test_dot(device):
             except Exception:
                 at_once += 0
     assert at_once > 100
+
+
+@pytest.mark.core
+def test_norms(device, monkeypatch):
+    """Of all orders, some of which the core takes at once."""
+    draw = random.Random(6)
+    calls = []
+    for _ in range(300):
+        _, a, arguments = drawn(draw, "norm", device)
+        arguments["ord"] = draw.choice(
+            (None, 2, 2.0, 1, True, np.inf, -np.inf, 0, 3, np.float64(1), "x", [2])
+        )
+        calls.append((a, arguments, outcome(gpureduce.norm, a, arguments)))
+    at_once = sum(norms._QUICK[None](a, device=device) is not NotImplemented for a, _, _ in calls)
+    assert at_once > 50
+    monkeypatch.setattr(norms, "_QUICK", {})
+    for a, arguments, short in calls:
+        assert outcome(gpureduce.norm, a, arguments) == short, (a, arguments)
+
+
+@pytest.mark.core
+def test_vectors_along_an_axis(device, monkeypatch):
+    draw = random.Random(7)
+    calls, at_once = [], 0
+    for _ in range(300):
+        first, a, arguments = drawn(draw, "vecdot", device)
+        for name in ("keepdims", "device"):
+            arguments.pop(name, None)
+        other = draw.choice(
+            (first * 3, first[..., ::-1] if first.ndim else first, np.atleast_1d(first)[:1], first.T)
+        )
+        other = other.astype(draw.choice((first.dtype, first.dtype, first.dtype, "complex128")))
+        there = isinstance(a, gpureduce.DeviceArray) == (draw.random() < 0.9)
+        arguments["x2"] = gpureduce.to_device(other, device) if there else other
+        with np.errstate(all="ignore"):
+            at_once += composed._DOTS(a, arguments["x2"], axis=-1, device=device) is not NotImplemented
+        arguments["device"] = device
+        calls.append((a, arguments, outcome(gpureduce.vecdot, a, arguments)))
+    assert at_once > 30
+    monkeypatch.setattr(composed, "_DOTS", lambda *args, **options: NotImplemented)
+    for a, arguments, short in calls:
+        assert outcome(gpureduce.vecdot, a, arguments) == short, (a, arguments)
 
 
 def test_arguments_by_place_and_by_name(device):

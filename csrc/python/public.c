@@ -8,6 +8,8 @@
 #include "python/methods.h"
 #include "python/signature.h"
 
+enum { MOST_OF_EXACT_MEAN = 1 << 21 }; /* of 32 bits, whose sum a double holds */
+
 static bool is_left(const py_public *self, const PyObject *value) {
     return value == NULL || value == self->state->no_value;
 }
@@ -60,6 +62,10 @@ static bool has_elements(const py_call *call) {
     return true;
 }
 
+static bool is_real(gr_dtype dtype) {
+    return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
+}
+
 /* Whether there are kernels, and a result of so many elements. */
 static bool has_result(py_call *call) {
     gr_reduction *reduction = &call->reduction;
@@ -90,28 +96,35 @@ static bool take_exact(const py_public *self, PyObject *given, py_call *call) {
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
-    /* A sum of so few in 64 bits cannot wrap. */
+    /* So few integers add up without a rounding, the last one of a mean, and without wrapping. */
+    const uint64_t most = reduction->op == GR_OP_sum    ? INT32_MAX
+                          : reduction->op == GR_OP_mean ? MOST_OF_EXACT_MEAN
+                                                        : 0;
     call->exact = false;
-    return reduction->op == GR_OP_sum && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
-           gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= INT32_MAX;
+    return most > 0 && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
+           gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= most;
 }
 
 static bool is_pair(gr_op op) {
     return gr_ops[op].takes == GR_TAKES_PAIR;
 }
 
-/* The other vector of a dot product, as the first. */
-static int take_other(PyObject *b, py_call *call) {
+/* The other vector of a dot product, as the first; or real vectors along an axis of two arrays alike. */
+static int take_other(const py_arguments given, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *other = &call->job.inputs[PY_SECOND];
-    if (b == NULL || source->ndim != 1)
+    PyObject *const b = given[PY_NAME_b];
+    const bool along = !py_is_none(given[PY_NAME_axis]);
+    if (b == NULL || (along && !PyLong_CheckExact(given[PY_NAME_axis])) || along == (source->ndim == 1) ||
+        (along && !is_real(source->dtype)))
         return 0;
     const int taken = py_operand_take(call->job.state, b, PY_LOOK, GR_SCOPE_GENERAL, "b", other);
     if (taken <= 0)
         return taken;
     call->reduction.layout.has_second = true;
     return (source->placed ? !py_job_is_elsewhere(&call->job, other) : !other->placed) &&
-           other->dtype == source->dtype && other->ndim == 1 && other->extent[0] == source->extent[0];
+           other->dtype == source->dtype && other->ndim == source->ndim &&
+           memcmp(other->extent, source->extent, source->ndim * sizeof other->extent[0]) == 0;
 }
 
 /* A mask on the device, repeated over the elements. 1: taken, or none. */
@@ -181,8 +194,7 @@ static int take(const py_public *self, const py_arguments given, py_call *call) 
     py_call_shape(call);
     taken = py_job_take_device(&call->job, given[PY_NAME_device]);
     if (taken > 0)
-        taken =
-            is_pair(self->op) ? take_other(given[PY_NAME_b], call) : take_mask(given[PY_NAME_where], call);
+        taken = is_pair(self->op) ? take_other(given, call) : take_mask(given[PY_NAME_where], call);
     const bool on_device = call->job.inputs[PY_SOURCE].placed && !py_is_none(given[PY_NAME_axis]);
     if (taken > 0)
         taken = py_job_take_out(&call->job, given[PY_NAME_out], given[PY_NAME_as_device], on_device);
@@ -227,7 +239,8 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     const int taken = take(self, given, &call);
     PyObject *result = taken > 0 ? py_call_run(&call) : taken == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && taken > 0 && call.job.doubtful) {
-        if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op))
+        const bool vectors = is_pair(self->op) && !py_is_none(given[PY_NAME_axis]);
+        if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op) || vectors)
             /* Python does it again, and says what is to be said */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
         else

@@ -68,6 +68,8 @@ def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
 
 def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     """Take an array of the host or of a device."""
+    if type(a) is DeviceArray and device is None:  # of which nothing is to be found out
+        return Operand(a.view_tuple(), a.shape, a.dtype, a.kind, a.index, a)
     view = None
     if type(a) is not np.ndarray:
         refuse_masked(a, name)
@@ -81,6 +83,13 @@ def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     if given.dtype.char in "qQ":
         operand.given = np.dtype(given.dtype.char)
     return operand
+
+
+def intake_beside(a: Any, first: Operand, name: str) -> Operand:
+    """Take an array of the host, or of the device of another operand."""
+    if type(a) is DeviceArray and a.kind == first.kind and a.index == first.index:
+        return intake(a, None, name)
+    return intake(a, text(first.kind, first.index), name)
 
 
 def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +45,23 @@ def copied(
     return gathered(there, wanted, passing)
 
 
+@functools.lru_cache(maxsize=256)
+def _ends(
+    mean: int, to: np.dtype, weak: bool, lower: bytes, upper: bytes, weights: bytes | None, kind: Any
+) -> tuple[np.ndarray, tuple]:
+    """Return ranks, and what the core makes of their elements; few of them are asked for again and again."""
+    at = [np.frombuffer(each, np.int64) for each in (lower, upper)]
+    ranks, numbers = np.unique(np.concatenate(at), return_inverse=True)
+    weight = np.zeros(len(at[0])) if weights is None else np.frombuffer(weights, kind)
+    rest = 1 - weight
+    if weak:
+        weight, rest = weight.astype(to), rest.astype(to)
+    first, second = numbers.reshape(2, -1).astype(np.uint8)
+    given = (first, second, weight.astype(np.float64), rest.astype(np.float64))
+    ranks.flags.writeable = False
+    return ranks, (mean, name_of(to), *(each.tobytes() for each in given))
+
+
 class Lines:
     """The elements of an operand in the stream of a target, `axes` of which become one, the last one."""
 
@@ -54,7 +72,7 @@ class Lines:
         self.kept = tuple(shape[: len(kept)])
         self.count, self.length = math.prod(self.kept), math.prod(shape[len(kept) :])
         self.dtype = operand.dtype
-        self.has_nans = operand.dtype.name in FLOATS
+        self.has_nans = name_of(operand.dtype) in FLOATS
         self._place = (None, target.kind, target.index, target.stream)
         self._keeps: Any = None  # the memory
         wanted = (self.count, self.length)
@@ -101,22 +119,17 @@ class Lines:
 
         None where kernels do not make it: of many results, or in a dtype that they do not have.
         """
-        ranks, numbers = np.unique(np.concatenate([at.lower, at.upper]), return_inverse=True)
         to, count = target.dtype, len(at.lower)
         floats = (self.dtype, np.float64) if self.dtype.kind == "f" else (np.float64,)
-        known = mean != BETWEEN or (self.dtype.name != "bfloat16" and to in floats)
+        known = mean != BETWEEN or (name_of(self.dtype) != "bfloat16" and to in floats)
         if not known or count > RESULTS or target.view is None:
             return None
-        weight = np.zeros(count) if at.weight is None else at.weight
-        rest = 1 - weight
-        if weak:
-            weight, rest = weight.astype(to), rest.astype(to)
-        first, second = numbers.reshape(2, count).astype(np.uint8)
-        given = (first, second, weight.astype(np.float64), rest.astype(np.float64))
-        ends = (mean, name_of(to), *(each.tobytes() for each in given))
+        weight = None if at.weight is None else at.weight.tobytes()
+        kind = None if at.weight is None else at.weight.dtype
+        ranks, ends = _ends(mean, to, weak, at.lower.tobytes(), at.upper.tobytes(), weight, kind)
         wanted = (count, self.count)
         out = (target.view.pointer, wanted, c_strides(wanted, to.itemsize), name_of(to))
-        _core.order_select(self.handle, ranks.astype(np.int64), nans, ends, (out, *self._place[1:]))
+        _core.order_select(self.handle, ranks, nans, ends, (out, *self._place[1:]))
         return target.store(None)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ quantiles in statistical packages" (1996), and NumPy's four of its own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -69,6 +70,7 @@ POSITIONS: dict[str, Callable[[Any, np.ndarray], np.ndarray]] = {
     "midpoint": _midpoint,
     "nearest": lambda n, q: np.around(_times(n - 1, q)).astype(np.intp),
 }
+_PLACES = 256  # that are kept
 _ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
@@ -91,6 +93,22 @@ def place(method: str, n: Any, q: np.ndarray) -> Place:
     elif method == "midpoint":
         weight = np.where(position % 1 == 0, 0.0, 0.5)
     return Place(lower, upper, np.asanyarray(weight, dtype=position.dtype))
+
+
+def known_place(method: str, n: int, q: np.ndarray) -> Place:
+    """Return the same for lines of one length, which nobody writes to: calls ask for few of them."""
+    if q.dtype.kind not in "biuf":
+        return place(method, n, q)
+    return _kept_place(method, n, q.dtype, q.tobytes())
+
+
+@functools.lru_cache(maxsize=_PLACES)
+def _kept_place(method: str, n: int, dtype: np.dtype, q: bytes) -> Place:
+    found = place(method, n, np.frombuffer(q, dtype))
+    for each in found:
+        if each is not None:
+            each.flags.writeable = False
+    return found
 
 
 def between(lower: np.ndarray, upper: np.ndarray, weight: np.ndarray, weak: bool) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import Device
 from gpureduce._order.lines import ALONE, BETWEEN, MIDDLE, Lines
-from gpureduce._order.methods import POSITIONS, Place, between, middle, place
+from gpureduce._order.methods import POSITIONS, Place, between, known_place, middle, place
 from gpureduce._order.weighted import METHOD, at_weights, take_weights
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
@@ -334,6 +335,8 @@ def take(a: Any, device: Any) -> Operand:
 
 
 def _quantiles(given: Any, whole: int) -> np.ndarray:
+    if type(given) is float and 0 <= given <= whole:
+        return np.asarray(given / whole)
     q = np.asanyarray(given) if whole == 1 else np.asanyarray(np.true_divide(given, whole))
     if q.ndim > 2:
         raise ValueError("q: expected a number, or an array of one axis or two")
@@ -359,7 +362,7 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
     shape = operand.shape
     axes = rules.reduced_axes(axis, len(shape), scalar_axis=False)
     target = Target(out, options, operand, axis, shape, axes, keepdims)
-    target.set_dtype(middle(*[np.empty(0, operand.dtype)] * 2).dtype)
+    target.set_dtype(_middle_dtype(operand.dtype))
     target.follow_others()
     if 0 in shape:
         return _of_none(target)
@@ -374,6 +377,11 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
         return lines.results(Place(ranks[:1], ranks[1:], None), MIDDLE, False, lines.has_nans, target)
     lower, upper = lines.elements(ranks, lines.has_nans)
     return target.store(_kept(lower) if lines.length % 2 == 1 else middle(lower, upper))
+
+
+@functools.cache
+def _middle_dtype(elements: np.dtype) -> np.dtype:
+    return middle(*[np.empty(0, elements)] * 2).dtype
 
 
 def _kept(elements: np.ndarray) -> np.ndarray:
@@ -409,8 +417,9 @@ def _quantile(
     target = Target(out, options, operand, axis, q.shape + kept, (), False)
     weak, flat = given in (int, float), q.reshape(-1)
     count = rules.reduced_count(operand.shape, axes)
-    all_alike = place(method, max(count, 1), flat)
-    dtype = operand.dtype if all_alike.weight is None else _dtype(operand.dtype, all_alike, weak)
+    all_alike = known_place(method, max(count, 1), flat)
+    weight = all_alike.weight
+    dtype = operand.dtype if weight is None else _dtype(operand.dtype, weight.dtype, weak)
     _require_out(target, dtype)
     target.set_dtype(dtype)
     target.follow_others()
@@ -437,13 +446,13 @@ def _quantile(
     return target.store(np.ascontiguousarray(_at(lines, all_alike, weak, lines.has_nans)))
 
 
-def _dtype(elements: np.dtype, at: Place, weak: bool) -> np.dtype:
+@functools.cache
+def _dtype(elements: np.dtype, weight: np.dtype, weak: bool) -> np.dtype:
     """Return the dtype of what lies between elements."""
     if elements.kind == "b":
         raise TypeError("a: bool has a quantile only by a method that takes an element, as 'nearest'")
     none = np.empty((0, 1), elements)
-    assert at.weight is not None
-    return between(none, none, at.weight[:0, None], weak).dtype
+    return between(none, none, np.empty((0, 1), weight), weak).dtype
 
 
 def _require_out(target: Target, dtype: np.dtype) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, intake, intake_beside
 from gpureduce._device.devices import text
+from gpureduce._reduce.arithmetic import mean
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, run
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
+from gpureduce._reduce.quick import core_of, shared
 from gpureduce._reduce.shared import Call, is_complex, real_dtype, restrided, strides_of, view_of
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -30,11 +32,13 @@ if TYPE_CHECKING:
 
 _SPREAD = 2  # as in cuda_kernels/include/nan.cuh
 _INT64 = np.dtype(np.int64)
+_DOTS = core_of("dot", "a b out", "axis device stream as_device")
 
 
 # ---- differences and parities ----
 
 
+@shared("extremes", _SPREAD)
 def ptp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -219,11 +223,13 @@ def average(
     >>> gpureduce.average([[1.0, 2.0], [3.0, 5.0]], axis=1, weights=[1.0, 3.0], returned=True, device="sim")
     (array([1.75, 4.5 ]), array([4., 4.]))
     """
+    if weights is None and not returned:
+        return mean(a, axis, keepdims=keepdims, device=device, stream=stream, as_device=as_device)
     options = Options(device=device, stream=stream, as_device=as_device)
     operand = intake(a, options.device)
     if weights is None:
         average = _mean(a, options, axis, None, None, keepdims, True)
-        return (average, _counts(average, operand, axis)) if returned else average
+        return average, _counts(average, operand, axis)
     other = _beside(operand, weights, "weights")
     if axis is None and operand.shape != other.shape:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -274,7 +280,7 @@ def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tu
 
 def _beside(first: Operand, other: Any, name: str) -> Operand:
     """Take an array that lies where the first one lies."""
-    second = intake(other, text(first.kind, first.index), name)
+    second = intake_beside(other, first, name)
     there = (first.view is None, first.kind, first.index)
     if (second.view is None, second.kind, second.index) != there:
         raise TypeError(f"{name}: must lie where a lies")
@@ -332,6 +338,10 @@ def vecdot(
     >>> gpureduce.vecdot([1j], [1j], device="sim")
     np.complex128(1+0j)
     """
+    given = {"axis": axis, "device": device, "stream": stream, "as_device": as_device}
+    result = _DOTS(x1, x2, out, **given)
+    if result is not NotImplemented:
+        return result
     options = Options(device=device, stream=stream, as_device=as_device)
     first = intake(x1, options.device, "x1")
     second = _beside(first, x2, "x2")

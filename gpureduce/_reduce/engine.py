@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
-from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._arrays.operand import Operand, intake, intake_beside
+from gpureduce._device.devices import LEGACY_STREAM
 from gpureduce._device.variants import COVERED
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options, refuse_variant
@@ -246,7 +246,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
 def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operand, Target]:
     """Take what a dot product is of, in its dtype, and where it goes."""
     left = intake(a, options.device)
-    right = intake(b, text(left.kind, left.index), name="b")
+    right = intake_beside(b, left, "b")
     there = (left.view is None, left.kind, left.index)
     if (right.view is None, right.kind, right.index) != there:
         raise TypeError("b: must lie where a lies")

@@ -13,7 +13,7 @@ from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import shared
+from gpureduce._reduce.quick import core_of, shared
 from gpureduce._reduce.shared import Call, floats_of, is_complex, real_dtype, restrided, strides_of
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.dtypes import name_of
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 _MAGNITUDE = 3  # as in cuda_kernels/include/nan.cuh
+_NAMES = ("a axis keepdims out", "device stream as_device progress")
+_TWO = core_of("rootnorm", *_NAMES)
+# By order; whatever the core does not take as it is comes back as NotImplemented.
+_QUICK = {
+    None: _TWO,
+    2: _TWO,
+    1: core_of("sumnorm", *_NAMES),
+    np.inf: core_of("extremes", *_NAMES, _MAGNITUDE),
+}
 
 
 def _parts_side_by_side(operand: Operand) -> Operand:
@@ -88,6 +97,12 @@ def norm(
     >>> gpureduce.norm(np.float32([[3, -4], [6, 8]]), 1, axis=1, device="sim")
     array([ 7., 14.], dtype=float32)
     """
+    known = _QUICK.get(ord) if ord is None or isinstance(ord, (int, float)) else None
+    if known is not None:
+        given = {"device": device, "stream": stream, "as_device": as_device, "progress": progress}
+        result = known(a, axis, keepdims, out, **given)
+        if result is not NotImplemented:
+            return result
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
     if ord is not None and not isinstance(ord, (int, float, np.number)):
         raise ValueError(f"ord: expected a number, got {ord!r}")

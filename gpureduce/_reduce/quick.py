@@ -34,6 +34,11 @@ def shared(op: str, parameter: int = 0) -> Callable[[_F], _F]:
     return through(lambda positional, others: _core.reducer(op, positional, others, parameter))
 
 
+def core_of(op: str, positional: str, others: str, parameter: int = 0) -> Callable[..., Any]:
+    """Return what the core has for an operator and names of parameters, for functions that have more."""
+    return _core.reducer(op, tuple(positional.split()), tuple(others.split()), parameter)
+
+
 def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]]) -> Callable[[_F], _F]:
     """Let a function go at once to what the core has for its parameters, the positional and the others.
 

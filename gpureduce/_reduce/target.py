@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.device_array import DeviceArray, empty
+from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
@@ -80,9 +80,7 @@ class Target:
             return
         self.dtype = dtype = native(dtype, "out")
         if self.out is None:
-            self.out = self.view = self.made = empty(
-                self.shape, dtype, self.kind, self.index, self.stream_owner
-            )
+            self.out = self.view = self.made = self.room(self.shape, dtype)
             return
         if self.view.dtype != dtype:
             raise TypeError(f"out: an array on a device must have the result's dtype, {dtype}")
@@ -118,8 +116,9 @@ class Target:
 
     def follow_others(self) -> None:
         """Let work in our stream come after what others do with the arrays; the host does not wait."""
-        for stream in {view.stream for view in self._views()} | {self.given}:
-            self._order(stream, self.stream)
+        for view in self._views():
+            self._order(view.stream, self.stream)
+        self._order(self.given, self.stream)
 
     def _let_others_follow(self) -> None:
         """Let what others do next with the memory come after our work.
@@ -144,12 +143,12 @@ class Target:
             _core.stream_order(self.kind, self.index, before, after)
 
     def _views(self) -> list[Any]:
-        views = [self.view, *[operand.view for operand in self.reads]]
-        return [view for view in views if view is not None]
+        views = [operand.view for operand in self.reads if operand.view is not None]
+        return views if self.view is None else [self.view, *views]
 
     def room(self, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
         """Return new memory that belongs to the stream of the call."""
-        return empty(shape, dtype, self.kind, self.index, self.stream_owner)
+        return _core.array_empty(shape, name_of(dtype), self.kind, self.index, self.stream_owner)
 
     def give(self, made: DeviceArray) -> DeviceArray:
         """Return an array that was made and written in the stream of the call, in place of a result."""

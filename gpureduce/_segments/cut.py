@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import empty, to_device
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, intake, intake_beside
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import FROM_HOST, Target
@@ -85,7 +86,7 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
 
 def beside(given: Any, name: str, operand: Operand) -> Operand:
     """Take integers that lie where the elements lie, or in host memory, along one axis."""
-    found = intake(given, text(operand.kind, operand.index), name=name)
+    found = intake_beside(given, operand, name)
     if found.view is not None and operand.view is None:
         raise TypeError(f"{name}: lie on a device, but a does not")
     if len(found.shape) != 1:
@@ -158,6 +159,7 @@ def run(
     return target.store(None if place is not None else result)
 
 
+@functools.cache
 def _of_nothing(op: str, dtype: np.dtype, given: np.dtype) -> np.ndarray:
     """Return the result of no elements."""
     simple = {

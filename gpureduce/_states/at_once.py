@@ -52,20 +52,45 @@ def _of_sums(
     if made is not NotImplemented:
         held, fields = made
         return _state(op, held, held, shape, dict(zip(("sum", "squares"), fields, strict=False)))
-    made = _core.sharded_values(parts, ("sum",)) if op in ("sum", "mean") else made
+    found = _total_of(parts) if op in ("sum", "mean") else None
+    if found is None:
+        return None
+    dtype, total = found
+    words = [*(total >> shift & _DIGIT for shift in (0, 32, 64)), total >> 96, 0, 0]
+    return _state(op, INDEX, dtype if op == "sum" else _FLOAT64, shape, {"sum": np.array([words])})
+
+
+def _total_of(parts: tuple[Any, ...]) -> tuple[np.dtype, int] | None:
+    """Return the dtype of a sum of integers, and the sum."""
+    made = _core.sharded_values(parts, ("sum",))
     if made is NotImplemented:
         return None
     _, (values,) = made
-    total = sum(values.tolist())
-    words = [*(total >> shift & _DIGIT for shift in (0, 32, 64)), total >> 96, 0, 0]
-    result = values.dtype if op == "sum" else _FLOAT64
-    return _state(op, INDEX, result, shape, {"sum": np.array([words])})
+    return values.dtype, sum(values.tolist())
 
 
-def _of_values(parts: tuple[Any, ...], op: str, shape: tuple[int, ...]) -> State | None:
-    made = _core.sharded_values(parts, (op,))
+def sum_of(parts: tuple[Any, ...], others: tuple[Any, ...] | None, divisor: int | None) -> Any:
+    """Return the exact sum of all elements, or of products, or a mean; NotImplemented as above."""
+    if others is not None and len(others) != len(parts):
+        return NotImplemented
+    total = _core.exact_sharded(parts, others, divisor is not None)
+    if total is not NotImplemented or others is not None:
+        return total
+    found = _total_of(parts)
+    if found is None:
+        return NotImplemented
+    dtype, whole = found
+    if divisor is not None:
+        return np.float64(whole / divisor)
+    limits = np.iinfo(dtype)
+    return dtype.type(whole) if limits.min <= whole <= limits.max else NotImplemented
+
+
+def value_of(parts: tuple[Any, ...], op: str) -> Any:
+    """Return the result of all elements, of operators whose states are no more; NotImplemented as above."""
+    made = _core.sharded_values(parts, (op,)) if op in _VALUES else NotImplemented
     if made is NotImplemented:
-        return None
+        return made
     _, (values,) = made
     value = values[0]
     if len(parts) > 1:
@@ -73,7 +98,14 @@ def _of_values(parts: tuple[Any, ...], op: str, shape: tuple[int, ...]) -> State
         start = () if identity is None else (np.array(identity).astype(values.dtype)[()],)
         with np.errstate(all="ignore"):
             value = functools.reduce(ufunc, (*start, *values))
-    return _state(op, values.dtype, values.dtype, shape, {"value": np.array(value, values.dtype)})
+    return value
+
+
+def _of_values(parts: tuple[Any, ...], op: str, shape: tuple[int, ...]) -> State | None:
+    value = value_of(parts, op)
+    if value is NotImplemented:
+        return None
+    return _state(op, value.dtype, value.dtype, shape, {"value": np.array(value, value.dtype)})
 
 
 def _of_places(parts: tuple[Any, ...], op: str, shape: tuple[int, ...], along: int) -> State | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -332,11 +333,12 @@ def _at_once(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         return NotImplemented
     b = args[1] if name == "dot" else None
     if name in _EXACT:
-        parts, others = _parts(args[0]), _parts(b) if b is not None else None
-        if others is None or len(others) == len(parts):
-            total = _core.exact_sharded(parts, others, name == "mean")
-            if total is not NotImplemented:
-                return total
+        divisor = math.prod(args[0].shape) if name == "mean" else None
+        found = at_once.sum_of(_parts(args[0]), None if b is None else _parts(b), divisor)
+    else:
+        found = at_once.value_of(_parts(args[0]), name)
+    if found is not NotImplemented:
+        return found
     state = state_at_once(args[0], "sum" if name == "fsum" else name, b)
     return NotImplemented if state is None else state.result(options.get("ddof", 0))
 

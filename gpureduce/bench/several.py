@@ -33,6 +33,7 @@ SIZES = (10, 20, 28, 30)  # elements of a device, as powers of two
 HOST_SIZE = 29
 TITLES = {
     "gpureduce": "`gpureduce.sum(Sharded(tensors))`",
+    "max": "`gpureduce.max(Sharded(tensors))`",
     "slowest": "the slowest GPU alone, exact",
     "rounded": "the slowest GPU alone, rounded",
     "torch": "PyTorch: a sum and `.item()` each",
@@ -127,7 +128,10 @@ def measure_shards(n: int, places: list[str], torch: Any) -> dict:
     """Time the sum of tensors that lie on devices, and each of them alone."""
     tensors = shards_of(n, places, torch)
     whole = Sharded(tensors)
-    calls: dict[str, Call] = {"gpureduce": lambda _: float(functions.sum(whole))}
+    calls: dict[str, Call] = {
+        "gpureduce": lambda _: float(functions.sum(whole)),
+        "max": lambda _: float(functions.max(whole)),
+    }
     for name, exact in (("slowest", True), ("rounded", False)):
         for i, tensor in enumerate(tensors):
             calls[f"{name} {i}"] = _sum_of(tensor, exact)
@@ -205,7 +209,8 @@ def svg(record: dict, palette: Palette) -> str:
     """Return the chart of the largest tensors: time over GPUs, both by powers of two."""
     most = max(row["n"] for row in record["rows"] if row["where"] == "device")
     rows = [row for row in record["rows"] if (row["where"], row["n"]) == ("device", most)]
-    series = [name for name in TITLES if any(name in row["us"] for row in rows) and name != "rounded"]
+    drawn = [name for name in TITLES if name not in ("max", "rounded")]
+    series = [name for name in drawn if any(name in row["us"] for row in rows)]
     times = [row["us"][name]["median"] for row in rows for name in series if name in row["us"]]
     counts = sorted({row["gpus"] for row in rows})
     low, high = np.log2(min(times)) - 0.2, np.log2(max(times)) + 0.2

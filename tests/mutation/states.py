@@ -76,15 +76,15 @@ MUTANTS = (
     Mutant(
         "the parts of several devices are left out",
         "csrc/python/sharded.c",
-        "gr_exact_states_merge(total, words, 1, self->size)",
-        "gr_exact_states_merge(total, words, 0, self->size)",
+        "gr_exact_states_merge(one->out, words, one->each, one->size)",
+        "gr_exact_states_merge(one->out, words, 0, one->size)",
         ("tests/test_spread.py", "-k", "at_once"),
     ),
     Mutant(
         "the mean of several devices is of the last one's elements",
         "csrc/python/sharded.c",
-        "if (__builtin_add_overflow(self->elements, elements, &self->elements) ||",
-        "if ((self->elements = elements) == 0 ||",
+        "(__builtin_add_overflow(self->elements, elements, &self->elements) ||",
+        "((self->elements = elements) == 0 ||",
         ("tests/test_spread.py", "-k", "at_once"),
     ),
 )
