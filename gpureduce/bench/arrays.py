@@ -223,7 +223,7 @@ def main(argv: list[str] | None = None) -> int:
     for row in rows(cases(), options.repeats):
         record["rows"].append(row)
         print(show(row), flush=True)
-    environment.write(options.out, record)
+        environment.write(options.out, record)
     return 0
 
 

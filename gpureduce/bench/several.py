@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +29,7 @@ from gpureduce.bench.host import loops
 COUNTS = (1, 2, 4, 8)
 SIZES = (10, 20, 28, 30)  # elements of a device, as powers of two
 HOST_SIZE = 29
+DRAWN = 1 << 24  # elements, that are repeated: to draw 2^29 takes longer than to measure
 TITLES = {
     "gpureduce": "`gpureduce.sum(Sharded(tensors))`",
     "max": "`gpureduce.max(Sharded(tensors))`",
@@ -64,8 +63,9 @@ def names_of(kind: str) -> list[str]:
 
 def elements(n: int, seed: int = 0) -> np.ndarray:
     """Return numbers whose sum has other bits in another order, unless it is exact."""
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal(n, np.float32) * np.float32(2) ** rng.integers(-8, 8, n, np.int8)
+    rng, drawn = np.random.default_rng(seed), min(n, DRAWN)
+    found = rng.standard_normal(drawn, np.float32) * np.float32(2) ** rng.integers(-8, 8, drawn, np.int8)
+    return np.resize(found, n)
 
 
 def check_bits(places: list[str], n: int = 1 << 12) -> None:
@@ -258,7 +258,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", choices=["cuda", "sim"], default="cuda")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="powers of two, on each device")
     parser.add_argument("--host-size", type=int, default=HOST_SIZE, help="a power of two")
-    parser.add_argument("--out", required=True)
+    parser.add_argument("--out", required=True, type=environment.place)
     options = parser.parse_args(argv)
     places, torch = names_of(options.device), module("torch")
     if not places:
@@ -266,13 +266,17 @@ def main(argv: list[str] | None = None) -> int:
     check_bits(places)
     head = environment.header(environment.find_device(places[0]))
     record: dict[str, Any] = {**head, "simulated": options.device == "sim", "gpus": len(places), "rows": []}
+
+    def add(row: dict) -> None:
+        record["rows"].append(row)
+        environment.write(options.out, record)
+
     for count in [count for count in COUNTS if count <= len(places)]:
         for size in options.sizes:
-            record["rows"].append(measure_shards(1 << size, places[:count], torch))
+            add(measure_shards(1 << size, places[:count], torch))
         for pinned in (True, False) if torch is not None else (False,):
-            record["rows"].append(measure_host(1 << options.host_size, places[:count], torch, pinned))
+            add(measure_host(1 << options.host_size, places[:count], torch, pinned))
         print(f"{count} of {len(places)} devices measured", flush=True)
-    Path(options.out).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(table(record))
     return 0
 
