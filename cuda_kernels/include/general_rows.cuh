@@ -54,6 +54,9 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
 
 template <class F, class = void> constexpr bool adds_up_warps = false;
 template <class F> constexpr bool adds_up_warps<F, decltype(void(&F::add_up_warp))> = true;
+// Whether a functor has a shorter way for the States of neighbouring lanes.
+template <class F, class = void> constexpr bool has_lanes = false;
+template <class F> constexpr bool has_lanes<F, decltype(void(&F::of_lanes))> = true;
 
 // The States of `along` neighbouring threads, a power of two, into that of the first.
 template <class F> __device__ typename F::State combine_neighbours(typename F::State x, unsigned along) {
@@ -74,8 +77,11 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
                 return x;
             return F::add_up_warp(other < along / 32 ? slots[warp + other] : F::identity());
         }
-    for (unsigned offset = width / 2; offset > 0; offset /= 2)
-        x = F::combine(x, shuffle_down(x, offset, width));
+    if constexpr (has_lanes<F>)
+        x = F::of_lanes(x, width);
+    else
+        for (unsigned offset = width / 2; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset, width));
     if (along <= 32)
         return x;
     if (threadIdx.x % 32 == 0)

@@ -134,21 +134,23 @@ def check(stage: Stage) -> None:
             raise SystemExit(f"{name} is wrong in {stage.op} over axis {stage.axis}")
 
 
-def times(calls: dict[str, Call], finish: Call) -> dict[str, list[float]]:
-    """Return the microseconds of a call, a figure for each turn."""
+def times(
+    calls: dict[str, Call], finish: Call, batch: int = BATCH, turns: int = TURNS, warm_up: int = WARM_UP
+) -> dict[str, list[float]]:
+    """Return the microseconds of a call, a figure for each turn but the first."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(TURNS):
+    for turn in range(turns):
         for name, call in calls.items():
-            for _ in range(WARM_UP):
+            for _ in range(warm_up):
                 call()
             finish()
             start = time.perf_counter_ns()
-            for _ in range(BATCH):
+            for _ in range(batch):
                 call()
             stop = time.perf_counter_ns()
             finish()
             if turn > 0:
-                taken[name].append((stop - start) / 1000 / BATCH)
+                taken[name].append((stop - start) / 1000 / batch)
     return taken
 
 

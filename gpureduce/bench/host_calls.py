@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from gpureduce import _functions
 from gpureduce._arrays.device_array import to_device
 from gpureduce._states.partial import partial
 from gpureduce.bench import environment
+from gpureduce.bench.calls import times
 
 SHAPE = (64, 256)
 BATCH, TURNS, WARM_UP = 40, 9, 5
@@ -94,24 +94,6 @@ def of_text(text: str, given: dict[str, Any]) -> Callable[[], Any]:
     return eval(f"lambda: {text}", vars(_functions) | {"partial": partial} | given)
 
 
-def host_times(found: dict[str, Callable[[], Any]], finish: Callable[[], Any]) -> dict[str, float]:
-    """Return the microseconds of a call, a median for each contender."""
-    taken: dict[str, list[float]] = {name: [] for name in found}
-    for turn in range(TURNS):
-        for name, call in found.items():
-            for _ in range(WARM_UP):
-                call()
-            finish()
-            start = time.perf_counter_ns()
-            for _ in range(BATCH):
-                call()
-            stop = time.perf_counter_ns()
-            finish()
-            if turn > 0:
-                taken[name].append((stop - start) / 1000 / BATCH)
-    return {name: round(statistics.median(values), 2) for name, values in taken.items()}
-
-
 def table(record: dict) -> str:
     """Return a results file as Markdown."""
     lines = [
@@ -147,7 +129,8 @@ def main(argv: list[str] | None = None) -> int:
     gc.collect()
     gc.disable()
     for text, theirs in CALLS.items():
-        us = host_times(calls(torch, text, arrays), torch.cuda.synchronize)
+        taken = times(calls(torch, text, arrays), torch.cuda.synchronize, BATCH, TURNS, WARM_UP)
+        us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
         record["rows"].append({"call": text, "theirs": theirs, "us": us})
         print(text, us, flush=True)
     gc.enable()

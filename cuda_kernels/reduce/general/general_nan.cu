@@ -5,7 +5,6 @@
 
 #define GR_GENERAL_OP(dtype, In, kind)
 #include "general_instantiate.cuh"
-#include "general_lanes.cuh"
 
 // Their States fit the registers of as many blocks as those of a plain sum.
 template <> constexpr unsigned columns_blocks<NanMean<float>, float> = 4;
@@ -17,13 +16,6 @@ template <> constexpr unsigned rows_blocks<NanMean<gr_f16>, gr_f16> = 4;
 template <> constexpr unsigned rows_blocks<NanMean<gr_bf16>, gr_bf16> = 4;
 template <> constexpr unsigned rows_blocks<NanMean<float>, float> = 4;
 template <> constexpr unsigned rows_blocks<NanMean<double>, double> = 4;
-
-#define GR_LANES(dtype, In)                                                                                  \
-    template <>                                                                                              \
-    __device__ NanMean<In>::State combine_neighbours<NanMean<In>>(NanMean<In>::State x, unsigned along) {    \
-        return combine_lanes<NanMean<In>>(x, along);                                                         \
-    }
-GR_REALS(GR_LANES)
 
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \

@@ -6,16 +6,10 @@
 
 #define GR_GENERAL_OP(dtype, In, kind)
 #include "general_instantiate.cuh"
-#include "general_lanes.cuh"
 
 // Its State fits the registers of as many blocks as that of a plain sum.
 template <> constexpr unsigned columns_blocks<RootNorm<double>, double> = 4;
 template <> constexpr unsigned rows_blocks<RootNorm<double>, double> = 4;
-template <>
-__device__ RootNorm<double>::State combine_neighbours<RootNorm<double>>(RootNorm<double>::State x,
-                                                                        unsigned along) {
-    return combine_lanes<RootNorm<double>>(x, along);
-}
 
 #define GR_ANY(dtype, In)                                                                                    \
     GR_ENTRY(general_axis_anynorm_, dtype, reduce_axis<AnyNorm<In>, FromPower<In>>)                          \
