@@ -468,6 +468,54 @@ def check_results_along_axes():
         assert [driver_calls(each) for each in symbols] == [before[0] + 1, before[1] + copies, before[2]]
 
 
+def check_arrays_that_threads_bring():
+    """Large ones in memory that is not pinned go through the ring, whatever is made of them."""
+    symbol, chunk = "cuMemcpyHtoDAsync_v2", int(os.environ["GPUREDUCE_CHUNK_BYTES"])
+    whole = np.arange(40000, dtype=np.int32).reshape(20, 2000) * 37 % 1009
+    floats = np.ldexp(np.tile(whole.astype(np.float32), 3), np.arange(6000) % 40 - 20)
+    out = gpureduce.to_device(np.zeros(2000, np.int64), "cuda")
+    other, stream = gpureduce.to_device(np.zeros(20, np.int64), "cuda"), new_stream()
+
+    def placed():
+        gpureduce.sum(whole, 0, device="cuda", out=out)
+        gpureduce.sum(whole, 1, device="cuda", out=other, stream=stream)
+        return [*out.numpy(), *other.numpy()]
+
+    def copies(*arrays):
+        return sum(-(-nbytes // chunk) for nbytes in arrays)
+
+    gaps = whole[1:, 700::-3]
+    for call, wanted, count in (
+        (lambda: gpureduce.sum(whole, 1, device="cuda"), whole.sum(1), copies(whole.nbytes)),
+        (lambda: gpureduce.sum(whole, 0, device="cuda"), whole.sum(0), copies(whole.nbytes)),
+        (lambda: gpureduce.sum(gaps, 0, device="cuda"), gaps.sum(0), copies(4 * gaps.size)),
+        (lambda: [gpureduce.fsum(floats, device="cuda")], [math.fsum(floats.flat)], copies(floats.nbytes)),
+        (placed, [*whole.sum(0), *whole.sum(1)], 2 * copies(whole.nbytes)),
+    ):
+        before = driver_calls(symbol)
+        got = call()
+        assert (
+            np.array_equal(got, np.asarray(wanted, got[0].dtype)) and driver_calls(symbol) == before + count
+        )
+    before = driver_calls(symbol)
+    there = gpureduce.to_device(whole, "cuda")
+    assert driver_calls(symbol) == before + copies(whole.nbytes) and (there.numpy() == whole).all()
+    few = whole[:, :2].copy()
+    before = driver_calls(symbol)
+    assert gpureduce.sum(few, 0, device="cuda").tolist() == few.sum(0).tolist()
+    assert driver_calls(symbol) == before + 1
+
+
+def check_a_chunk_that_fails():
+    """What was brought goes back, and the next call is as ever."""
+    whole = np.arange(40000, dtype=np.int32).reshape(20, 2000)
+    memory = "cuMemAllocFromPoolAsync", "cuMemFreeAsync"
+    with pytest.raises(gpureduce.DeviceError, match="CUDA error 701"):
+        gpureduce.sum(whole, 1, device="cuda")
+    assert gpureduce.sum(whole, 1, device="cuda").tolist() == whole.sum(1).tolist()
+    assert driver_calls(memory[0]) == driver_calls(memory[1])
+
+
 def sharded():
     """Numbers on two devices, two parts on each, and their exact sum."""
     whole = np.ldexp(HOST.astype(np.float32), np.arange(HOST.size) % 90 - 45)
@@ -585,6 +633,16 @@ def test_calls_of_the_driver_that_fail(library):
     run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
     run(library, check_a_part_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:3:701")
     run(library, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:2:701")
+
+
+def test_large_arrays_of_the_host(library):
+    run(library, check_arrays_that_threads_bring, GPUREDUCE_CHUNK_BYTES="1024")
+    run(
+        library,
+        check_a_chunk_that_fails,
+        GPUREDUCE_CHUNK_BYTES="1024",
+        FAKE_CUDA_FAIL="cuMemcpyHtoDAsync_v2:3:701",
+    )
 
 
 def test_own_rungs(library, tmp_path):

@@ -13,6 +13,7 @@
 #include "conv/tiles.h"
 #include "conv/times.h"
 #include "conv/winograd.h"
+#include "feed/feed.h"
 
 /* How a rung is laid out. */
 typedef struct way {
@@ -143,5 +144,5 @@ gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *
     gr_status status = gr_conv_plan(self, &device->backend->info, &program, error);
     if (status == GR_OK && is_library(self->variant))
         status = gr_cudnn_complete(device, &program, error);
-    return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
+    return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
 }

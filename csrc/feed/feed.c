@@ -4,11 +4,72 @@
 #include "feed/later.h"
 #include "feed/ring.h"
 
+gr_status gr_feed_copy(gr_device *device, const gr_source *source, gr_devptr to, gr_stream stream,
+                       const gr_interrupt *interrupt, gr_error *error) {
+    gr_backend *backend = device->backend;
+    if (stream == 0 && gr_ring_brings(device, source))
+        return gr_ring_bring(device, source, to, interrupt, error);
+    const gr_status status = backend->upload(backend, stream, to, source->host, source->bytes, error);
+    return status == GR_OK ? backend->wait(backend, stream, error) : status;
+}
+
+/* What the ring has brought in place of inputs of the host. */
+typedef struct brought {
+    gr_binding binding;
+    gr_devptr owned[GR_MOST_INPUTS];
+} brought;
+
+static gr_status bring(gr_device *device, brought *self, const gr_interrupt *interrupt, gr_error *error) {
+    gr_backend *backend = device->backend;
+    gr_status status = GR_OK;
+    for (size_t i = 0; status == GR_OK && i < GR_MOST_INPUTS; ++i) {
+        gr_source *source = &self->binding.inputs[i];
+        if (!gr_ring_brings(device, source))
+            continue;
+        status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
+        if (status == GR_OK)
+            status = gr_ring_bring(device, source, self->owned[i], interrupt, error);
+        *source = (gr_source){.origin = source->origin + self->owned[i], .bytes = source->bytes};
+    }
+    return status;
+}
+
+/* A program whose inputs the ring brings, in the default stream, as is all that reads memory of the host. */
+static gr_status run_brought(gr_device *device, const gr_program *program, const gr_binding *binding,
+                             const gr_interrupt *interrupt, gr_error *error) {
+    gr_backend *backend = device->backend;
+    brought self = {.binding = *binding};
+    gr_order order;
+    gr_status status = gr_device_attach(device, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_binding_order(device, binding, &order, error);
+    self.binding.stream = 0;
+    if (status == GR_OK)
+        status = bring(device, &self, interrupt, error);
+    if (status == GR_OK)
+        status = gr_program_run(device, program, &self.binding, interrupt, error);
+    if (status == GR_OK && binding->host_out == NULL)
+        status = backend->wait(backend, 0, error);
+    for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
+        backend->streams->drop(backend, 0, self.owned[i]);
+    gr_device_detach(device);
+    return status;
+}
+
+gr_status gr_feed_program(gr_device *device, const gr_program *program, const gr_binding *binding,
+                          const gr_interrupt *interrupt, gr_error *error) {
+    for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
+        if (gr_ring_brings(device, &binding->inputs[i]))
+            return run_brought(device, program, binding, interrupt, error);
+    return gr_program_run(device, program, binding, interrupt, error);
+}
+
 gr_status gr_feed_whole(gr_device *device, const gr_flow *flow, const gr_program *program,
                         const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
     return gr_direct_takes(device, flow, binding)
                ? gr_direct_run(device, flow, program, binding, error)
-               : gr_program_run(device, program, binding, interrupt, error);
+               : gr_feed_program(device, program, binding, interrupt, error);
 }
 
 gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *binding,
@@ -35,7 +96,7 @@ gr_status gr_feed_results(gr_device *device, const gr_program *program, const gr
                           size_t item_bytes, const gr_interrupt *interrupt, gr_error *error) {
     gr_later later;
     if (!is_looked_for(device, binding, item_bytes))
-        return gr_program_run(device, program, binding, interrupt, error);
+        return gr_feed_program(device, program, binding, interrupt, error);
     const gr_status status = gr_later_begin(device, program, binding, interrupt, &later, error);
     return status == GR_OK ? gr_later_collect(&later, binding->host_out, error) : status;
 }

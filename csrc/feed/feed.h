@@ -1,9 +1,17 @@
-/* Ways to feed a program whose elements lie side by side: where they are, few of them through memory that the
-   device reaches, or many in chunks that are reduced while others are on their way. */
+/* Ways to feed a program: elements side by side where they are, few of them through memory that the device
+   reaches, or many in chunks that are reduced while others are on their way; any others all at once. */
 #ifndef GR_FEED_FEED_H
 #define GR_FEED_FEED_H
 
 #include "feed/flow.h"
+
+/* Copies bytes of the host to the device, in the order of a stream; returns when they are there. */
+gr_status gr_feed_copy(gr_device *device, const gr_source *source, gr_devptr to, gr_stream stream,
+                       const gr_interrupt *interrupt, gr_error *error);
+
+/* Runs a program of any elements. Large arrays of the host that are not pinned come through the ring. */
+gr_status gr_feed_program(gr_device *device, const gr_program *program, const gr_binding *binding,
+                          const gr_interrupt *interrupt, gr_error *error);
 
 /* Reduces what `binding` says, in the way that is best. The result depends on nothing but the elements. */
 gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *binding,
@@ -13,8 +21,8 @@ gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *bind
 gr_status gr_feed_whole(gr_device *device, const gr_flow *flow, const gr_program *program,
                         const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
 
-/* Runs a program of any elements. A few results for the host, of items of so many bytes, are left where it
-   looks for them: a copy would take longer than the kernel. Kernels write each of them once. */
+/* The same as gr_feed_program; a few results for the host, of items of so many bytes, are left where it looks
+   for them: a copy would take longer than the kernel. Kernels write each of them once. */
 gr_status gr_feed_results(gr_device *device, const gr_program *program, const gr_binding *binding,
                           size_t item_bytes, const gr_interrupt *interrupt, gr_error *error);
 

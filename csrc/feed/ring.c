@@ -219,19 +219,26 @@ static gr_part part_of(const run *self, uint64_t chunk) {
     return (gr_part){.first = first, .count = left < most ? left : most, .total = self->flow->count};
 }
 
+/* Whether kernels take the chunks in; else all of them go to memory that has room for them. */
+static bool takes_in(const run *self) {
+    return self->flow->plan != NULL;
+}
+
 /* Orders the copies of a chunk to the device, out of pinned memory. */
 static gr_status order_copies(const run *self, uint64_t chunk, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_stream_ops *streams = backend->streams;
     const gr_ring *ring = self->ring;
     const size_t place = (size_t)(chunk % PLACES), offset = place * ring->kept.bytes;
+    const gr_devptr to =
+        takes_in(self) ? ring->device + offset : self->binding->device_out + chunk * self->chunk_bytes;
     gr_status status = GR_OK;
-    if (chunk >= PLACES) /* its place may still be read */
+    if (takes_in(self) && chunk >= PLACES) /* its place may still be read */
         status = streams->follow(backend, ring->copies, ring->reduced[place], error);
     for (size_t i = 0; status == GR_OK && i < self->flow->inputs; ++i) {
         const char *from = self->pinned ? self->from[i] + chunk * self->chunk_bytes
                                         : ring->host + offset + i * self->chunk_bytes;
-        status = backend->upload(backend, ring->copies, ring->device + offset + i * self->chunk_bytes, from,
+        status = backend->upload(backend, ring->copies, to + i * self->chunk_bytes, from,
                                  (size_t)part_of(self, chunk).count * self->flow->item_bytes, error);
     }
     return status == GR_OK ? streams->record(backend, ring->copies, ring->copied[place], error) : status;
@@ -270,7 +277,7 @@ static gr_status pump(run *self, gr_error *error) {
             status = look(self, error);
         if (status == GR_OK)
             status = order_copies(self, chunk, error);
-        if (status == GR_OK)
+        if (status == GR_OK && takes_in(self))
             status = order_program(self, chunk, error);
         if (status == GR_OK) {
             self->sent = chunk + 1;
@@ -289,6 +296,8 @@ static gr_status fetch(const run *self, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_ring *ring = self->ring;
     void *out = self->binding->host_out;
+    if (!takes_in(self))
+        return backend->wait(backend, ring->copies, error);
     if (out != NULL && ring->mapped != 0) {
         const gr_status status =
             gr_result_await(backend, ring->kernels, host_result(self), self->binding->out_bytes, error);
@@ -345,4 +354,18 @@ gr_status gr_ring_run(gr_device *device, const gr_flow *flow, const gr_binding *
     if (status == GR_OK && progress != NULL && progress->report(progress->arg, total, total))
         status = gr_fail(error, GR_ERR_INTERRUPTED, "stopped by the progress callback");
     return status;
+}
+
+bool gr_ring_brings(const gr_device *device, const gr_source *source) {
+    const gr_stream_ops *streams = device->backend->streams;
+    gr_devptr ignored;
+    return streams->maps && source->host != NULL && source->bytes > place_bytes() &&
+           !streams->pinned(device->backend, source->host, source->bytes, &ignored);
+}
+
+gr_status gr_ring_bring(gr_device *device, const gr_source *source, gr_devptr to,
+                        const gr_interrupt *interrupt, gr_error *error) {
+    const gr_flow flow = {.inputs = 1, .item_bytes = 1, .count = source->bytes};
+    const gr_binding binding = {.inputs = {{.host = source->host, .bytes = source->bytes}}, .device_out = to};
+    return gr_ring_run(device, &flow, &binding, NULL, interrupt, error);
 }

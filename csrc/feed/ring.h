@@ -15,4 +15,13 @@ bool gr_ring_takes(const gr_device *device, const gr_flow *flow, const gr_bindin
 gr_status gr_ring_run(gr_device *device, const gr_flow *flow, const gr_binding *binding,
                       const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error);
 
+/* Whether memory of the host comes faster through the ring than by one copy of the driver, which has to bring
+   it through pinned memory, too, but does that with one thread. */
+bool gr_ring_brings(const gr_device *device, const gr_source *source);
+
+/* Copies what gr_ring_brings to memory of the device, which belongs to the default stream. Returns when it is
+   there. */
+gr_status gr_ring_bring(gr_device *device, const gr_source *source, gr_devptr to,
+                        const gr_interrupt *interrupt, gr_error *error);
+
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "feed/feed.h"
 #include "matmul/common.h"
 #include "matmul/cublas.h"
 #include "matmul/maps.h"
@@ -246,5 +247,5 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
         status = gr_matmul_plan(self, &device->backend->info, &program, error);
     if (status == GR_OK && is_library(self->variant))
         status = gr_cublas_complete(device, &program, error);
-    return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
+    return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
 }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "feed/feed.h"
 
 enum {
     HELD = 31744,  /* bytes of a line that a block holds */
@@ -454,5 +455,5 @@ gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_bind
                        const gr_interrupt *interrupt, gr_error *error) {
     gr_program program;
     gr_order_plan(self, &program);
-    return gr_program_run(device, &program, binding, interrupt, error);
+    return gr_feed_program(device, &program, binding, interrupt, error);
 }

@@ -1,5 +1,6 @@
 #include "python/methods.h"
 
+#include "feed/feed.h"
 #include "python/args.h"
 #include "python/errors.h"
 #include "python/intake/operand.h"
@@ -68,16 +69,15 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
         return NULL;
     void *const data = PyArray_DATA(array);
     const size_t bytes = (size_t)PyArray_NBYTES(array);
+    const gr_source source = {.host = data, .bytes = bytes};
     gr_status status = GR_OK;
     py_work work;
     py_begin(&work);
     if (bytes > 0)
         status = gr_stream_check(device, stream, &work.error);
     if (bytes > 0 && status == GR_OK)
-        status = to_device ? backend->upload(backend, stream, address, data, bytes, &work.error)
+        status = to_device ? gr_feed_copy(device, &source, address, stream, &work.interrupt, &work.error)
                            : backend->download(backend, stream, data, address, bytes, &work.error);
-    if (bytes > 0 && status == GR_OK && to_device) /* pinned memory is read while the copy is under way */
-        status = backend->wait(backend, stream, &work.error);
     const int failed = py_end(state, &work, status);
     Py_DECREF(pin);
     return failed < 0 ? NULL : Py_NewRef(Py_None);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "feed/feed.h"
 #include "scan/params.h"
 
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
@@ -280,5 +281,5 @@ gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *
                       const gr_interrupt *interrupt, gr_error *error) {
     gr_program program;
     gr_scan_plan(self, &device->backend->info.can, &program);
-    return gr_program_run(device, &program, binding, interrupt, error);
+    return gr_feed_program(device, &program, binding, interrupt, error);
 }

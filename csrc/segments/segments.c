@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "feed/feed.h"
 #include "scan/scan.h"
 #include "segments/params.h"
 #include "segments/spread/params.h"
@@ -310,5 +311,5 @@ gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_b
     if (self->lines == 0 || self->segments == 0 || self->inner == 0)
         return GR_OK;
     gr_segments_plan(self, &device->backend->info.can, &program);
-    return gr_program_run(device, &program, binding, interrupt, error);
+    return gr_feed_program(device, &program, binding, interrupt, error);
 }

@@ -1,4 +1,4 @@
-"""The traps of copies of any layout, each as a change of our sources."""
+"""The traps of copies, of any layout and to a device, each as a change of our sources."""
 
 from mutants import Mutant
 
@@ -35,6 +35,20 @@ MUTANTS = (
         "params.inner = dims[close].extent;",
         "params.inner = 1;",
         TESTS,
+    ),
+    Mutant(
+        "chunks that threads bring lie one over the other",
+        "csrc/feed/ring.c",
+        "self->binding->device_out + chunk * self->chunk_bytes;",
+        "self->binding->device_out;",
+        ("tests/test_fake_driver.py", "-k", "large_arrays"),
+    ),
+    Mutant(
+        "memory that threads brought to is kept",
+        "csrc/feed/feed.c",
+        "backend->streams->drop(backend, 0, self.owned[i]);",
+        ";",
+        ("tests/test_fake_driver.py", "-k", "large_arrays"),
     ),
     Mutant(
         "elements of a thread that carry nothing to the next row",

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "feed/feed.h"
+
 struct gr_custom {
     gr_device *device;
     gr_module *module;
@@ -122,7 +124,7 @@ gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const
     gr_program_begin(&program);
     const gr_status status =
         (request->plan.single_pass ? plan_flat : plan_passes)(customs, request, &program, error);
-    return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
+    return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
 }
 
 static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, gr_program *program,
@@ -156,7 +158,7 @@ gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung
                              const gr_interrupt *interrupt, gr_error *error) {
     gr_program program;
     const gr_status status = plan_rung(custom, rung, &program, error);
-    return status == GR_OK ? gr_program_run(custom->device, &program, binding, interrupt, error) : status;
+    return status == GR_OK ? gr_feed_program(custom->device, &program, binding, interrupt, error) : status;
 }
 
 gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,

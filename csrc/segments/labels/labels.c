@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "feed/feed.h"
 #include "segments/labels/params.h"
 
 enum { DIGITS = 1 << GR_LABEL_BITS, TILE = GR_LABEL_THREADS * GR_LABEL_EACH, WORD = 4 };
@@ -99,5 +100,5 @@ gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_bindi
     launch(&program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);
     gr_program_place(&program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
     gr_program_place(&program, offsetof(gr_label_params, out), at.out);
-    return gr_program_run(device, &program, binding, interrupt, error);
+    return gr_feed_program(device, &program, binding, interrupt, error);
 }
