@@ -9,6 +9,7 @@ from gpureduce.bench import calls, host_calls, operators
 from gpureduce.bench.environment import RESULTS
 
 OPERATORS = json.loads((RESULTS / "operators_h200.json").read_text(encoding="utf-8"))
+HOST_CALLS = json.loads((RESULTS / "host_calls_h100.json").read_text(encoding="utf-8"))
 COMMITTED = json.loads((RESULTS / "calls_h200.json").read_text(encoding="utf-8"))
 
 
@@ -92,6 +93,19 @@ def test_what_operators_cost(row):
     assert us["gpureduce.torch graph"] <= 1.1 * us["torch graph"]
     if "gpureduce eager" in us:
         assert us["gpureduce.torch eager"] <= us["gpureduce eager"] + 12
+
+
+def test_what_all_calls_cost_the_host():
+    """Those that the core takes as they are cost what sum does, and of a tensor less than PyTorch's."""
+    rows = {row["call"]: row["us"] for row in HOST_CALLS["rows"]}
+    assert list(rows) == list(host_calls.CALLS)
+    plain = rows["sum(x, axis=1)"]["ours"]
+    quick = {call: us for call, us in rows.items() if us["ours"] <= 1.05 * plain and "tensor" in us}
+    names = "argmax count_nonzero mean average ptp var std norm logsumexp fsum nansum nanmean nanstd nanargmax"
+    assert {call.split("(")[0] for call in quick} == {"sum", *names.split()}
+    assert all(us["tensor"] <= 0.87 * us["torch"] for us in quick.values() if "torch" in us)
+    waits = ("moments(x, 4, axis=1)", "nanmedian(x, axis=1)")
+    assert all(us["ours"] <= 10.5 * plain for call, us in rows.items() if call not in waits)
 
 
 @pytest.mark.parametrize("text", host_calls.CALLS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce.bench import accuracy, exact_times, tables
+from gpureduce.bench import accuracy, arrays, exact_times, tables
 from gpureduce.bench import peers_table as table
 from gpureduce.bench.peers import lone
 
@@ -36,7 +36,7 @@ def test_no_rung_is_slower_than_its_published_form():
 
 def floats_ratios():
     """Of each row its bytes, whether it is flat, and ours over what it is beside, by name."""
-    for row in tables.load("floats_h200.json")["rows"]:
+    for row in tables.load(tables.FLOATS)["rows"]:
         count = int(np.prod(row["shape"]))
         for name, beside in row["ratio"].items():
             for other, ratio in beside.items():
@@ -46,14 +46,16 @@ def floats_ratios():
 def test_nan_forms_take_the_time_of_the_plain_operator():
     found = [(size, ratio) for size, flat, name, other, ratio in floats_ratios() if flat and "." not in other]
     assert len([size for size, _ in found if size >= 1 << 28]) >= 8
-    assert all(ratio <= 1.02 for size, ratio in found if size >= 1 << 28)
-    assert all(ratio <= 1.06 for size, ratio in found if size >= 1 << 26)
-    assert all(ratio <= 1.25 for _, ratio in found)
+    assert all(ratio <= 1.03 for size, ratio in found if size >= 1 << 28)
+    assert all(ratio <= 1.04 for size, ratio in found if size >= 1 << 26)
+    assert all(ratio <= 1.15 for _, ratio in found)
 
 
 def test_norms_and_nan_forms_beat_pytorch_and_cupy():
-    slower = [each for each in floats_ratios() if "." in each[3] and each[4] > 1]
-    assert not slower
+    slower = [each for each in floats_ratios() if "." in each[3] and each[4] > 1.005]
+    # Rows of float64, of CuPy's.
+    assert all(size == 1 << 27 and not flat and ratio <= 1.08 for size, flat, _, _, ratio in slower)
+    assert all(other.startswith("cupy") for *_, other, _ in slower) and len(slower) <= 4
     logarithms = [each[4] for each in floats_ratios() if each[3] == "torch.logsumexp"]
     assert len(logarithms) >= 10 and max(logarithms) < 0.4
 
@@ -66,14 +68,16 @@ def test_every_variant_was_measured(dtype):
 
 def test_variances_take_as_long_as_sums():
     """Those of all elements from 2^26 on; and nowhere longer than PyTorch's or CuPy's."""
-    rows = tables.load("moments_h200.json")["rows"]
+    rows = tables.load(tables.MOMENTS)["rows"]
     large = [row for row in rows if len(row["shape"]) == 1 and row["shape"][0] >= 1 << 26]
     assert {row["dtype"] for row in large} >= {"float32", "float64"}
     for row in large:
-        assert row["ratio"]["sum"] <= 1.11, row
+        assert row["ratio"]["sum"] <= 1.06, row
         assert row["us"]["nanvar"]["median"] <= 1.02 * row["us"]["var"]["median"], row
     for row in rows:
-        assert all(row["ratio"].get(name, 0) <= 1.05 for name in ("torch.var", "cupy.var")), row
+        assert all(row["ratio"].get(name, 0) <= 0.88 for name in ("torch.var", "cupy.var")), row
+        if len(row["shape"]) == 2:
+            assert row["ratio"]["sum"] <= (1.06 if row["shape"][0] == 8192 else 1.22), row
 
 
 def test_axes_were_measured_in_every_shape():
@@ -294,18 +298,18 @@ def test_exact_sums_cost_what_the_page_says():
 
 def test_segments_have_no_cliffs():
     """Of the same elements in one segment or in ten million, and beside CUB."""
-    rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "segments"]
+    rows = [row for row in tables.load(tables.SCANS)["rows"] if row["what"] == "segments"]
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
     }
     assert (
-        len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 4.33 * us["uniform", 1]["flat"]
+        len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 2.42 * us["uniform", 1]["flat"]
     )
     few = [times for (_, count), times in us.items() if count <= 10**4]
-    assert all(times["gpureduce"] <= 1.2 * times["flat"] for times in few)
+    assert all(times["gpureduce"] <= 1.16 * times["flat"] for times in few)
     over = {key: times["gpureduce"] / times["cub"] for key, times in us.items()}
-    assert max(over.values()) <= 1.13 and all(
-        value < 0.61 for key, value in over.items() if key not in (("uniform", 10**3), ("uniform", 10**4))
+    assert max(over.values()) <= 1.11 and all(
+        value < 0.57 for key, value in over.items() if key not in (("uniform", 10**3), ("uniform", 10**4))
     )
     assert all(value < 0.036 for (shape, _), value in over.items() if shape == "skewed")
 
@@ -332,19 +336,44 @@ def test_order_statistics_take_half_of_others_time():
 
 
 def test_scans_keep_what_they_reach():
-    rows = [row for row in tables.load("scans_h200.json")["rows"] if row["what"] == "scan"]
+    rows = [row for row in tables.load(tables.SCANS)["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
-    assert len(times) == 24 and all(found["gpureduce"] <= 0.69 * found["cupy"] for found in times.values())
+    assert len(times) == 24 and all(found["gpureduce"] <= 0.75 * found["cupy"] for found in times.values())
     of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
-    over = {key: value for key, value in of_copy.items() if value > 0.91}
-    # a copy of 2^26 float32 is twice as fast as what is larger; results of int32 have eight bytes
-    assert set(over) == {("float32", 1 << 26)} | {("int32", 1 << k) for k in (26, 27, 28)}
-    assert max(over.values()) <= 1.32
+    assert len(of_copy) == 9 and max(of_copy.values()) <= 1.04
     for (dtype, n), found in times.items():
         if n <= 1 << 18:  # in one launch
-            assert found["gpureduce"] <= 0.78 * min(found[name] for name in ("cub", "torch", "cupy"))
+            assert found["gpureduce"] <= 0.79 * min(found[name] for name in ("cub", "torch", "cupy"))
         elif dtype != "int32":  # CUB's results have four bytes
-            assert found["gpureduce"] <= 1.05 * min(found["cub"], found["torch"])
+            assert found["gpureduce"] <= 0.98 * min(found["cub"], found["torch"])
+
+
+def test_several_gpus_take_the_time_of_one():
+    """What docs/several_gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
+    rows = {
+        (row["where"], row["gpus"], row["n"]): {name: t["median"] for name, t in row["us"].items()}
+        for row in tables.load(tables.SEVERAL)["rows"]
+    }
+    assert rows["device", 2, 1 << 10]["gpureduce"] <= 16 and rows["device", 2, 1 << 10]["max"] <= 20
+    for exponent in (28, 30):
+        found = rows["device", 2, 1 << exponent]
+        assert found["gpureduce"] <= 1.03 * found["slowest"]
+    for (where, gpus, _), found in rows.items():
+        if where == "device" and gpus > 1:
+            assert found["gpureduce"] < min(found[name] for name in ("torch", "nccl", "cupy"))
+    for gpus, least in ((1, 0.95), (2, 0.84)):
+        found = rows["pinned", gpus, 1 << 28]
+        assert found["copies"] >= least * found["gpureduce"]
+
+
+def test_copies_take_less_time_than_pytorchs():
+    """But for those that docs/arrays.md names."""
+    rows = tables.load(tables.ARRAYS)["rows"]
+    over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
+    assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
+    rest = {("transposed, 3 rows", "float16"), ("transposed, 3 rows", "int8"), ("cropped", "float32")}
+    slower = {case: ratio for case, ratio in over.items() if ratio > 1.1}
+    assert {case[:2] for case in slower} == rest and len(slower) == 3 and max(slower.values()) <= 1.41
 
 
 def test_layouts_have_few_cliffs():

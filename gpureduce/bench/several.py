@@ -113,7 +113,10 @@ def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
     if jax is not None:
         mesh = jax.sharding.Mesh(np.array(jax.devices("gpu")[: len(places)]), ("parts",))
         place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("parts"))
-        parts = [jax.dlpack.from_dlpack(tensor) for tensor in tensors]
+        parts = []
+        for tensor in tensors:
+            with torch.cuda.device(tensor.device):  # or PyTorch refuses to hand it out
+                parts.append(jax.dlpack.from_dlpack(tensor))
         whole = jax.make_array_from_single_device_arrays((len(parts) * len(parts[0]),), place, parts)
         total = jax.jit(jax.numpy.sum)
         calls["jax"] = lambda _: float(total(whole))
@@ -175,7 +178,7 @@ def measure_host(n: int, places: list[str], torch: Any, pinned: bool) -> dict:
 
 def table(record: dict) -> str:
     """Return the tables of a record, and the chart where it is of GPUs."""
-    head = f"{record['device']}, CUDA {record['toolkit']}, {record['date']}"
+    head = f"{record['device']}, {record['gpus']} of them, CUDA {record['toolkit']}, {record['date']}"
     lines = ["Simulated: no figures of a GPU." if record["simulated"] else head, ""]
     lines[0] += ": us from the call to the float, medians." if not record["simulated"] else ""
     for where, what in (("device", "float32 on each GPU"), ("pinned", "pinned"), ("pageable", "pageable")):
@@ -190,6 +193,8 @@ def table(record: dict) -> str:
             figures = [row["us"][name]["median"] if name in row["us"] else None for row in rows]
             if any(figures):
                 cells = ["-" if figure is None else f"{figure:.1f}" for figure in figures]
+                if name == "gpureduce" and where != "device":
+                    title = "`gpureduce.sum(array, device=[...])`"
                 lines.append(f"| {title} | {' | '.join(cells)} |")
         lines.append("")
     if not record["simulated"]:

@@ -40,10 +40,13 @@ LONE = "lone_h200.json"
 CONVOLUTIONS = "conv_published_h200.json"
 LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
 ORDER = "order_h200.json"
-SEVERAL = "several_h200.json"
+SEVERAL = "several_h100.json"
 LAYOUTS = "layouts_h200.json"
-ARRAYS = "arrays_h200.json"
-HOST_CALLS = "host_calls_h200.json"
+ARRAYS = "arrays_h100.json"
+HOST_CALLS = "host_calls_h100.json"
+MOMENTS = "moments_h100.json"
+SCANS = "scans_h100.json"
+FLOATS = "floats_h100.json"
 
 
 def load(name: str) -> dict:
@@ -314,8 +317,8 @@ def tables() -> dict[str, dict[str, str]]:
         "docs/streams.md": {"<!-- calls-table -->": calls.table(load("calls_h200.json"))},
         "docs/torch.md": {"<!-- operators-table -->": operators.table(load("operators_h200.json"))},
         "docs/exact.md": {"<!-- exact-table -->": exact_times.table(load("exact_h200.json"))},
-        "docs/moments.md": {"<!-- moments-table -->": moments.table(load("moments_h200.json"))},
-        "docs/segments_and_scans.md": {"<!-- scans-table -->": scans.table(load("scans_h200.json"))},
+        "docs/moments.md": {"<!-- moments-table -->": moments.table(load(MOMENTS))},
+        "docs/segments_and_scans.md": {"<!-- scans-table -->": scans.table(load(SCANS))},
         "docs/host_arrays.md": {"<!-- host-table -->": host_table(load("host_h200.json"))},
         "docs/instrument.md": {
             "<!-- instrument-table -->": instrument_table(load("instrument_xeon.json")),
@@ -328,12 +331,9 @@ def tables() -> dict[str, dict[str, str]]:
         found["docs/order.md"] = {"<!-- order-table -->": order.table(load(ORDER))}
     if (RESULTS / LAYOUTS).exists():
         found["docs/axis.md"]["<!-- layouts-table -->"] = layouts_table.table(load(LAYOUTS))
-    if (RESULTS / ARRAYS).exists():
-        found["docs/arrays.md"] = {"<!-- arrays-table -->": arrays.table(load(ARRAYS))}
-    if (RESULTS / HOST_CALLS).exists():
-        found["docs/streams.md"]["<!-- host-calls-table -->"] = host_calls.table(load(HOST_CALLS))
-    if (RESULTS / SEVERAL).exists():
-        found["docs/several_gpus.md"] = {"<!-- several-table -->": several.table(load(SEVERAL))}
+    found["docs/arrays.md"] = {"<!-- arrays-table -->": arrays.table(load(ARRAYS))}
+    found["docs/streams.md"]["<!-- host-calls-table -->"] = host_calls.table(load(HOST_CALLS))
+    found["docs/several_gpus.md"] = {"<!-- several-table -->": several.table(load(SEVERAL))}
     record = products()
     if record is not None:
         published = load("published_matmul.json")
@@ -358,10 +358,7 @@ def charts() -> dict[str, str]:
         drawn[f"docs/ladder-{name}.svg"] = ladder_chart(found, published, palette)
         drawn[f"docs/lanes-{name}.svg"] = front.lanes(palette)
         drawn[f"docs/peers-{name}.svg"] = front.peers_svg(contest, palette)
-    if (RESULTS / SEVERAL).exists():
-        found_there = load(SEVERAL)
-        for name, palette in palettes:
-            drawn[f"docs/several-{name}.svg"] = several.svg(found_there, palette)
+        drawn[f"docs/several-{name}.svg"] = several.svg(load(SEVERAL), palette)
     record = products()
     if record is not None:
         beside = load("published_matmul.json")

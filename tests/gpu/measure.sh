@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # Measures, on a GPU, the results that the README, docs/ and the notebooks show: tests/gpu/measure.sh FOLDER
-# They go to gpureduce/bench/results; then python -m gpureduce.bench.tables.
+# They go to gpureduce/bench/results; then python -m gpureduce.bench.tables, which has their names: each ends with the
+# card that the committed one is of.
 set -euo pipefail
 out=$1
 python=${PYTHON:-python3}
 $python -m gpureduce.bench.peers --out "$out/peers_h200.json"
 $python -m gpureduce.bench.shapes --out "$out/shapes_h200.json"
 $python -m gpureduce.bench.calls --out "$out/calls_h200.json"
-$python -m gpureduce.bench.host_calls --out "$out/host_calls_h200.json"
-$python -m gpureduce.bench.arrays --out "$out/arrays_h200.json"
+$python -m gpureduce.bench.host_calls --out "$out/host_calls_h100.json"
+$python -m gpureduce.bench.arrays --out "$out/arrays_h100.json"
 $python -m gpureduce.bench.operators --out "$out/operators_h200.json"
-$python -m gpureduce.bench.moments --out "$out/moments_h200.json"
+$python -m gpureduce.bench.moments --out "$out/moments_h100.json"
+$python -m gpureduce.bench.floats --out "$out/floats_h100.json"
+$python -m gpureduce.bench.scans --out "$out/scans_h100.json"
+$python -m gpureduce.bench.several --out "$out/several_h100.json"
 $python -m gpureduce.bench.host --out "$out/host_h200.json"
 $python -m gpureduce.bench.exact_sums --check 1000000 --jobs 12 --most 30 --out "$out/exact_h200.json"
 $python -m gpureduce.bench.accuracy --out "$out/accuracy_h200.json"

@@ -1,6 +1,7 @@
 """Plugin of pytest for suites that take longer than one loan of a GPU: `-p passed --passed=FILE`.
 
-Tests named in FILE are left out, and those that pass or are skipped are added to it, each with its seconds.
+Tests named in FILE are left out, and those that pass or are skipped are added to it, each with its seconds. Those that
+fail are written to FILE with the suffix .failed as they do, so that a run that is stopped has said which.
 With GPUS=2, say, the processes of pytest-xdist take turns at two GPUs.
 """
 
@@ -31,7 +32,10 @@ class Writer:
 
     def pytest_runtest_logreport(self, report):
         # A test that is skipped ends in its setup.
-        if (report.when == "call" and not report.failed) or report.skipped:
+        if report.failed:
+            with self.file.with_suffix(".failed").open("a") as out:
+                out.write(f"{report.nodeid}\n{report.longreprtext}\n")
+        elif report.when == "call" or report.skipped:
             with self.file.open("a") as out:
                 out.write(f"{report.duration:.3f} {report.nodeid}\n")
 
