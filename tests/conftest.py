@@ -18,6 +18,8 @@ import pytest
 
 # Here and in children, before NumPy is there: threads of OpenBLAS that have nothing to do run in a circle.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# JAX would take three quarters of the GPU, on which other processes run tests, too.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 # Hundreds of children read what the first one compiles.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 THREADS = "GPUREDUCE_SIM_THREADS"

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import os
 import statistics
 import weakref
 
@@ -108,7 +107,6 @@ class JAX:
     """What the tests ask of JAX."""
 
     def __init__(self, index):
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leave memory to the others
         self.jax = pytest.importorskip("jax")
         self.jax.config.update("jax_enable_x64", True)
         try:

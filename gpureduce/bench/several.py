@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,7 @@ def shards_of(n: int, places: list[str], torch: Any) -> list[Any]:
 
 def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
     """Return what others do with tensors of PyTorch's, those that are installed."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX leaves memory to the others
     torch, cupy, jax = module("torch"), module("cupy"), module("jax")
     calls: dict[str, Call] = {"torch": lambda _: sum(part.item() for part in [t.sum() for t in tensors])}
     if len(places) > 1:
