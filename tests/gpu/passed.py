@@ -1,7 +1,7 @@
 """Plugin of pytest for suites that take longer than one loan of a GPU: `-p passed --passed=FILE`.
 
-Tests named in FILE are left out, and those that pass or are skipped are added to it, each with its seconds. Those that
-fail are written to FILE with the suffix .failed as they do, so that a run that is stopped has said which.
+Tests named in FILE are left out, and those that pass or are skipped are added to it, each with its seconds.
+Those that fail are written to FILE with the suffix .failed as they do: a run that is stopped has said which.
 With GPUS=2, say, the processes of pytest-xdist take turns at two GPUs.
 """
 
