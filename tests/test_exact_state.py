@@ -120,8 +120,9 @@ def test_rounding(c):
     ]  # fmt: skip
     for values, want in cases:
         assert result(c, state_of(c, values, NARROW), "float32") == np.float32(want), values
-    # Quotients of which only the remainder is no tie, and one that is.
+    # Quotients of which only what is left of the sum, or the remainder, is no tie, and one that is.
     assert result(c, state_of(c, [3 * 2.0**64, 3 * 2.0**40, 2], NARROW), "float32", 3) == 2.0**64 + 2.0**41
+    assert result(c, state_of(c, [3 * 2.0**64, 4 * 2.0**40], NARROW), "float32", 3) == 2.0**64 + 2.0**41
     assert result(c, state_of(c, [3 * 2.0**64, 3 * 2.0**40], NARROW), "float32", 3) == 2.0**64
     assert result(c, state_of(c, [3 * 2.0**-149], NARROW), "float32", 2) == np.float32(2.0**-148)
     assert result(c, state_of(c, [2.0**-149], NARROW), "float32", 2) == 0
