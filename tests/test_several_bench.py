@@ -57,15 +57,15 @@ def test_tables(record):
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_chart_of_time_over_gpus(record, palette):
-    """Points of a series lie where its times are, between those of the others."""
+    """A bar is as long as its time, beside the longest of tensors of that size."""
     drawn = several.svg(measured(record), palette)
-    assert "2^28 float32" in drawn and drawn.count(" GPUs<") == 2 and ">1 GPU<" in drawn
-    lines = re.findall(r'<polyline points="([^"]+)"', drawn)
-    assert len(lines) == len(several.TITLES) - 2  # one that is rounded, and no sum
-    first = [tuple(map(float, point.split(","))) for point in lines[0].split()]
-    assert len(first) == 3
-    (x1, y1), (x2, y2), (x4, y4) = first
-    assert x2 - x1 == pytest.approx(x4 - x2) and y1 - y2 == pytest.approx(y2 - y4, abs=0.2) and y1 > y4
+    assert "2^10 float32" in drawn and "2^28 float32" in drawn
+    assert all(drawn.count(f">{count}<") == 2 for count in ("1 GPU", "2 GPUs", "4 GPUs"))
+    bars = [float(width) for width in re.findall(r'<rect [^>]* width="([0-9.]+)"', drawn)]
+    assert len(bars) == 2 * 3 * len(several.BARS)
+    times = [gpus * 100 + list(several.TITLES).index(name) for gpus in (1, 2, 4) for name in several.BARS] * 2
+    assert bars == pytest.approx([time / max(times) * max(bars) for time in times], abs=0.2)
+    assert f">{times[0]:.1f}  gpureduce.sum(Sharded(tensors))<" in drawn
 
 
 def test_other_bits_are_refused(monkeypatch):

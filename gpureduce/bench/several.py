@@ -209,48 +209,42 @@ def table(record: dict) -> str:
     return "\n".join(lines).rstrip()
 
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 880, 360, 60, 300, 50, 44
+BARS = ("gpureduce", "slowest", "torch", "nccl", "cupy", "jax")
+WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 880, 70, 330, 58, 16, 12
 
 
 def svg(record: dict, palette: Palette) -> str:
-    """Return the chart of the largest tensors: time over GPUs, both by powers of two."""
-    most = max(row["n"] for row in record["rows"] if row["where"] == "device")
-    rows = [row for row in record["rows"] if (row["where"], row["n"]) == ("device", most)]
-    drawn = [name for name in TITLES if name not in ("max", "rounded")]
-    series = [name for name in drawn if any(name in row["us"] for row in rows)]
-    times = [row["us"][name]["median"] for row in rows for name in series if name in row["us"]]
-    counts = sorted({row["gpus"] for row in rows})
-    low, high = np.log2(min(times)) - 0.2, np.log2(max(times)) + 0.2
-    title = f"Sums of 2^{most.bit_length() - 1} float32 on each of several GPUs, us"
-
-    def place(gpus: int, time: float) -> tuple[float, float]:
-        x = LEFT + (WIDTH - LEFT - RIGHT) * counts.index(gpus) / max(1, len(counts) - 1)
-        return x, TOP + (HEIGHT - TOP - BOTTOM) * (high - np.log2(time)) / (high - low)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">',
-        f"<title>{title}</title>",
-        chart.text(0, 20, title, palette.text, size=16),
-    ]
-    for count in counts:
-        x, _ = place(count, 1)
-        parts.append(
-            chart.text(x, HEIGHT - 12, f"{count} GPUs" if count > 1 else "1 GPU", palette.faint, size=12)
-        )
-    colours = [*palette.series, *palette.lanes, palette.faint]
-    for i, (name, colour) in enumerate(zip(series, colours, strict=False)):
-        seen = [(*place(row["gpus"], time), time) for row in rows for time in [_time(row, name)] if time]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in seen)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y, _ in seen]
-        if name == "gpureduce":
-            parts += [chart.text(x + 5, y - 6, f"{time:.1f}", palette.text, size=12) for x, y, time in seen]
-        at = TOP + 18 * i
-        parts.append(chart.rect(WIDTH - RIGHT + 40, at - 10, 12, 12, colour))
-        parts.append(chart.text(WIDTH - RIGHT + 58, at, TITLES[name].replace("`", ""), palette.text, size=12))
-    return "\n".join([*parts, "</svg>", ""])
+    """Return bars of time over GPUs: of the smallest tensors, and of the largest to another scale."""
+    rows = [row for row in record["rows"] if row["where"] == "device"]
+    first, *others = palette.series
+    colours = dict(zip(BARS, (first, palette.faint, *others, palette.text), strict=True))
+    parts, y = (
+        [chart.text(0, 20, "Sums over several GPUs, us from the call to the float", palette.text, size=16)],
+        TOP,
+    )
+    for n in (min(row["n"] for row in rows), max(row["n"] for row in rows)):
+        found = [row for row in rows if row["n"] == n]
+        longest = max(time for row in found for name in BARS if (time := _time(row, name)))
+        parts.append(chart.text(0, y - 8, f"2^{n.bit_length() - 1} float32 on each", palette.text))
+        for row in found:
+            count = f"{row['gpus']} GPUs" if row["gpus"] > 1 else "1 GPU"
+            parts.append(chart.text(0, y + BAR - 1, count, palette.faint, size=12))
+            for name in BARS:
+                if (time := _time(row, name)) is None:
+                    continue
+                end = LEFT + (WIDTH - LEFT - RIGHT) * time / longest
+                words = f"{time:.1f}  {TITLES[name].replace('`', '')}"
+                parts.append(chart.rect(LEFT, y, end - LEFT, BAR, colours[name]))
+                parts.append(chart.text(end + 6, y + BAR - 2, words, palette.text, size=11))
+                y += STEP
+            y += STEP / 2
+        y += 2 * STEP
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y - STEP:.0f}" '
+        f'viewBox="0 0 {WIDTH} {y - STEP:.0f}" role="img" '
+        'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">'
+    )
+    return "\n".join([head, "<title>Times of sums over the number of GPUs</title>", *parts, "</svg>", ""])
 
 
 def _time(row: dict, name: str) -> float | None:
