@@ -497,9 +497,11 @@ def check_arrays_that_threads_bring():
         assert (
             np.array_equal(got, np.asarray(wanted, got[0].dtype)) and driver_calls(symbol) == before + count
         )
-    before = driver_calls(symbol)
+    before = driver_calls(symbol), driver_calls("cuStreamWaitEvent")
     there = gpureduce.to_device(whole, "cuda")
-    assert driver_calls(symbol) == before + copies(whole.nbytes) and (there.numpy() == whole).all()
+    # No stream waits for anything but that of the copies, which nobody would wait for afterwards.
+    after = driver_calls(symbol), driver_calls("cuStreamWaitEvent")
+    assert after == (before[0] + copies(whole.nbytes), before[1] + 1) and (there.numpy() == whole).all()
     few = whole[:, :2].copy()
     before = driver_calls(symbol)
     assert gpureduce.sum(few, 0, device="cuda").tolist() == few.sum(0).tolist()

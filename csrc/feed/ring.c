@@ -51,6 +51,11 @@ typedef struct run {
     struct timespec looked; /* last, for signals */
 } run;
 
+/* Whether kernels take the chunks in; else all of them go to memory that has room for them. */
+static bool takes_in(const run *self) {
+    return self->flow->plan != NULL;
+}
+
 /* The environment variable makes chunks small enough for tests to have many. */
 static size_t place_bytes(void) {
     const char *text = getenv("GPUREDUCE_CHUNK_BYTES");
@@ -164,14 +169,14 @@ static gr_status start(const run *self, gr_error *error) {
     return GR_OK;
 }
 
-/* Both streams begin after what other libraries have put into the default stream. */
+/* The streams begin after what other libraries have put into the default stream. */
 static gr_status follow_default(const run *self, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_ring *ring = self->ring;
     gr_status status = backend->streams->record(backend, 0, ring->before, error);
     if (status == GR_OK)
         status = backend->streams->follow(backend, ring->copies, ring->before, error);
-    if (status == GR_OK)
+    if (status == GR_OK && takes_in(self))
         status = backend->streams->follow(backend, ring->kernels, ring->before, error);
     return status;
 }
@@ -217,11 +222,6 @@ static gr_part part_of(const run *self, uint64_t chunk) {
     const uint64_t most = self->chunk_bytes / self->flow->item_bytes, first = chunk * most;
     const uint64_t left = self->flow->count - first;
     return (gr_part){.first = first, .count = left < most ? left : most, .total = self->flow->count};
-}
-
-/* Whether kernels take the chunks in; else all of them go to memory that has room for them. */
-static bool takes_in(const run *self) {
-    return self->flow->plan != NULL;
 }
 
 /* Orders the copies of a chunk to the device, out of pinned memory. */
