@@ -218,10 +218,8 @@ def svg(record: dict, palette: Palette) -> str:
     rows = [row for row in record["rows"] if row["where"] == "device"]
     first, *others = palette.series
     colours = dict(zip(BARS, (first, palette.faint, *others, palette.text), strict=True))
-    parts, y = (
-        [chart.text(0, 20, "Sums over several GPUs, us from the call to the float", palette.text, size=16)],
-        TOP,
-    )
+    title, y = "Sums over several GPUs, us from the call to the float", float(TOP)
+    parts = [chart.text(0, 20, title, palette.text, size=16)]
     for n in (min(row["n"] for row in rows), max(row["n"] for row in rows)):
         found = [row for row in rows if row["n"] == n]
         longest = max(time for row in found for name in BARS if (time := _time(row, name)))
