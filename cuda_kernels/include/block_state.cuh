@@ -93,19 +93,26 @@ template <class State> __device__ void slot_put(uint64_t slots, unsigned block, 
     put_words(x, [&](unsigned i) { return slot_at(slots, block, i); });
 }
 
+// Asks for all words of a State at once.
 template <class State> __device__ State slot_take(uint64_t slots, unsigned block) {
+    constexpr unsigned pairs = (Words<State>::count + 1) / 2;
     Words<State> words;
+    uint64_t low[pairs], high[pairs], there;
+    do {
+        there = ~uint64_t(0);
 #pragma unroll
-    for (unsigned i = 0; i < Words<State>::count; i += 2) {
-        const uint64_t slot = slot_at(slots, block, i);
-        uint64_t low, high;
-        do {
-            load_words(slot, low, high);
-        } while ((low & high) >> 32 == 0);
-        clear_words(slot);
-        words.word[i] = uint32_t(low);
-        if (i + 1 < Words<State>::count)
-            words.word[i + 1] = uint32_t(high);
+        for (unsigned i = 0; i < pairs; ++i)
+            load_words(slot_at(slots, block, 2 * i), low[i], high[i]);
+#pragma unroll
+        for (unsigned i = 0; i < pairs; ++i)
+            there &= low[i] & high[i];
+    } while (there >> 32 == 0);
+#pragma unroll
+    for (unsigned i = 0; i < pairs; ++i) {
+        clear_words(slot_at(slots, block, 2 * i));
+        words.word[2 * i] = uint32_t(low[i]);
+        if (2 * i + 1 < Words<State>::count)
+            words.word[2 * i + 1] = uint32_t(high[i]);
     }
     return words.state;
 }

@@ -8,7 +8,6 @@
 #include "block_state.cuh"
 #include "chunk.cuh"
 #include "early_launch.cuh"
-#include "slots_at_once.cuh"
 
 #if __CUDA_ARCH__ >= 900
 #define GR_HOPPER 1
@@ -92,7 +91,7 @@ template <class F> __device__ void hand_over(const gr_flat_params &p, typename F
         if (threadIdx.x != 0)
             s = F::identity();
         for (unsigned block = threadIdx.x ? threadIdx.x : blockDim.x; block < gridDim.x; block += blockDim.x)
-            s = F::combine(s, take_at_once<State>(p.slots, block));
+            s = F::combine(s, slot_take<State>(p.slots, block));
         // Also makes the warps whole again after the loop: shuffles of split ones cost 0.6 us on an H200.
         __syncthreads();
         s = block_reduce_state<F>(s);
