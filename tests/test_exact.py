@@ -479,6 +479,20 @@ def test_more_elements_than_a_bin_counts(dtype, count, on_gpu):
     assert float(state) == float(want[0])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_mean_of_more_elements_than_a_digit_counts(dtype, on_gpu):
+    """The same row again and again, so that the mean is a row's."""
+    if not on_gpu:
+        pytest.skip("takes the time of a GPU")
+    torch = pytest.importorskip("torch")
+    rows, length = 2**12 + 1, 2**20 - 2
+    row = torch.randn(length, device="cuda", dtype=getattr(torch, dtype))
+    numbers = row.double().cpu().numpy()
+    want = reference.rounded(sum(map(Fraction, numbers.tolist())) / length, dtype_of(dtype))
+    assert rows * length > 2**32
+    assert float(gpureduce.mean(row.expand(rows, length), exact=True)) == float(want)
+
+
 def test_the_benchmark(tmp_path, on_gpu):
     """It compares as this does, by a reference of its own, and times whole calls where there is no clock."""
     if on_gpu:

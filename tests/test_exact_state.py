@@ -120,10 +120,13 @@ def test_rounding(c):
     ]  # fmt: skip
     for values, want in cases:
         assert result(c, state_of(c, values, NARROW), "float32") == np.float32(want), values
-    # Quotients of which only what is left of the sum, or the remainder, is no tie, and one that is.
-    assert result(c, state_of(c, [3 * 2.0**64, 3 * 2.0**40, 2], NARROW), "float32", 3) == 2.0**64 + 2.0**41
-    assert result(c, state_of(c, [3 * 2.0**64, 4 * 2.0**40], NARROW), "float32", 3) == 2.0**64 + 2.0**41
-    assert result(c, state_of(c, [3 * 2.0**64, 3 * 2.0**40], NARROW), "float32", 3) == 2.0**64
+    # Quotients of which only what is left of the sum, or the remainder, is no tie, and one that is; by
+    # numbers of 32 bits, and by more.
+    for more in (0, 33):
+        ties = (([3 * 2.0**40, 2], 2.0**41), ([4 * 2.0**40], 2.0**41), ([3 * 2.0**40], 0))
+        for last, want in (*ties, ([3 * 2.0**40, 2.0**32], 2.0**41)):
+            state = state_of(c, [x * 2.0**more for x in (3 * 2.0**64, *last)], NARROW)
+            assert result(c, state, "float32", 3 << more) == 2.0**64 + want, (last, more)
     assert result(c, state_of(c, [3 * 2.0**-149], NARROW), "float32", 2) == np.float32(2.0**-148)
     assert result(c, state_of(c, [2.0**-149], NARROW), "float32", 2) == 0
 

@@ -164,33 +164,60 @@ GR_EXACT_SHARED gr_exact_head gr_exact_lead(const int64_t *digit, uint32_t count
                             count > 3 && gr_exact_any(digit, count - 3), count, below);
 }
 
-/* The first `bits` bits of their quotient, by long division: bit after bit, from the first that may count.
-   Whether any of the first *left digits follows is for the caller to see. */
-GR_EXACT_SHARED gr_exact_head gr_exact_divide(const int64_t *digit, uint32_t count, uint32_t below,
-                                              uint64_t divisor, uint32_t bits, uint32_t *left) {
+/* The first bits of their quotient by what fits in a digit: digit after digit, from the first but 0. */
+GR_EXACT_SHARED gr_exact_head gr_exact_divide_short(const int64_t *digit, uint32_t count, uint32_t below,
+                                                    uint64_t divisor, uint32_t bits, int32_t *at) {
+    uint64_t high = 0, middle = 0, low = 0, remainder = 0;
+    uint32_t found = 0;
+    *at = (int32_t)count;
+    GR_EXACT_LOOP
+    while (found < (bits > 33 ? 3u : 2u)) {
+        --*at;
+        const uint64_t value = remainder << 32 | (*at >= 0 ? (uint64_t)digit[*at] : 0);
+        const uint64_t part = value / divisor;
+        remainder = value - part * divisor;
+        high = found == 0 ? part : high;
+        middle = found == 1 ? part : middle;
+        low = found == 2 ? part : low;
+        found += found > 0 || part != 0;
+    }
+    return gr_exact_head_of(high, middle, low, remainder != 0, (uint32_t)*at + found, below);
+}
+
+/* The same by more: bit after bit. In two loops: of one, which took a digit before every 32nd bit, ptxas 13.0
+   (sm_90) made a load of digit[at - 1]. */
+GR_EXACT_SHARED gr_exact_head gr_exact_divide_long(const int64_t *digit, uint32_t count, uint32_t below,
+                                                   uint64_t divisor, uint32_t bits, int32_t *left) {
     uint64_t quotient = 0, remainder = 0, word = 0;
     int32_t at = (int32_t)count;
     uint32_t bit = 0; /* of the word, that are still to be taken */
     GR_EXACT_LOOP
-    while (at > 0 && remainder >> 32 == 0 && (remainder << 32 | (uint64_t)digit[at - 1]) < divisor) {
-        --at;
-        remainder = remainder << 32 | (uint64_t)digit[at];
-    }
-    GR_EXACT_LOOP
     while (quotient >> (bits - 1) == 0) {
-        if (bit == 0) {
-            --at;
-            word = at >= 0 ? (uint64_t)digit[at] : 0;
-            bit = 32;
+        --at;
+        word = at >= 0 ? (uint64_t)digit[at] : 0;
+        GR_EXACT_LOOP
+        for (bit = 32; bit > 0 && quotient >> (bits - 1) == 0;) {
+            --bit;
+            remainder = 2 * remainder + (word >> bit & 1);
+            quotient = 2 * quotient + (remainder >= divisor);
+            remainder -= remainder >= divisor ? divisor : 0;
         }
-        --bit;
-        remainder = 2 * remainder + (word >> bit & 1);
-        quotient = 2 * quotient + (remainder >= divisor);
-        remainder -= remainder >= divisor ? divisor : 0;
     }
     const gr_exact_head head = {quotient << (64 - bits),
                                 32 * at + (int32_t)bit - (int32_t)below - (int32_t)(64 - bits),
                                 remainder != 0 || (word & ((1ull << bit) - 1)) != 0};
+    *left = at;
+    return head;
+}
+
+/* The first `bits` bits of their quotient or more, by long division. Whether any of the first *left digits
+   follows is for the caller to see. */
+GR_EXACT_SHARED gr_exact_head gr_exact_divide(const int64_t *digit, uint32_t count, uint32_t below,
+                                              uint64_t divisor, uint32_t bits, uint32_t *left) {
+    int32_t at;
+    const gr_exact_head head = divisor >> 32 == 0
+                                   ? gr_exact_divide_short(digit, count, below, divisor, bits, &at)
+                                   : gr_exact_divide_long(digit, count, below, divisor, bits, &at);
     *left = at > 0 ? (uint32_t)at : 0;
     return head;
 }

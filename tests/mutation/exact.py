@@ -49,10 +49,17 @@ MUTANTS = (
         state("rounding"),
     ),
     Mutant(
-        "a quotient forgets its remainder",
+        "a quotient by much forgets its remainder",
         STATE,
         "remainder != 0 || (word",
         "(word",
+        state("rounding"),
+    ),
+    Mutant(
+        "a quotient forgets its remainder",
+        STATE,
+        "low, remainder != 0, (uint32_t)*at",
+        "low, false, (uint32_t)*at",
         state("rounding"),
     ),
     Mutant("subnormal results are normal", STATE, "    if (unit < least)\n", "    if (false)\n", state()),
