@@ -215,7 +215,7 @@ def test_logarithms_of_sums_are_scipys(device, exhaustive):
         ([], -np.inf), ([-np.inf] * 3, -np.inf), ([np.inf, 1], np.inf), ([np.inf, -np.inf], np.inf),
         ([np.inf] * 2, np.inf), ([np.nan, 1], np.nan), ([np.nan, np.inf], np.nan), ([0, -50], math.exp(-50)),
         ([0, -600], math.exp(-600)), ([1e308] * 2, 1e308), ([-1000], -1000),
-        ([-1000] * 2, -1000 + math.log(2)),
+        ([-1000] * 2, -1000 + math.log(2)), ([-np.inf, -np.inf, 0], 0), ([-800, 0], 0),
     ],
 )  # fmt: skip
 def test_corners_of_logarithms_of_sums(array, wanted, device):
@@ -225,6 +225,18 @@ def test_corners_of_logarithms_of_sums(array, wanted, device):
     assert list(gpureduce.logsumexp(rows, 0, device=device)) == pytest.approx(
         [wanted] * 3, rel=1e-15, nan_ok=True
     )
+
+
+@pytest.mark.parametrize("name", REALS)
+def test_infinitely_small_ones_add_nothing(name, device):
+    """To one whose logarithm of a sum is 0, where the smallest number would be seen."""
+    for n in (2, 3, 2000):
+        array = np.full(n, -np.inf)
+        array[n // 2] = -0.0
+        for each in (array, np.stack([array, array])):
+            given = each.astype(oracle.dtype_of(name))
+            found = np.asarray(gpureduce.logsumexp(given, axis=-1, device=device))
+            assert (found == 0).all(), (n, found)
 
 
 @pytest.mark.parametrize("name", REALS)

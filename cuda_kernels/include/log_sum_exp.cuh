@@ -38,20 +38,21 @@ inline __device__ double exp_series(double x) {
     return __fma_rn(sum, x, 1.0);
 }
 
-// e^x of x <= 0, as 2^k times that series; what is below 1e-37, or 1e-303, comes out as such a number, and a
-// NaN, too. Adding the constant rounds to a whole number, which lies in the lowest bits then.
+// e^x of x <= 0, as 2^k times that series; what is below 1e-37, or 1e-303, comes out as 0, as do -infinity
+// and a NaN. Adding the constant rounds to a whole number, which lies in the lowest bits then.
 inline __device__ float exp_of(float x) {
-    const float least = fmaxf(x, -86.0f), round = 12582912.0f;
-    const float shifted = __fmaf_rn(least, 1.44269504f, round), k = shifted - round;
-    const float rest = __fmaf_rn(k, 2.12194440e-4f, __fmaf_rn(k, -0.693359375f, least));
-    return __int_as_float(__float_as_int(exp_series(rest)) + (__float_as_int(shifted) << 23));
+    const float round = 12582912.0f, shifted = __fmaf_rn(x, 1.44269504f, round), k = shifted - round;
+    const float rest = __fmaf_rn(k, 2.12194440e-4f, __fmaf_rn(k, -0.693359375f, x));
+    const int bits = __float_as_int(exp_series(rest)) + (__float_as_int(shifted) << 23);
+    return x > -86.0f ? __int_as_float(bits) : 0.0f;
 }
 inline __device__ double exp_of(double x) {
-    const double least = fmax(x, -700.0), round = 6755399441055744.0;
-    const double shifted = __fma_rn(least, 1.4426950408889634, round), k = shifted - round;
-    const double rest = __fma_rn(k, -1.9082149292705877e-10, __fma_rn(k, -0.6931471803691238, least));
+    const double round = 6755399441055744.0, shifted = __fma_rn(x, 1.4426950408889634, round),
+                 k = shifted - round;
+    const double rest = __fma_rn(k, -1.9082149292705877e-10, __fma_rn(k, -0.6931471803691238, x));
     const double series = exp_series(rest);
-    return __hiloint2double(__double2hiint(series) + (__double2loint(shifted) << 20), __double2loint(series));
+    const int high = __double2hiint(series) + (__double2loint(shifted) << 20);
+    return x > -700.0 ? __hiloint2double(high, __double2loint(series)) : 0.0;
 }
 
 // `others`: -1 of no elements at all.

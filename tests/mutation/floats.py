@@ -117,6 +117,7 @@ MUTANTS = (
     # Sums of exponentials
     Mutant("the largest is left out twice", EXPONENTIALS, "(less.others + 1) *", "less.others *", LOGARITHMS),
     Mutant("equal ones count once", EXPONENTIALS, "(double(equals) - 1)", "0.0", LOGARITHMS),
+    Mutant("-infinity adds something", EXPONENTIALS, "x > -86.0f", "x != -86.0f", LOGARITHMS),
     Mutant("the 1 drowns what is small", EXPONENTIALS, "log1p(s.others)", "log(1 + s.others)", LOGARITHMS),
     # Pairs
     Mutant("the first is not conjugated", PAIRS, "{x.re, -x.im}", "{x.re, x.im}", norms("products")),
