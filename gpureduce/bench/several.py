@@ -90,8 +90,7 @@ def shards_of(n: int, places: list[str], torch: Any) -> list[Any]:
 
 def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
     """Return what others do with tensors of PyTorch's, those that are installed."""
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX leaves memory to the others
-    torch, cupy, jax = module("torch"), module("cupy"), module("jax")
+    torch, cupy = module("torch"), module("cupy")
     calls: dict[str, Call] = {"torch": lambda _: sum(part.item() for part in [t.sum() for t in tensors])}
     if len(places) > 1:
 
@@ -112,17 +111,20 @@ def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
             return sum(float(part) for part in parts)
 
         calls["cupy"] = on_each
-    if jax is not None:
-        mesh = jax.sharding.Mesh(np.array(jax.devices("gpu")[: len(places)]), ("parts",))
-        place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("parts"))
-        parts = []
-        for tensor in tensors:
-            with torch.cuda.device(tensor.device):  # or PyTorch refuses to hand it out
-                parts.append(jax.dlpack.from_dlpack(tensor))
-        whole = jax.make_array_from_single_device_arrays((len(parts) * len(parts[0]),), place, parts)
-        total = jax.jit(jax.numpy.sum)
-        calls["jax"] = lambda _: float(total(whole))
     return calls
+
+
+def of_jax(n: int, places: list[str], jax: Any, torch: Any) -> dict:
+    """Time a jitted sum of an array of JAX's that lies on all devices."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices("gpu")[: len(places)]), ("parts",))
+    place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("parts"))
+    parts = []
+    for tensor in shards_of(n, places, torch):
+        with torch.cuda.device(tensor.device):  # or PyTorch refuses to hand it out
+            parts.append(jax.dlpack.from_dlpack(tensor))
+    whole = jax.make_array_from_single_device_arrays((len(parts) * len(parts[0]),), place, parts)
+    total = jax.jit(jax.numpy.sum)
+    return environment.spread(loops({"jax": lambda _: float(total(whole))})["jax"])
 
 
 def _sum_of(tensor: Any, exact: bool) -> Call:
@@ -173,6 +175,16 @@ def measure_host(n: int, places: list[str], torch: Any, pinned: bool) -> dict:
     spreads = {name: environment.spread(values) for name, values in loops(calls).items()}
     where = "pinned" if pinned else "pageable"
     return {"where": where, "gpus": len(places), "n": n, "us": spreads}
+
+
+def add_jax(record: dict, places: list[str], torch: Any) -> None:
+    """Time JAX, which comes last: calls of others take longer in a process where its threads are."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # it leaves memory to the others
+    if places[0].startswith("sim") or torch is None or (jax := module("jax")) is None:
+        return
+    for row in record["rows"]:
+        if row["where"] == "device":
+            row["us"]["jax"] = of_jax(row["n"], places[: row["gpus"]], jax, torch)
 
 
 # What is made of it
@@ -276,6 +288,8 @@ def main(argv: list[str] | None = None) -> int:
         for pinned in (True, False) if torch is not None else (False,):
             add(measure_host(1 << options.host_size, places[:count], torch, pinned))
         print(f"{count} of {len(places)} devices measured", flush=True)
+    add_jax(record, places, torch)
+    environment.write(options.out, record)
     print(table(record))
     return 0
 
