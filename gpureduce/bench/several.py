@@ -178,7 +178,7 @@ def measure_host(n: int, places: list[str], torch: Any, pinned: bool) -> dict:
 
 
 def add_jax(record: dict, places: list[str], torch: Any) -> None:
-    """Time JAX, which comes last: calls of others take longer in a process where its threads are."""
+    """Time JAX, which comes last, so that its threads are in nobody's way."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # it leaves memory to the others
     if places[0].startswith("sim") or torch is None or (jax := module("jax")) is None:
         return
