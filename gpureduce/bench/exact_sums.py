@@ -1,9 +1,9 @@
 """Checks exact sums and times them beside plain ones: ``python -m gpureduce.bench.exact_sums --out FILE``.
 
-Checked against sums of Python integers: random arrays of many kinds, in several orders, grids, and numbers
-of additions between folds; ``--jobs`` processes make the references. Timed by gpureduce.bench.exact_times;
-without a clock, on the simulator, the seconds of whole calls stand for that. With ``--errors`` it prints what
-the rungs get wrong of sums under cancellation, and does nothing else.
+Sums, and as many means, are checked against sums of Python integers: random arrays of many kinds, in several
+orders, grids, and numbers of additions between folds; ``--jobs`` processes make the references. Timed by
+gpureduce.bench.exact_times; without a clock, on the simulator, the seconds of whole calls stand for that.
+With ``--errors`` it prints what the rungs get wrong of sums under cancellation, and does nothing else.
 """
 
 from __future__ import annotations
@@ -73,13 +73,16 @@ def whole(array: np.ndarray) -> int:
     return total
 
 
-def rounded(total: int, dtype: np.dtype) -> np.generic:
-    """Return such a sum rounded once."""
+def rounded(total: int, dtype: np.dtype, divisor: int = 1) -> np.generic:
+    """Return such a sum, or the mean of so many, rounded once."""
     if total == 0:
         return dtype.type(0)
     precision, least = FORMATS[dtype.name]
-    unit = max(abs(total).bit_length() - DEEPEST - precision, least)
-    steps = round(Fraction(abs(total), 1 << (unit + DEEPEST)))
+    # 2^first is the largest power of 2 in the quotient.
+    first = abs(total).bit_length() - divisor.bit_length()
+    first -= abs(total) < divisor << first if first >= 0 else abs(total) << -first < divisor
+    unit = max(first + 1 - DEEPEST - precision, least)
+    steps = round(Fraction(abs(total), divisor << (unit + DEEPEST)))
     try:
         size = math.ldexp(steps, unit)
     except OverflowError:
@@ -89,7 +92,7 @@ def rounded(total: int, dtype: np.dtype) -> np.generic:
 
 
 def cases(count: int, seed: int) -> list[tuple]:
-    """Return random arrays in several orders, and the sum of each; with how it is to be made."""
+    """Return random arrays in several orders, and the sum or mean of each; with how it is to be made."""
     rng = np.random.default_rng(seed)
     found: list[tuple] = []
     while len(found) < count:
@@ -97,20 +100,24 @@ def cases(count: int, seed: int) -> list[tuple]:
         name = str(rng.choice(KINDS))
         n = int(2.0 ** rng.uniform(0, 12 if rng.random() < 0.95 else 18))
         array = data(name, n, dtype, rng)
-        want = rounded(whole(array), dtype)
+        op = str(rng.choice(["sum", "mean"])) if len(array) else "sum"
+        want = rounded(whole(array), dtype, len(array) if op == "mean" else 1)
         for _ in range(5):
             fold, blocks, step = (
                 int(rng.choice([0, 0, 1, 33])),
                 int(rng.choice([0, 0, 1, 7])),
                 rng.choice([-1, 1]),
             )
-            found.append((name, array, want, fold, blocks, int(step)))
+            found.append((name, array, op, want, fold, blocks, int(step)))
             array = rng.permutation(array)
     return found
 
 
 def check(count: int, device: str, seed: int, jobs: int = 1) -> tuple[int, list[str]]:
-    """Compare so many random sums; return how many, and those that differ. `jobs` processes prepare them."""
+    """Compare so many random sums and means; return how many, and those that differ.
+
+    `jobs` processes prepare them.
+    """
     kind, index = resolve(device)
     wrong, done = [], 0
     with contextlib.ExitStack() as stack:
@@ -118,10 +125,10 @@ def check(count: int, device: str, seed: int, jobs: int = 1) -> tuple[int, list[
         if jobs > 1:
             pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(jobs))
             batches = pool.imap_unordered(_batch, _seeds(count, seed))
-        for name, array, want, fold, blocks, step in itertools.chain.from_iterable(batches):
-            got = _core.exact(array[::step], "sum", (0,), None, None, None, kind, index, 0, fold, blocks)[()]
+        for name, array, op, want, fold, blocks, step in itertools.chain.from_iterable(batches):
+            got = _core.exact(array[::step], op, (0,), None, None, None, kind, index, 0, fold, blocks)[()]
             if got.tobytes() != want.tobytes():
-                what = f"{array.dtype} {name} n={len(array)} fold={fold} blocks={blocks}"
+                what = f"{op} of {array.dtype} {name} n={len(array)} fold={fold} blocks={blocks}"
                 wrong.append(f"{what}: {got!r}, not {want!r}")
             done += 1
     return done, wrong
