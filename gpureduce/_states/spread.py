@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 import math
@@ -356,9 +355,16 @@ def state_at_once(a: Any, op: str, b: Any) -> State | None:
     return at_once.state_of(parts, op, others, tuple(a.shape), a.axis if is_sharded else 0)
 
 
-@functools.cache  # to make one takes longer than to cut an array into pieces
+# Of functions that were called: to make one takes longer than to cut an array into pieces. No
+# functools.cache: another thread might fork while its lock is held.
+_SIGNATURES: dict[str, inspect.Signature] = {}
+
+
 def _signature(name: str) -> inspect.Signature:
-    return inspect.signature(getattr(functions, name))
+    found = _SIGNATURES.get(name)
+    if found is None:
+        found = _SIGNATURES[name] = inspect.signature(getattr(functions, name))
+    return found
 
 
 def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
