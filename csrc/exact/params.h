@@ -187,14 +187,14 @@ GR_EXACT_SHARED gr_exact_head gr_exact_divide_short(const int64_t *digit, uint32
 /* The same by more: bit after bit. In two loops: of one, which took a digit before every 32nd bit, ptxas 13.0
    (sm_90) made a load of digit[at - 1]. */
 GR_EXACT_SHARED gr_exact_head gr_exact_divide_long(const int64_t *digit, uint32_t count, uint32_t below,
-                                                   uint64_t divisor, uint32_t bits, int32_t *left) {
+                                                   uint64_t divisor, uint32_t bits, int32_t *at) {
     uint64_t quotient = 0, remainder = 0, word = 0;
-    int32_t at = (int32_t)count;
     uint32_t bit = 0; /* of the word, that are still to be taken */
+    *at = (int32_t)count;
     GR_EXACT_LOOP
     while (quotient >> (bits - 1) == 0) {
-        --at;
-        word = at >= 0 ? (uint64_t)digit[at] : 0;
+        --*at;
+        word = *at >= 0 ? (uint64_t)digit[*at] : 0;
         GR_EXACT_LOOP
         for (bit = 32; bit > 0 && quotient >> (bits - 1) == 0;) {
             --bit;
@@ -204,9 +204,8 @@ GR_EXACT_SHARED gr_exact_head gr_exact_divide_long(const int64_t *digit, uint32_
         }
     }
     const gr_exact_head head = {quotient << (64 - bits),
-                                32 * at + (int32_t)bit - (int32_t)below - (int32_t)(64 - bits),
+                                32 * *at + (int32_t)bit - (int32_t)below - (int32_t)(64 - bits),
                                 remainder != 0 || (word & ((1ull << bit) - 1)) != 0};
-    *left = at;
     return head;
 }
 
