@@ -78,17 +78,17 @@ def rounded(total: int, dtype: np.dtype, divisor: int = 1) -> np.generic:
     if total == 0:
         return dtype.type(0)
     precision, least = FORMATS[dtype.name]
-    # 2^first is the largest power of 2 in the quotient.
-    first = abs(total).bit_length() - divisor.bit_length()
-    first -= abs(total) < divisor << first if first >= 0 else abs(total) << -first < divisor
-    unit = max(first + 1 - DEEPEST - precision, least)
-    steps = round(Fraction(abs(total), divisor << (unit + DEEPEST)))
+    size = Fraction(abs(total), divisor << DEEPEST)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()  # of its first bit, or one more
+    exponent -= size < Fraction(2) ** exponent
+    unit = max(exponent + 1 - precision, least)
+    steps = round(size / Fraction(2) ** unit)
     try:
-        size = math.ldexp(steps, unit)
+        result = math.ldexp(steps, unit)
     except OverflowError:
-        size = math.inf
+        result = math.inf
     with np.errstate(over="ignore"):
-        return dtype.type(-size if total < 0 else size)
+        return dtype.type(-result if total < 0 else result)
 
 
 def cases(count: int, seed: int) -> list[tuple]:
