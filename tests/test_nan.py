@@ -214,9 +214,9 @@ def test_out_dtype_and_what_is_refused(device):
     assert gpureduce.nanprod(array, dtype=np.float64, device=device).dtype == np.float64
     complex_one = np.array([1 + 2j, complex(np.nan, 3), complex(4, np.nan)])
     assert gpureduce.nansum(complex_one, device=device) == 1 + 2j
-    with pytest.raises(TypeError, match="dtype must be inexact"):
+    with pytest.raises(TypeError, match="dtype: must be inexact"):
         gpureduce.nanmean(array, dtype=int, device=device)
-    with pytest.raises(TypeError, match="out must be inexact"):
+    with pytest.raises(TypeError, match="out: must be inexact"):
         gpureduce.nanmean(array, 0, out=np.zeros(3, int), device=device)
     with pytest.raises(TypeError, match="safe"):
         gpureduce.nanargmin(array, out=np.zeros((), np.float32), device=device)

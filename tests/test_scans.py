@@ -294,7 +294,6 @@ def test_views_of_a_device():
         ({"axis": (0,)}, TypeError, "axis: "),
         ({"axis": 0.5}, TypeError, "integer"),
         ({"axis": 0, "include_initial": 1}, TypeError, "include_initial: "),
-        ({"axis": 0, "dtype": bool}, TypeError, "dtype: "),
         ({"axis": 0, "dtype": "S3"}, TypeError, "dtype: "),
         ({"axis": 0, "out": np.empty(3)}, ValueError, "out: "),
     ],
@@ -323,3 +322,30 @@ def test_kernels_have_no_races(shape, dtype):
         result, launches, problem = _core.profile_scan(a, product, 0, True)
         assert problem is None and result.shape[0] == shape[0] + 1
         assert [kernel.races for kernel in kernel_profiles(launches, "", 0)] == [()]
+
+
+@pytest.mark.parametrize("include_initial", [False, True])
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_running_sums_in_bool_are_whether_any_and_whether_all(name, include_initial, device):
+    if not hasattr(np, name):
+        pytest.skip("NumPy 2.0 and before have no running sums by this name")
+    a = np.random.default_rng(37).random((3, 70)) < 0.5
+    a[1, 40:] = False
+    function = getattr(gpureduce, name)
+    for axis in (0, 1):
+        options = {"axis": axis, "dtype": bool, "include_initial": include_initial}
+        expected = getattr(np, name)(a, **options)
+        out = np.zeros_like(expected)
+        assert function(a, **options, device=device, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+        out = gpureduce.to_device(np.zeros_like(expected), device)
+        assert function(gpureduce.to_device(a, device), **options, out=out) is out
+        np.testing.assert_array_equal(out.numpy(), expected)
+        made = function(gpureduce.to_device(a, device), **options)
+        assert made.dtype == bool
+        np.testing.assert_array_equal(made.numpy(), expected)
+    # Integers of the host are cast to bool before: -3 + 3 is True.
+    signed = np.array([3, -3, 0, 2])
+    np.testing.assert_array_equal(
+        function(signed, dtype=bool, device=device), getattr(np, name)(signed, dtype=bool)
+    )

@@ -40,6 +40,7 @@ SECTIONS = {
             "streams",
             "states",
             "several_gpus",
+            "numpy_differences",
             "moments",
             "norms",
             "segments_and_scans",

@@ -132,9 +132,7 @@ def conv2d(
         raise TypeError(f"variant: {name} takes {', '.join(record.dtypes)}, not {own}; 'auto' takes all")
     if precision not in (None, "ieee") and own != np.float32:
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
-    if target.host_out is not None and not np.can_cast(own, target.host_out.dtype, "same_kind"):
-        raise TypeError(f"out: cannot cast from {own} to {target.host_out.dtype} by the rule 'same_kind'")
-    target.set_dtype(own if target.host_out is None else target.host_out.dtype)
+    target.set_dtype(own)
     left, right = left.cast(own), right.cast(own)
     place = target.core_out(own)
     target.follow_others()

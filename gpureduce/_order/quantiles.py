@@ -362,7 +362,7 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
     shape = operand.shape
     axes = rules.reduced_axes(axis, len(shape), scalar_axis=False)
     target = Target(out, options, operand, axis, shape, axes, keepdims)
-    target.set_dtype(_middle_dtype(operand.dtype))
+    target.set_dtype(_middle_dtype(operand.dtype), "unsafe")
     target.follow_others()
     if 0 in shape:
         return _of_none(target)
@@ -420,7 +420,6 @@ def _quantile(
     all_alike = known_place(method, max(count, 1), flat)
     weight = all_alike.weight
     dtype = operand.dtype if weight is None else _dtype(operand.dtype, weight.dtype, weak)
-    _require_out(target, dtype)
     target.set_dtype(dtype)
     target.follow_others()
     if count == 0 and not leave_out:
@@ -453,12 +452,6 @@ def _dtype(elements: np.dtype, weight: np.dtype, weak: bool) -> np.dtype:
         raise TypeError("a: bool has a quantile only by a method that takes an element, as 'nearest'")
     none = np.empty((0, 1), elements)
     return between(none, none, np.empty((0, 1), weight), weak).dtype
-
-
-def _require_out(target: Target, dtype: np.dtype) -> None:
-    out = target.host_out
-    if out is not None and not np.can_cast(dtype, out.dtype, casting="same_kind"):
-        raise TypeError(f"out: cannot cast from {dtype} to {out.dtype} by the rule 'same_kind'")
 
 
 def _at(lines: Lines, at: Place, weak: bool, nans: bool) -> np.ndarray:

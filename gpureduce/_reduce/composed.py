@@ -77,7 +77,7 @@ def ptp(
         raise TypeError("a: bools have no difference")
     call = Call(operand, options, axis, out, keepdims)
     rules.require_elements("ptp", call.count, operand.shape)
-    call.operand = operand.cast(dtypes.loop_dtype("max", operand.rule_dtype, None, call.target.hint))
+    call.operand = operand.cast(call.target.loop_dtype("max", operand.rule_dtype))
     dtype = call.operand.dtype
     if dtype.kind not in "iuc":
         return call.target.store(call.run("extremes", dtype, _SPREAD))
@@ -156,7 +156,7 @@ def logical_xor(
         rules.require_elements("logical_xor", call.count, call.operand.shape)
     elif initial is not NO_VALUE:
         start = np.asarray(bool(initial), _INT64)
-    target.set_dtype(dtypes.BOOL)
+    target.set_dtype(dtypes.BOOL, "unsafe")
     target.follow_others()
     if not target.on_device:
         counts: Any = run("count_nonzero", call.operand, call.axes, call.mask, start, None, call.progress,

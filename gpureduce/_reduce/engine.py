@@ -113,7 +113,7 @@ def reduction(
         return taken
 
     if op in dtypes.UFUNCS:
-        loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
+        loop = target.loop_dtype(op, operand.rule_dtype, dtype)
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
     start = None
@@ -127,7 +127,7 @@ def reduction(
     source = operand
     kernel, operand = _kernel_for(op, operand, loop)
     given = dtypes.core_dtype(kernel, operand.dtype)
-    target.set_dtype(loop)
+    target.set_dtype(loop, "unsafe")
     start = None if start is None else start.astype(given)
     place = target.core_out(given) if target.on_device else None
     target.follow_others()
@@ -183,10 +183,10 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
         dtype = _FLOAT32
     elif dtype is None and operand.dtype.kind in "biu":
         dtype = np.dtype(np.float64)
-    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
+    loop = target.loop_dtype("sum", operand.rule_dtype, dtype)
     # Where the result itself is a half, the kernel accumulates in float32 and rounds once.
     direct = half and (target.hint is None or target.hint == operand.dtype)
-    target.set_dtype(operand.dtype if direct else loop)
+    target.set_dtype(operand.dtype if direct else loop, "unsafe")
     target.follow_others()
     if loop.kind in "biu" or target.is_integral:
         return target.store(_divided(operand, axes, mask, loop, target, options.progress))

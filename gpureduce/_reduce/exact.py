@@ -15,7 +15,6 @@ from gpureduce._reduce import engine, floating, states
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
-from gpureduce._rules import dtypes
 from gpureduce._rules.callers import outside_level
 
 # Arrays of the host go to the device in pieces of so many bytes, whose states are merged: it need not have
@@ -69,7 +68,7 @@ def sum(
         whole = len(axes) == len(operand.shape) and where is True and initial is rules.NO_VALUE
         return _by_rung(operand, whole and dtype is None, target, options)
     mask = target.take_mask(where, operand) if where is not True else None
-    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
+    loop = target.loop_dtype("sum", operand.rule_dtype, dtype)
     if initial is None:
         rules.require_elements("sum", rules.reduced_count(operand.shape, axes), operand.shape)
         if mask is not None:
@@ -77,7 +76,7 @@ def sum(
     given = initial is not None and initial is not rules.NO_VALUE
     start = rules.initial_value(initial, loop) if given else None
     source = operand
-    target.set_dtype(loop)
+    target.set_dtype(loop, "unsafe")
     if loop.kind in "iu" and operand.dtype.kind in "biu":
         target.follow_others()
         total = _whole_sums(operand, axes, mask, target.stream)
@@ -95,10 +94,10 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     mask = target.take_mask(where, operand) if where is not True else None
     if dtype is None and operand.dtype.kind in "biu":
         dtype = np.dtype(np.float64)
-    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, target.hint)
+    loop = target.loop_dtype("sum", operand.rule_dtype, dtype)
     if loop.kind in "biu" or target.is_integral:
         raise TypeError(f"mean: an exact one is a fraction, which {loop} does not hold")
-    target.set_dtype(loop)
+    target.set_dtype(loop, "unsafe")
     if operand.dtype.kind in "biu" and loop == np.float64:
         return target.store(_quotients(operand, axes, mask, target))
     source = operand

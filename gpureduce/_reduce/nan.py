@@ -17,8 +17,7 @@ from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import shared
 from gpureduce._reduce.shared import Call
 from gpureduce._rules import arguments as rules
-from gpureduce._rules import dtypes
-from gpureduce._rules.arguments import NO_VALUE
+from gpureduce._rules.arguments import NO_VALUE, require_inexact
 from gpureduce._rules.callers import outside_level
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, dtype, out, keepdims, initial, where)
     call = Call(operand, options, axis, out, keepdims, where)
-    loop = dtypes.loop_dtype(plain, operand.rule_dtype, dtype, call.target.hint)
+    loop = call.target.loop_dtype(plain, operand.rule_dtype, dtype)
     narrows = loop.kind in "biu" or (operand.dtype.kind == "c" and loop.kind != "c")
     if narrows and operand.view is None:  # what has no NaN, or knows one by half of it alone
         neutral = operand.dtype.type(plain == "prod")
@@ -49,7 +48,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
         rules.require_elements(plain, call.count, operand.shape)
     elif initial is not NO_VALUE:
         start = rules.initial_value(initial, loop)
-    result = call.run(f"nan{plain}", loop, start=start)
+    result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
     stored = call.target.store(result)
     if result is not None and not (call.target.on_device or _core.all_finite(result)):
         floating.look(plain, result, operand, call.axes, call.mask, start)
@@ -62,7 +61,7 @@ def _extreme(plain, tells, a, options, axis, out, keepdims, initial, where) -> A
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims, initial, where)
     call = Call(operand, options, axis, out, keepdims, where)
-    loop = dtypes.loop_dtype(plain, operand.rule_dtype, None, call.target.hint)
+    loop = call.target.loop_dtype(plain, operand.rule_dtype)
     call.operand = operand.cast(loop)
     start = None
     if initial is None or initial is NO_VALUE:
@@ -71,7 +70,7 @@ def _extreme(plain, tells, a, options, axis, out, keepdims, initial, where) -> A
             raise ValueError(f"nan{plain}: the reduction has no identity, so where= needs initial=")
     else:
         start = rules.initial_value(initial, loop)
-    result = call.run(f"nan{plain}", loop, start=start)
+    result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
     if tells and result is not None and not call.target.on_device and np.isnan(result).any():
         warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=outside_level())
     return call.target.store(result)
@@ -86,7 +85,7 @@ def _place(plain, a, options, axis, out, keepdims) -> Any:
     if call.target.host_out is not None:
         rules.require_index_out(call.target.host_out.dtype)
     rules.require_elements(f"nan{plain}", call.count, operand.shape)
-    result = call.run(f"nan{plain}", np.dtype(np.int64))
+    result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
     if result is not None and (result < 0).any():
         raise ValueError(_ALL_NAN)
     return call.target.store(result)
@@ -214,12 +213,10 @@ def nanmean(
     if operand.dtype.kind in "biu":
         return _mean(a, options, axis, dtype, out, keepdims, where)
     call = Call(operand, options, axis, out, keepdims, where)
-    for name, given in (("dtype", None if dtype is None else np.dtype(dtype)), ("out", call.target.hint)):
-        if given is not None and given.kind in "biu":
-            raise TypeError(f"If a is inexact, then {name} must be inexact")
-    loop = dtypes.loop_dtype("sum", operand.rule_dtype, dtype, call.target.hint)
+    require_inexact(dtype, call.target.out_dtype)
+    loop = call.target.loop_dtype("sum", operand.rule_dtype, dtype)
     call.operand = operand.cast(loop)
-    result = call.run("nanmean", loop)
+    result = call.run("nanmean", loop, casting="unsafe")
     on_host = not call.target.on_device
     if result is not None and on_host and np.isnan(result).any() and np.isnan(call.again("nanmin")).any():
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())

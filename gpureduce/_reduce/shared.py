@@ -11,7 +11,7 @@ from gpureduce._arrays.device_array import DeviceArray, DeviceView
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.options import Options, refuse_variant
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.target import Casting, Target
 from gpureduce._rules import arguments as rules
 
 
@@ -44,10 +44,15 @@ class Call:
         return rules.reduced_count(self.operand.shape, self.axes)
 
     def run(
-        self, op: str, dtype: np.dtype, parameter: int = 0, start: np.ndarray | None = None
+        self,
+        op: str,
+        dtype: np.dtype,
+        parameter: int = 0,
+        start: np.ndarray | None = None,
+        casting: Casting = "same_kind",
     ) -> np.ndarray | None:
         """Return the result as the core gives it, in `dtype`; None where it is on the device already."""
-        self.target.set_dtype(dtype)
+        self.target.set_dtype(dtype, casting)
         place = self.target.core_out(dtype)
         self.target.follow_others()
         stream = self.target.stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
+from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, require_out, same_strides
 from gpureduce._rules.dtypes import name_of, native
 
+Casting = Literal["same_kind", "unsafe"]
 FROM_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
 
 
@@ -69,14 +71,38 @@ class Target:
             raise ValueError("out: the array is read-only")
 
     @property
+    def out_dtype(self) -> np.dtype | None:
+        """The dtype of an ``out=`` of the host."""
+        return None if self.host_out is None else self.host_out.dtype
+
+    @property
     def is_integral(self) -> bool:
         """Whether the result goes into an ``out=`` of the host that holds no fractions."""
         return self.host_out is not None and self.host_out.dtype.kind in "biu"
 
-    def set_dtype(self, dtype: np.dtype) -> None:
-        """Say in which dtype the result comes; only an ``out=`` of the host is cast to."""
+    def loop_dtype(self, op: str, source: np.dtype, dtype: Any = None) -> np.dtype:
+        """Return the dtype in which NumPy accumulates, in which an ``out=`` of the host takes part.
+
+        Elements on a device are not cast to what such an array suggests, which must be able to take the
+        result all the same.
+        """
+        if self.host_out is None:
+            return dtypes.loop_dtype(op, source, dtype, None)
+        loop = dtypes.loop_dtype(op, source, dtype, self.host_out.dtype)
+        return loop if self.hint is not None else dtypes.loop_dtype(op, source, dtype, None)
+
+    def set_dtype(self, dtype: np.dtype, casting: Casting = "same_kind") -> None:
+        """Set the dtype of the result.
+
+        An ``out=`` of the host must be one to which `dtype` can be cast by the rule `casting`: NumPy's
+        reductions by a ufunc take "unsafe", other functions "same_kind". One on a device must be of `dtype`.
+        """
         self.dtype = dtype
         if not self.on_device:
+            if self.host_out is not None and not np.can_cast(dtype, self.host_out.dtype, casting):
+                raise TypeError(
+                    f"out: cannot cast from {dtype} to {self.host_out.dtype} by the rule {casting!r}"
+                )
             return
         self.dtype = dtype = native(dtype, "out")
         if self.out is None:
@@ -166,7 +192,7 @@ class Target:
         """Return the result of a whole array, in the dtype that it has."""
         if self.out is None and not self.shape and not self.on_device:
             return result
-        self.set_dtype(result.dtype)
+        self.set_dtype(result.dtype, "unsafe")
         return self.store(np.asarray(result))
 
     def store(self, result: Any) -> Any:

@@ -14,10 +14,10 @@ from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.power_sums import moved, sums_of
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.target import Casting, Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
-from gpureduce._rules.arguments import NO_VALUE
+from gpureduce._rules.arguments import NO_VALUE, require_inexact
 from gpureduce._rules.callers import outside_level
 
 _ROOT, _SKIP = 1, 2  # as in cuda_kernels/include/variance.cuh
@@ -49,9 +49,11 @@ def spread(
     if where is not True:
         mask = target.take_mask(where, operand)
     refuse_named(op, options)
+    skip = op.startswith("nan") and operand.dtype.kind not in "biu"
+    if skip:
+        require_inexact(dtype, target.out_dtype)
     source, operand = operand, _in_dtype(op, operand, dtype, target)
     target.follow_others()
-    skip = op.startswith("nan") and source.dtype.kind not in "biu"
     root = op.endswith("std")
     if mean is not NO_VALUE:
         target.refuse_capture("mean= needs the host, and cannot be captured into a graph")
@@ -73,14 +75,15 @@ def refuse_named(op: str, options: Options) -> None:
 
 def _in_dtype(op: str, operand: Operand, dtype: Any, target: Target) -> Operand:
     """Return the elements in the dtype that is asked for, which becomes that of the result."""
+    casting: Casting = "same_kind" if op.endswith("std") else "unsafe"  # of NumPy's square root; of its sums
     if dtype is None:
-        target.set_dtype(dtypes.core_dtype(op, operand.dtype))
+        target.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)
         return operand
     wanted = np.dtype(dtype)
     dtypes.require_supported(wanted, "dtype")
     if wanted.kind in "biu" or not wanted.isnative:
         raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")
-    target.set_dtype(wanted)
+    target.set_dtype(wanted, casting)
     return operand if dtypes.core_dtype(op, operand.dtype) == wanted else operand.cast(wanted)
 
 

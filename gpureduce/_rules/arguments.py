@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from gpureduce._rules.dtypes import BOOL, native
+from gpureduce._rules.dtypes import BOOL, native, require_supported
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -183,6 +183,7 @@ def require_out(out: np.ndarray, shape: tuple[int, ...]) -> None:
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out: expected an array, got {type(out).__name__}")
     refuse_masked(out, "out")
+    require_supported(out.dtype, "out")
     if out.shape != shape:
         raise ValueError(f"out: shape {out.shape} is not that of the result, {shape}")
     if not out.flags.writeable:
@@ -193,6 +194,13 @@ def require_index_out(out: np.dtype) -> None:
     """Raise TypeError for the dtype of an ``out=`` that NumPy's argmin and argmax do not take."""
     if not np.can_cast(out, np.intp, casting="safe"):
         raise TypeError(f"out: cannot cast from {out} to {np.dtype(np.intp)} by the rule 'safe'")
+
+
+def require_inexact(dtype: Any, out: np.dtype | None) -> None:
+    """Raise TypeError for integers in which NumPy's nanmean, nanvar and nanstd of floats give no result."""
+    for name, given in (("dtype", None if dtype is None else np.dtype(dtype)), ("out", out)):
+        if given is not None and given.kind in "biu":
+            raise TypeError(f"{name}: must be inexact, as the elements are; got {given}")
 
 
 def require_dot_out(out: np.ndarray, dtype: np.dtype) -> None:

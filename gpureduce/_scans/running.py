@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
 _NOTHING = {"sum": 0, "prod": 1}
+_INT64 = np.dtype(np.int64)
 
 
 def cumulative_sum(
@@ -151,19 +152,25 @@ def _running(
     shape = list(operand.shape)
     shape[along] += initial
     target = Target(out, options, operand, along, tuple(shape), (), False)
-    loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
-    if loop == dtypes.BOOL:
-        raise TypeError("dtype: running sums and products of bool are of integers, not of bool")
+    loop = target.loop_dtype(op, operand.rule_dtype, dtype)
+    logical = loop == dtypes.BOOL
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
         operand = operand.cast(loop)
-    target.set_dtype(loop)
+    target.set_dtype(loop, "unsafe")
     target.follow_others()
     if 0 in operand.shape:
         return target.store(np.full(shape, _NOTHING[op], loop))
-    place = target.core_out(dtypes.core_dtype(op, operand.dtype))
+    counts = None
+    if logical and target.on_device:  # sums and products of bools, which are not 0 where NumPy's are True
+        target.refuse_capture("a running sum in bool has a temporary array, which a graph would not keep")
+        counts = target.room(tuple(shape), _INT64)
+    place = target.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
     result = _core.scan(
         operand.handle, op == "prod", along, initial, place, operand.kind, operand.index, target.stream
     )
+    if counts is not None:
+        view = target.view.view_tuple()
+        _core.convert(counts.view_tuple(), "bool", view, operand.kind, operand.index, target.stream)
     stored = target.store(None if place is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _look(op, stored, operand, along, initial)

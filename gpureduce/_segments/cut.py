@@ -130,14 +130,14 @@ def run(
     target = Target(out, options, operand, axis, tuple(shape), (), False)
     target.reads += cut.reads
     if op in dtypes.UFUNCS:
-        loop = dtypes.loop_dtype(op, operand.rule_dtype, dtype, target.hint)
+        loop = target.loop_dtype(op, operand.rule_dtype, dtype)
         if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
             op = "any" if op == "sum" else "all"
         elif not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
             operand = operand.cast(loop)
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
-    target.set_dtype(loop)
+    target.set_dtype(loop, "unsafe")
     target.follow_others()
     given = dtypes.core_dtype(op, operand.dtype)
     if 0 in shape:
