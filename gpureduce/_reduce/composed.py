@@ -80,7 +80,7 @@ def ptp(
     call.operand = operand.cast(call.target.loop_dtype("max", operand.rule_dtype))
     dtype = call.operand.dtype
     if dtype.kind not in "iuc":
-        return call.target.store(call.run("extremes", dtype, _SPREAD))
+        return call.finished("ptp", call.run("extremes", dtype, _SPREAD))
     call.target.set_dtype(dtype)
     call.target.follow_others()
     if not call.target.on_device:
@@ -245,7 +245,6 @@ def average(
             f"weights: {dtype} on a device cannot be divided; convert both to floating numbers before"
         )
     result = call.run("average", dtype)
-    stored = call.target.store(result)
     total = None
     doubtful = result is not None and not call.target.on_device and not _core.all_finite(result)
     if doubtful or returned:
@@ -256,6 +255,7 @@ def average(
         if doubtful and 0 in np.asarray(total):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         total = sums.store(total)
+    stored = call.finished("average", result)
     return (stored, total) if returned else stored
 
 
@@ -297,7 +297,7 @@ def _products(
     call.mask = second.cast(dtype)
     call.target.reads.append(call.mask)
     result = call.run(op if is_complex(call.operand) else "dot", dtype)
-    return call.target.store(result)
+    return call.finished(op, result)
 
 
 def vecdot(

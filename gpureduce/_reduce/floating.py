@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,22 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules.callers import outside_level
 from gpureduce._rules.dtypes import name_of
 
-_ROUNDED = ("sum", "prod", "mean", "dot")
+# Operators whose result of finite elements may be infinite or NaN, and where NumPy says that it happened.
+_ROUNDED = {
+    "sum": "reduce",
+    "prod": "reduce",
+    "mean": "reduce",
+    "nansum": "reduce",
+    "nanprod": "reduce",
+    "nanmean": "reduce",
+    "dot": "dot",
+    "vecdot": "vecdot",
+    "average": "reduce",
+    "ptp": "subtract",
+    "norm": "dot",
+}
+_PAIRS = ("dot", "vecdot", "average")  # reductions of two operands
+Ends = tuple[Any, Any]  # the largest and the smallest elements of each result
 _BITS = {"over": 2, "invalid": 8}  # as a function given to numpy.seterrcall gets them
 _TEXTS = {"over": "overflow", "invalid": "invalid value"}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
@@ -34,6 +50,8 @@ def look(
     axes: tuple[int, ...],
     second: Operand | None = None,
     initial: np.ndarray | None = None,
+    where: str | None = None,
+    ends_of: Callable[[Operand], Ends] | None = None,
 ) -> None:
     """Raise, or warn of, what NumPy would for a result on the host that is not finite, as the core gives it.
 
@@ -44,7 +62,12 @@ def look(
     result : numpy.ndarray or numpy scalar
         Its result.
     operand, axes, second, initial
-        What was reduced, and how; of a dot product `second` is the other vector, else a mask.
+        What was reduced, and how; of a dot product or an average `second` is the other operand, else a mask.
+    where : str, optional
+        The name of the function in NumPy's message.
+    ends_of : callable, optional
+        Returns the largest and the smallest of the real elements that make each result. None reduces along
+        `axes`.
     """
     if op not in _ROUNDED:
         return
@@ -53,14 +76,17 @@ def look(
         return
     over = invalid = nothing = False
     integers = operand.dtype.kind in "biu"
-    for value, nan, infinite, empty in _causes(op, np.asarray(result), operand, axes, second, initial):
+    if ends_of is None:
+        mask = None if op in _PAIRS else second
+        ends_of = partial(_extremes, axes=axes, mask=mask, skip_nan=op.startswith("nan"))
+    for value, nan, infinite, empty in _causes(op, np.asarray(result), operand, second, initial, ends_of):
         wrong = ~np.isfinite(value) & ~nan
         if integers and op == "mean":  # no NaN was among them
             empty = np.isnan(value)
         nothing |= bool((wrong & empty).any())
         over |= bool((wrong & ~empty & ~infinite).any())
         invalid |= bool((wrong & ~empty & np.isnan(value)).any())
-    signal("dot" if op == "dot" else "reduce", over, invalid, modes)
+    signal(where or _ROUNDED[op], over, invalid, modes)
     if nothing and op == "mean":  # of nothing: 0 / 0
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
@@ -79,24 +105,24 @@ def _causes(
     op: str,
     result: np.ndarray,
     operand: Operand,
-    axes: tuple[int, ...],
     second: Operand | None,
     initial: np.ndarray | None,
+    ends_of: Callable[[Operand], Ends],
 ) -> Iterator[tuple[np.ndarray, Any, Any, Any]]:
     """Yield results, and of each whether NaNs, infinities or no elements at all led to it.
 
     Real and imaginary parts make a sum each, but a product together.
     """
     values = real_parts(result)
-    operands, mask = ([operand, second], None) if op == "dot" and second else ([operand], second)
-    ends = [pair for one in operands for pair in extremes(one, axes, mask)[: len(values)]]
+    operands = [operand, second] if op in _PAIRS and second else [operand]
+    ends = [ends_of(part) for one in operands for part in parts_of(one)[: len(values)]]
     if len(ends) < len(values):  # real elements in a complex dtype
         ends *= 2
     if initial is not None:
         pairs = zip(ends, real_parts(initial), strict=True)
         ends = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
     causes = [(np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in ends]
-    if op in ("prod", "dot"):
+    if op in ("prod", "nanprod", "norm", *_PAIRS):
         together = zip(*causes, strict=True)
         merged = tuple(np.logical_or.reduce(np.broadcast_arrays(*cause)) for cause in together)
         causes = [merged for _ in values]
@@ -109,17 +135,18 @@ def extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None = Non
     return [_extremes(part, axes, mask) for part in parts_of(operand)]
 
 
-def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> tuple[Any, Any]:
+def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None, skip_nan: bool = False) -> Ends:
     """Return the largest and the smallest elements, both NaN where one is; crossed where there are none.
 
-    Those of integers do not matter, and are 0.
+    With `skip_nan` they are NaN only where all elements are. Those of integers do not matter, and are 0.
     """
     if operand.dtype.kind in "biu":
         return np.zeros(()), np.zeros(())
     second = None if mask is None else mask.handle
     place = (operand.kind, operand.index)
     high, low = (
-        _core.general(operand.handle, op, axes, second, None, None, *place, None) for op in ("max", "min")
+        _core.general(operand.handle, op, axes, second, None, None, *place, None)
+        for op in (("nanmax", "nanmin") if skip_nan else ("max", "min"))
     )
     assert high is not None and low is not None
     return high.astype(np.float64), low.astype(np.float64)

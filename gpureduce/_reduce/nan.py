@@ -51,7 +51,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
     stored = call.target.store(result)
     if result is not None and not (call.target.on_device or _core.all_finite(result)):
-        floating.look(plain, result, operand, call.axes, call.mask, start)
+        floating.look(f"nan{plain}", result, operand, call.axes, call.mask, start)
     return stored
 
 
@@ -220,7 +220,7 @@ def nanmean(
     on_host = not call.target.on_device
     if result is not None and on_host and np.isnan(result).any() and np.isnan(call.again("nanmin")).any():
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
-    return call.target.store(result)
+    return call.finished("nanmean", result)
 
 
 @shared("nanmin")

@@ -118,7 +118,7 @@ def norm(
         call.target.follow_others()
         return call.target.store(call.again("count_nonzero"))
     op, parameter = _operator(order, call)
-    return call.target.store(call.run(op, dtype, parameter))
+    return call.finished("norm", call.run(op, dtype, parameter))
 
 
 @shared("logsumexp")

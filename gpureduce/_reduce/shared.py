@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, DeviceView
 from gpureduce._arrays.operand import Operand, intake
+from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.target import Casting, Target
@@ -57,6 +59,13 @@ class Call:
         self.target.follow_others()
         stream = self.target.stream
         return run(op, self.operand, self.axes, self.mask, start, place, self.progress, stream, parameter)
+
+    def finished(self, op: str, result: np.ndarray | None, where: str | None = None) -> Any:
+        """Store a result; NumPy's floating-point state learns of one on the host that is not finite."""
+        stored = self.target.store(result)
+        if result is not None and not (self.target.on_device or _core.all_finite(result)):
+            floating.look(op, result, self.operand, self.axes, self.mask, where=where)
+        return stored
 
     def again(self, op: str, parameter: int = 0) -> Any:
         """Return another result of the same elements, on the host."""

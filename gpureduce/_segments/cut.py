@@ -11,6 +11,7 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._arrays.operand import Operand, intake, intake_beside
 from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import FROM_HOST, Target
 from gpureduce._rules import arguments as rules
@@ -143,20 +144,33 @@ def run(
     if 0 in shape:
         return target.store(np.empty(shape, given))
     place = target.core_out(given)
-    result = _core.segments(
-        operand.handle,
-        op,
-        axis,
-        cut.handle(target),
-        cut.ordered,
-        _of_nothing(op, operand.dtype, given),
-        place,
-        operand.kind,
-        operand.index,
-        target.stream,
-        float(ddof),
-    )
-    return target.store(None if place is not None else result)
+
+    def reduced(op: str, elements: Operand, place: Any = None) -> Any:
+        return _core.segments(
+            elements.handle,
+            op,
+            axis,
+            cut.handle(target),
+            cut.ordered,
+            _of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
+            place,
+            operand.kind,
+            operand.index,
+            target.stream,
+            float(ddof),
+        )
+
+    def ends_of(part: Operand) -> floating.Ends:
+        if part.dtype.kind in "biu":
+            return np.zeros(()), np.zeros(())
+        high, low = (reduced(end, part).astype(np.float64) for end in ("max", "min"))
+        return high, low
+
+    result = reduced(op, operand, place)
+    stored = target.store(None if place is not None else result)
+    if place is None and op in ("sum", "prod") and not (target.on_device or _core.all_finite(result)):
+        floating.look(op, result, operand, (axis,), where="reduceat", ends_of=ends_of)
+    return stored
 
 
 @functools.cache
