@@ -64,14 +64,14 @@ def test_arguments_are_held_against_the_types():
         ([floats, doubles, 2.0, 100], takes.format(1, r"float \*", "an array of float64")),
         ([floats, floats.copy(), floats[:1], 100], takes.format(2, "float", "an array of float32")),
         ([floats, 7, 2.0, 100], takes.format(1, r"float \*", r"7 \(int\)")),
-        ([floats, floats.copy(), 2.0, 1.5], r"args\[3\]: expected a value for a .u64"),
+        ([floats, floats.copy(), 2.0, 1.5], r"args\[3\]: expected a value for 'unsigned long long'"),
     ]:
         with pytest.raises(TypeError, match=text):
             add(args=args)
     types = r"const float \*, float \*, float, unsigned long long"
     with pytest.raises(ValueError, match=f"takes 4 arguments: {types}, got 1"):
         add(args=[floats])
-    with pytest.raises(ValueError, match=r"args\[3\]: -1 does not fit"):
+    with pytest.raises(ValueError, match=r"args\[3\]: -1 does not fit 'unsigned long long'"):
         add(args=[floats, floats.copy(), 2.0, -1])
 
 

@@ -159,15 +159,16 @@ def _positive(value: Any, name: str) -> int:
 
 def _dtype(of: Program, dtype: Any) -> np.dtype:
     """Return the dtype of a kernel's elements and results, or refuse a kernel that takes something else."""
-    if of.types is None:
+    types = None if of.types is None else [each for each in of.types if each is not None]
+    if of.types is None or types is None or len(types) < len(of.types):
         return np.dtype("float32" if dtype is None else dtype)
-    fits = len(of.types) == 3 and [each.pointer for each in of.types] == [True, True, False]
-    if not fits or not of.types[0].dtype or np.dtype(of.types[2].dtype or "f").kind not in "iu":
-        takes = ", ".join(each.text for each in of.types)
+    fits = len(types) == 3 and [each.pointer for each in types] == [True, True, False]
+    if not fits or not types[0].elements or types[2].limits is None:
+        takes = ", ".join(each.text for each in types)
         raise ValueError(
             f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
         )
-    one, other = of.types[:2]
+    one, other = types[:2]
     if one.dtype != other.dtype:
         raise ValueError(
             f"kernel: the results of the blocks are reduced by the kernel again, so that in and out have one "
@@ -205,7 +206,7 @@ def own_kernel(
     if not found.sources and not found.entry:
         raise ValueError("kernel: say which of the PTX")
     sizes_of = [length for _, _, length in _core.kernel_params(found.ptx, found.entry)[0]]
-    if found.types is None and sizes_of not in ([8, 8, 4], [8, 8, 8]):
+    if (found.types is None or None in found.types) and sizes_of not in ([8, 8, 4], [8, 8, 8]):
         raise ValueError(f"kernel: a rung is a kernel such as {found.kernel}{_SIGNATURE}")
     return OwnKernel(
         name,

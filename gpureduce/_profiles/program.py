@@ -9,14 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpureduce._custom import nvrtc
+from gpureduce._profiles.declared import declared, enumeration
 from gpureduce._profiles.mangled import CType, parameters
 
 # What a text is called that comes from no file.
 UNNAMED = "kernel.cu"
 # By option: what a program is compiled with unless the user says otherwise. -fmad=false keeps a * b + c two
 # roundings, as the shipped kernels have it.
-_DEFAULTS = {"-arch": "-arch=compute_90", "-fmad": "-fmad=false", "-std": "-std=c++17"}
-_SPELLED = {"--gpu-architecture": "-arch", "--fmad": "-fmad", "--std": "-std"}
+_DEFAULTS = {
+    "-arch": "-arch=compute_90", "-fmad": "-fmad=false", "-std": "-std=c++17",
+    "-device-int128": "-device-int128",
+}  # fmt: skip
+_SPELLED = {
+    "--gpu-architecture": "-arch",
+    "--fmad": "-fmad",
+    "--std": "-std",
+    "--device-int128": "-device-int128",
+}
 
 # What many files include for their host's part, or for what NVRTC knows by itself.
 _EMPTY = (
@@ -59,14 +68,14 @@ class Program:
     """A kernel of a user, as PTX.
 
     `sources` are the texts by the names that the PTX has for them; none of PTX. `types` are those of the
-    kernel's parameters, None where its name does not tell.
+    kernel's parameters, None where neither its name nor the source tells.
     """
 
     ptx: str
     entry: str
     kernel: str
     sources: dict[str, str] = field(default_factory=dict)
-    types: tuple[CType, ...] | None = None
+    types: tuple[CType | None, ...] | None = None
 
     def place(self, number: int) -> tuple[str, int] | None:
         """Return file and line in the sources that a line of the PTX is made of, if they are known."""
@@ -83,9 +92,14 @@ class Program:
         return [*self.sources[file].splitlines(), *[""] * number][number - 1]
 
 
+def _plain(text: str) -> str:
+    """Return a text without its comments."""
+    return _COMMENT.sub(lambda match: " " * len(match[0]), text)
+
+
 def kernel_names(text: str) -> dict[str, bool]:
     """Return the names of the ``__global__`` functions in CUDA C++, and whether each is a template."""
-    plain = _COMMENT.sub(lambda match: " " * len(match[0]), text)
+    plain = _plain(text)
     return {match["name"]: match["template"] is not None for match in _KERNEL.finditer(plain)}
 
 
@@ -142,6 +156,17 @@ def _hint(text: str, kernel: str) -> str:
     return ""
 
 
+def _types(entry: str, kernel: str, sources: dict[str, str]) -> tuple[CType | None, ...] | None:
+    """Return the types of a kernel's parameters: from its name in the PTX, else from the sources."""
+    plain = [_plain(text) for text in sources.values()]
+    found = parameters(entry)
+    if found is None:
+        return None if "<" in kernel else declared(kernel.rpartition("::")[2].strip(), plain)
+    return tuple(
+        each if each.dtype or each.pointer else enumeration(each.text, plain) or each for each in found
+    )
+
+
 def program(source: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
     """Return a kernel of CUDA C++ or PTX as PTX.
 
@@ -175,4 +200,4 @@ def program(source: object, kernel: str | None, options: Iterable[str] = ()) -> 
         ptx, entry = nvrtc.instantiated(name, text, kernel, options, headers)
     except nvrtc.CompileError as error:
         raise nvrtc.CompileError(f"{error}{_hint(text, kernel)}", error.log, error.source) from None
-    return Program(ptx, entry, kernel, sources, parameters(entry))
+    return Program(ptx, entry, kernel, sources, _types(entry, kernel, sources))

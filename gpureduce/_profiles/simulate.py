@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import re
-import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._profiles.mangled import CType
+from gpureduce._profiles.arguments import Types, check_type, is_array, value_bytes
 from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program
@@ -41,32 +40,6 @@ def _extent(value: Any, name: str) -> Extent:
         raise ValueError(f"{name}: expected 1 to {_LARGEST}, got {value!r}")
     x, y, z = [*numbers, 1, 1][:3]
     return x, y, z
-
-
-def _integer_bytes(value: int, kind: str, size: int, name: str) -> bytes:
-    signed = kind == "s" or (kind == "b" and value < 0)
-    try:
-        return int(value).to_bytes(size, "little", signed=signed)
-    except OverflowError:
-        raise ValueError(f"{name}: {value} does not fit a .{kind}{8 * size} parameter") from None
-
-
-def _scalar_bytes(value: Any, kind: str, size: int, name: str) -> bytes:
-    """Return one scalar argument as the parameter holds it."""
-    if isinstance(value, (bool, np.bool_)):
-        value = int(value)
-    if isinstance(value, np.generic) and value.dtype.kind in "iuf":
-        if kind == "b" and value.dtype.itemsize == size:
-            return value.tobytes()
-        value = value.item()
-    if isinstance(value, int) and kind in "bus":
-        return _integer_bytes(value, kind, size, name)
-    if isinstance(value, (int, float)) and kind in "bf" and size in (2, 4, 8):
-        try:
-            return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], value)
-        except OverflowError:
-            raise ValueError(f"{name}: {value} does not fit a .{kind}{8 * size} parameter") from None
-    raise TypeError(f"{name}: expected a value for a .{kind}{8 * size} parameter, got {type(value).__name__}")
 
 
 def _check_array(array: np.ndarray, name: str) -> None:
@@ -110,47 +83,26 @@ class _Arrays:
                 original[...] = plain
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim + value.size > 0
-
-
-def _check_type(value: Any, wanted: CType, name: str) -> None:
-    """Refuse an array of another dtype than the kernel takes, or none where it takes one."""
-    if _is_array(value):
-        have = f"an array of {value.dtype}"
-        fits = wanted.pointer and wanted.dtype in ("", value.dtype.name)
-    else:
-        have = f"{value!r} ({type(value).__name__})"
-        fits = not wanted.pointer or isinstance(value, (bytes, bytearray)) or value == 0
-    if not fits:
-        raise TypeError(f"{name}: the kernel takes '{wanted.text}' here, got {have}")
-
-
 def _pack(
-    args: Sequence[Any], params: list[tuple[str, int, int]], size: int, types: Sequence[CType] | None = None
+    args: Sequence[Any], params: list[tuple[str, int, int]], size: int, types: Types | None = None
 ) -> tuple[bytes, _Arrays]:
     if len(args) != len(params):
-        takes = f": {', '.join(each.text for each in types)}" if types else ""
+        known = types is not None and all(types)
+        takes = f": {', '.join(each.text for each in types if each)}" if types and known else ""
         raise ValueError(f"args: the kernel takes {len(params)} arguments{takes}, got {len(args)}")
+    if types is None or len(types) != len(params):
+        types = [None] * len(params)
     buffer, arrays = bytearray(size), _Arrays()
-    for i, (value, (type_name, offset, length)) in enumerate(zip(args, params, strict=True)):
-        name, kind, element = f"args[{i}]", type_name[0], int(type_name[1:]) // 8
-        if types is not None:
-            _check_type(value, types[i], name)
-        if _is_array(value):
-            if kind == "f" or element != 8 or length != 8:
+    for i, (value, wanted, param) in enumerate(zip(args, types, params, strict=True)):
+        name, (type_name, offset, length) = f"args[{i}]", param
+        if wanted is not None:
+            check_type(value, wanted, param, name)
+        if is_array(value, param):
+            if type_name not in ("u64", "b64", "s64") or length != 8:
                 raise TypeError(f"{name}: the kernel takes a .{type_name} here, not the address of an array")
             arrays.add(value, offset, name)
-            continue
-        if isinstance(value, (bytes, bytearray)):
-            packed = bytes(value)
-        elif length == element:
-            packed = _scalar_bytes(value, kind, element, name)
         else:
-            raise TypeError(f"{name}: the parameter has {length} bytes; pass them as bytes")
-        if len(packed) != length:
-            raise ValueError(f"{name}: the parameter has {length} bytes, got {len(packed)}")
-        buffer[offset : offset + length] = packed
+            buffer[offset : offset + length] = value_bytes(value, wanted, param, name)
     return bytes(buffer), arrays
 
 
@@ -205,8 +157,10 @@ def simulate(
         Blocks, and threads per block.
     args : sequence
         One for each parameter of the kernel: a NumPy array for a pointer, copied to the simulated device and,
-        if it is writeable, back; a number for a scalar; bytes for a structure. Dtypes are held against the
-        types in the source, except those of ``extern "C"`` kernels and of PTX, which does not have them.
+        if it is writeable, back; a number for a scalar; bytes, or a NumPy scalar of a structured dtype, for a
+        structure. Dtypes and values are held against the types in the source: a number that an ``int`` does
+        not hold is refused. PTX tells only how many bits a parameter has, so that an integer may there be one
+        with or without sign.
     shared_bytes : int
         Bytes of dynamic shared memory per block.
     cluster : int or sequence of up to three int
