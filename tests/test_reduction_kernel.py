@@ -20,8 +20,8 @@ import pytest
 
 import gpureduce
 from gpureduce import ReductionKernel, _core
+from gpureduce._custom import disk_cache, nvrtc
 from gpureduce._custom import kernel as custom
-from gpureduce._custom import nvrtc
 from gpureduce._device import devices
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -985,13 +985,13 @@ def test_which_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GPUREDUCE_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
+    assert disk_cache.cache_folder() == tmp_path / ".cache" / "gpureduce"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/to/nothing")
-    assert nvrtc.cache_folder() == tmp_path / ".cache" / "gpureduce"
+    assert disk_cache.cache_folder() == tmp_path / ".cache" / "gpureduce"
     monkeypatch.setenv("XDG_CACHE_HOME", "/var/xdg")
-    assert nvrtc.cache_folder() == Path("/var/xdg/gpureduce")
+    assert disk_cache.cache_folder() == Path("/var/xdg/gpureduce")
     monkeypatch.setenv("GPUREDUCE_CACHE_DIR", "mine")
-    assert nvrtc.cache_folder() == Path("mine")
+    assert disk_cache.cache_folder() == Path("mine")
 
 
 def test_the_oldest_kernels_are_unloaded(device, fresh, monkeypatch):

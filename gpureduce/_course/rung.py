@@ -312,5 +312,5 @@ def ladder(
     def compiled(option: str) -> Program:
         return program(source, kernel, (*options, option))
 
-    chosen = is_ptx(read(source)[0]) or any("-arch" in option for option in options)
+    chosen = is_ptx(read(source).text) or any("-arch" in option for option in options)
     return OwnRung(**vars(own), _compiled=None if chosen else compiled)

@@ -417,12 +417,16 @@ os.register_at_fork(after_in_child=_renew_locks)  # another thread of the parent
 
 def _loaded(name: str, program: str, options: tuple[str, ...], kind: int, index: int) -> tuple[object, str]:
     """Return kernels on a device, and where they were found, as a field of CacheInfo."""
-    key = (name, program, options, kind, index)
+    prepared = nvrtc.prepared(name, program, options)
+    key = (prepared.key, kind, index)
     with _lock:
         if key in _kernels:
             return _kernels[key], "memory"
-        ptx, kept = nvrtc.compiled(name, program, options)
-        kernels = _kernels[key] = _core.custom_load(name, ptx, kind, index)
+        ptx, kept = prepared.compile()
+        kernels = _core.custom_load(name, ptx, kind, index)
+        if prepared.key is None:
+            return kernels, "compiled"
+        _kernels[key] = kernels
         if len(_kernels) > _KEPT:
             del _kernels[next(iter(_kernels))]
     return kernels, "disk" if kept else "compiled"

@@ -6,23 +6,21 @@ then in a CUDA toolkit.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import functools
-import hashlib
 import os
 import re
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
+from gpureduce._custom import process, worker
+from gpureduce._custom.disk_cache import digest, kept
+from gpureduce._custom.includes import included, without_folders
+from gpureduce._custom.toolkit import header_folders, headers_version
 from gpureduce._device.kernels import KERNELS
 
 # As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
 _FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")
-_COMPILATION = 6  # NVRTC_ERROR_COMPILATION
-_INVALID_OPTION = 5  # NVRTC_ERROR_INVALID_OPTION
-_NAME_EXPRESSION = 10  # NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID
 
 # NVRTC has no standard headers; this is what ours need of them.
 _INTEGERS = """
@@ -71,67 +69,93 @@ class CompileError(ValueError):
 
 
 class Nvrtc:
-    """The library, of which only one is ever loaded."""
+    """The library, of which one is loaded. It compiles in a process of its own where one can start."""
 
     def __init__(self, path: str) -> None:
-        self._library = ctypes.CDLL(path)
-        self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
-        major, minor = ctypes.c_int(), ctypes.c_int()
-        self._check(self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)), "nvrtcVersion")
-        self.version = (major.value, minor.value)
-
-    def _check(self, result: int, doing: str) -> None:
-        if result:
-            text = self._library.nvrtcGetErrorString(result).decode()
-            raise RuntimeError(f"NVRTC: {doing}: {text}")
-
-    @contextlib.contextmanager
-    def _program(self, name: str, source: str, headers: dict[str, str]) -> Iterator[ctypes.c_void_p]:
-        program = ctypes.c_void_p()
-        texts = (ctypes.c_char_p * len(headers))(*(text.encode() for text in headers.values()))
-        names = (ctypes.c_char_p * len(headers))(*(name.encode() for name in headers))
-        created = self._library.nvrtcCreateProgram(
-            ctypes.byref(program), source.encode(), name.encode(), len(headers), texts, names
-        )
-        self._check(created, "nvrtcCreateProgram")
+        self.path = path
+        self._here = worker.Library(path)
         try:
-            yield program
-        finally:
-            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+            self.version = self._here.version()
+        except worker.Failed as error:
+            raise RuntimeError(str(error)) from None
 
-    def _text(self, program: ctypes.c_void_p, what: str) -> str:
-        size = ctypes.c_size_t()
-        self._check(getattr(self._library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)), what)
-        text = ctypes.create_string_buffer(size.value)
-        self._check(getattr(self._library, f"nvrtcGet{what}")(program, text), what)
-        return text.value.decode(errors="replace")
+    def _answer(self, request: dict[str, Any], name: str, source: str) -> tuple[bool, str, str]:
+        """Return whether a program was compiled, the PTX, else the log, and the name of the kernel."""
+        try:
+            kind, *answer = process.ask(request)
+        except process.CannotStart:
+            try:
+                kind, *answer = "done", *self._here.compile(request)
+            except worker.Failed as error:
+                kind, answer = "failed", [str(error)]
+        except process.Ended:
+            raise CompileError(
+                f"{name}: NVRTC ended without a result; was there memory for it?", "", source
+            ) from None
+        except process.TookTooLong as error:
+            raise CompileError(f"{name}: NVRTC takes longer than {error}", "", source) from None
+        if kind == "failed":
+            raise RuntimeError(answer[0])
+        done, text, entry = answer
+        return done, text.decode(errors="replace"), entry.decode()
+
+    def _compile(
+        self,
+        name: str,
+        source: str | bytes,
+        options: tuple[str, ...],
+        headers: dict[str, str],
+        kernel: str = "",
+        shown: str = "",
+    ) -> tuple[str, str]:
+        data = source if isinstance(source, bytes) else source.encode()
+        request = {
+            "library": self.path,
+            "folder": working_folder(),
+            "name": os.fsencode(name),
+            "source": data,
+            "options": [os.fsencode(option) for option in options],
+            "headers": {os.fsencode(key): text.encode() for key, text in headers.items()},
+            "kernel": kernel.encode(),
+        }
+        text = data.decode(errors="replace")
+        done, result, entry = self._answer(request, shown or name, text)
+        if done:
+            return result, entry
+        log = result.strip()
+        if shown:
+            log = re.sub(
+                rf"^{re.escape(os.path.basename(name))}(?=\()", lambda _: shown, log, flags=re.MULTILINE
+            )
+            log = log.replace(f'"{name}"', f'"{shown}"')
+        raise CompileError(f"{shown or name}: NVRTC refuses the kernel:\n{log}", log, text)
 
     def compile(self, name: str, source: str, options: tuple[str, ...], headers: dict[str, str]) -> str:
         """Return the PTX of a program; `name` stands for it in messages."""
-        with self._program(name, source, headers) as program:
-            return self._compile(program, name, source, options)
+        return self._compile(name, source, options, headers)[0]
 
     def instantiate(
-        self, name: str, source: str, kernel: str, options: tuple[str, ...], headers: dict[str, str]
+        self,
+        name: str,
+        source: str | bytes,
+        kernel: str,
+        options: tuple[str, ...],
+        headers: dict[str, str],
+        shown: str = "",
     ) -> tuple[str, str]:
-        """Return the PTX of a program, and the name in it of a kernel, as ``reduce<float, 256>``."""
-        with self._program(name, source, headers) as program:
-            expression = kernel.encode()
-            self._check(self._library.nvrtcAddNameExpression(program, expression), f"naming {kernel}")
-            ptx = self._compile(program, name, source, options)
-            entry = ctypes.c_char_p()
-            found = self._library.nvrtcGetLoweredName(program, expression, ctypes.byref(entry))
-            self._check(found, f"finding {kernel}")
-            return ptx, (entry.value or b"").decode()  # before the program goes, to which it belongs
+        """Return the PTX of a program, and the name in it of a kernel, as ``reduce<float, 256>``.
 
-    def _compile(self, program: ctypes.c_void_p, name: str, source: str, options: tuple[str, ...]) -> str:
-        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        result = self._library.nvrtcCompileProgram(program, len(options), given)
-        if result in (_COMPILATION, _INVALID_OPTION, _NAME_EXPRESSION):
-            log = self._text(program, "ProgramLog").strip()
-            raise CompileError(f"{name}: NVRTC refuses the kernel:\n{log}", log, source)
-        self._check(result, f"compiling {name}")
-        return self._text(program, "PTX")
+        `name` is that of the file, beside which headers are found; messages have `shown`.
+        """
+        return self._compile(name, source, options, headers, kernel, shown)
+
+
+def working_folder() -> str:
+    """Return the working folder, or the root where that was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep
 
 
 @functools.cache
@@ -158,97 +182,101 @@ def headers() -> dict[str, str]:
     return texts | {"cstdint": _INTEGERS, "stdint.h": _INTEGERS}
 
 
-def cache_folder() -> Path | None:
-    """Return where compiled kernels are kept between runs; None when there is no such place."""
-    if named := os.environ.get("GPUREDUCE_CACHE_DIR"):
-        return Path(named)
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if base.is_absolute():  # the specification has others ignored
-        return base / "gpureduce"
-    try:
-        return Path.home() / ".cache" / "gpureduce"
-    except RuntimeError:
-        return None
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _read(path: Path) -> str | None:
-    """Return what `_write` wrote, None when it is not there or not whole."""
-    try:
-        digest, _, ptx = path.read_text("utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return ptx if digest == f"// {_digest(ptx)}" else None
-
-
-def _write(path: Path, ptx: str) -> None:
-    """Replace the file at once; what cannot be kept is compiled again next time."""
-    part = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            part = file.name
-            file.write(f"// {_digest(ptx)}\n{ptx}")
-        os.replace(part, path)
-    except OSError:
-        if part is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
-
-
 def compiled(name: str, source: str, options: tuple[str, ...] = ()) -> tuple[str, bool]:
     """Return the PTX of a program that may include the kernels' headers, and whether it was kept on disk.
 
-    The file's name is a digest of all that the PTX depends on: NVRTC's version, the options, the headers and
-    the source. (Not of files that `options` give access to.)
+    It is kept under a digest of all that the PTX depends on: NVRTC's version, the options, the headers, the
+    source, and the files that it includes.
     """
+    return prepared(name, source, options).compile()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program that is to be compiled, and what it is kept under: None where not all is known of it."""
+
+    key: str | None
+    compile: Callable[[], tuple[str, bool]]
+
+
+def prepared(name: str, source: str, options: tuple[str, ...]) -> Prepared:
+    """Return what compiles a program as `compiled` does."""
     nvrtc, options = library(), (*_FLAGS, *options)
-    return _kept(
-        (nvrtc.version, name, options, headers()),
-        source,
-        lambda: nvrtc.compile(name, source, options, headers()),
-    )
+    uses = _Uses(nvrtc, source.encode(), working_folder(), options, headers())
+    key = uses.key(name, options, source)
+    return Prepared(key, lambda: kept(key, lambda: nvrtc.compile(name, source, uses.options, uses.headers)))
+
+
+class _Uses:
+    """What a program includes: what it is compiled with, and what it is kept under."""
+
+    def __init__(
+        self, nvrtc: Nvrtc, source: bytes, folder: str, options: tuple[str, ...], headers: dict[str, str]
+    ) -> None:
+        toolkit = header_folders(nvrtc.path, nvrtc.version)
+        found = included(source, folder, options, toolkit)
+        self.files = found
+        self.headers = {key: text for key, text in headers.items() if key not in found.names}
+        self.options = (*options, *(f"-I{folder}" for folder in toolkit))
+        self._toolkit = headers_version(toolkit) if found.system - set(headers) else ""
+        self._version = nvrtc.version
+
+    def key(self, *also: object) -> str | None:
+        """Return a digest of that and of more; None where not all is known of it."""
+        if not self.files.certain:
+            return None
+        known = (self._version, self.headers, self._toolkit, self.files.digests(), also)
+        return digest(repr(known))
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A kernel as PTX: its name there, the files that it was made of, and the compiler.
+
+    Where the PTX names a file it has its number: 0 is the source, and those of `files` follow.
+    """
+
+    ptx: str
+    entry: str
+    files: dict[str, bytes]
+    compiler: str
 
 
 def instantiated(
-    name: str, source: str, kernel: str, options: tuple[str, ...], beside: dict[str, str]
-) -> tuple[str, str]:
-    """Return the PTX of a program and the name in it of a kernel; `beside` has the headers it may include.
+    file: str, source: bytes, kernel: str, options: tuple[str, ...], headers: dict[str, str], shown: str
+) -> Instance:
+    """Return a kernel of a source, which may include `headers` and what is found beside `file`.
 
-    It is kept on disk as by `compiled`.
+    Messages call the file `shown`. The kernel is kept on disk as by `compiled`, under no absolute path.
     """
-    nvrtc = library()
+    nvrtc, name = library(), os.path.basename(file)
+    uses = _Uses(nvrtc, source, os.path.dirname(file), options, headers)
+    texts = uses.files.texts
+    # Folders are in the key only where a text may hold its own path: what is in them is there anyway.
+    paths = any(b"__FILE__" in text or b"assert" in text for text in texts.values())
+    keyed = options if paths else without_folders(options)
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    whole = f'#line 1 "{quoted}"\n'.encode(errors="surrogateescape") + source
 
-    def both() -> str:
-        ptx, entry = nvrtc.instantiate(name, source, kernel, options, beside)
-        return f"{entry}\n{_without_folder(ptx)}"
+    def make() -> str:
+        ptx, entry = nvrtc.instantiate(file, whole, kernel, uses.options, uses.headers, shown)
+        return f"{entry}\n{_numbered(ptx, name, list(texts))}"
 
-    text, _ = _kept((nvrtc.version, name, kernel, options, beside), source, both)
+    text, _ = kept(uses.key(name, kernel, keyed, source), make)
     entry, _, ptx = text.partition("\n")
-    return ptx, entry
+    return Instance(ptx, entry, texts, "NVRTC {}.{}".format(*nvrtc.version))
 
 
-def _without_folder(ptx: str) -> str:
-    """Return PTX whose files are called as they were given: NVRTC puts the working folder in front."""
-    folder = os.path.join(os.getcwd(), "")
-    return re.sub(rf'^(\s*\.file\s+\d+\s+"){re.escape(folder)}', r"\1", ptx, flags=re.MULTILINE)
+def _numbered(ptx: str, name: str, files: list[str]) -> str:
+    """Return PTX in which the source and the files that it includes are called by their numbers."""
+    folder = working_folder()
+    numbers = {os.path.join(folder, name): 0}
+    numbers |= {path: number for number, path in enumerate(files, 1)}
+    numbers |= {os.path.realpath(path): number for number, path in enumerate(files, 1)}
 
+    def replaced(line: re.Match[str]) -> str:
+        path = os.path.normpath(os.path.join(folder, line[2]))
+        number = numbers.get(path, numbers.get(os.path.realpath(path)))
+        return line[0] if number is None else f"{line[1]}{number}{line[3]}"
 
-def _kept(depends_on: tuple, source: str, make: Callable[[], str]) -> tuple[str, bool]:
-    """Return what is kept on disk of a source and of what else it depends on, made where it is not there.
-
-    And whether it was there.
-    """
-    folder = cache_folder()
-    if folder is None:
-        return make(), False
-    path = folder / f"{_digest(repr(depends_on), source)}.ptx"
-    text = _read(path)
-    if text is not None:
-        return text, True
-    text = make()
-    _write(path, text)
-    return text, False
+    return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', replaced, ptx, flags=re.MULTILINE)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from gpureduce._custom import nvrtc
 from gpureduce._profiles.declared import declared, enumeration
@@ -55,7 +55,7 @@ _ASSERT = """
 #endif
 """
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+SUFFIXES = (".cu", ".cuh", ".ptx", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".txt")
 _KERNEL = re.compile(
     r"(?P<template>\btemplate\s*<[^;{}()]*>\s*)?"
     r'(?:\bextern\s*"C"\s*)?(?:\b(?:static|inline)\s+)*\b__global__\b'
@@ -68,7 +68,7 @@ class Program:
     """A kernel of a user, as PTX.
 
     `sources` are the texts by the names that the PTX has for them; none of PTX. `types` are those of the
-    kernel's parameters, None where neither its name nor the source tells.
+    kernel's parameters, None where neither its name nor the source tells. `compiler` made the PTX.
     """
 
     ptx: str
@@ -76,6 +76,7 @@ class Program:
     kernel: str
     sources: dict[str, str] = field(default_factory=dict)
     types: tuple[CType | None, ...] | None = None
+    compiler: str = ""
 
     def place(self, number: int) -> tuple[str, int] | None:
         """Return file and line in the sources that a line of the PTX is made of, if they are known."""
@@ -108,16 +109,57 @@ def is_ptx(text: str) -> bool:
     return _COMMENT.sub("", text).strip()[:1] in (".", "")
 
 
-def read(source: object) -> tuple[str, Path | None]:
-    """Return a text, and the file that it is from; one is meant by a path, or by a str that ends in .cu."""
-    if isinstance(source, os.PathLike) or (
-        isinstance(source, str) and "\n" not in source and source.endswith((".cu", ".cuh", ".ptx"))
-    ):
-        path = Path(os.fspath(source))
-        return path.read_text("utf-8"), path
+@dataclass(frozen=True)
+class Source:
+    """A text, as bytes, too, as the compiler takes it; and the file that it is from, if any."""
+
+    text: str
+    data: bytes
+    path: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called where its lines are shown."""
+        return UNNAMED if self.path is None else self.path
+
+
+def _decoded(data: bytes) -> str:
+    """Return the text of a file: UTF-8, or what has no meaning there, as compilers do not look at it."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def is_path(source: object) -> bool:
+    """Return whether a path is meant, and no text: one of several lines, or with brackets or semicolons."""
+    if isinstance(source, os.PathLike):
+        return True
+    if not isinstance(source, str) or "\n" in source or not source.strip():
+        return False
+    return source.lower().endswith(SUFFIXES) or not re.search(r"[{(;]", source)
+
+
+def read(source: object) -> Source:
+    """Return the text that is meant by itself, or by a path."""
+    if is_path(source):
+        path = os.fspath(source)  # type: ignore[call-overload]
+        path = os.fsdecode(path)
+        with open(path, "rb") as file:
+            data = file.read()
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
+            raise ValueError(
+                f"source: {path} is no text in UTF-8: it has NUL bytes, as UTF-16 has; save it as UTF-8"
+            )
+        data = data.removeprefix(codecs.BOM_UTF8)
+        return Source(_decoded(data), data, path)
     if not isinstance(source, str):
         raise TypeError(f"source: expected str or a path, got {type(source).__name__}")
-    return source, None
+    text = source.removeprefix("\ufeff")
+    try:
+        return Source(text, text.encode())
+    except UnicodeEncodeError as error:
+        raise ValueError(f"source: {error}") from None
 
 
 def _options(given: Iterable[str]) -> tuple[str, ...]:
@@ -129,16 +171,6 @@ def _options(given: Iterable[str]) -> tuple[str, ...]:
     names = {option.partition("=")[0] for option in given}
     names = {_SPELLED.get(name, name) for name in names}
     return ("-lineinfo", *(flag for name, flag in _DEFAULTS.items() if name not in names), *given)
-
-
-def _beside(text: str, folder: Path, found: dict[str, str]) -> dict[str, str]:
-    """Return the texts of the files of a folder that a text includes, and that those include."""
-    for name in _INCLUDE.findall(text):
-        path = folder / name
-        if name not in found and path.is_file():
-            found[name] = path.read_text("utf-8")
-            _beside(found[name], folder, found)
-    return found
 
 
 def _hint(text: str, kernel: str) -> str:
@@ -167,12 +199,13 @@ def _types(entry: str, kernel: str, sources: dict[str, str]) -> tuple[CType | No
     )
 
 
-def program(source: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
+def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
     """Return a kernel of CUDA C++ or PTX as PTX.
 
     `kernel` None takes the only one in the source.
     """
-    text, path = read(source)
+    source = read(given)
+    text = source.text
     if kernel is not None and not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
     if kernel is not None and "\0" in kernel:
@@ -188,16 +221,23 @@ def program(source: object, kernel: str | None, options: Iterable[str] = ()) -> 
             there = f"there are {', '.join(names)}" if names else "there is no __global__ function"
             raise ValueError(f"kernel: say which; in the source {there}")
         (kernel,) = names
-    name = UNNAMED if path is None else str(path)
-    sources = {name: text} | ({} if path is None else _beside(text, path.parent, {}))
     headers = dict.fromkeys(_EMPTY, "") | {"cfloat": _LIMITS, "float.h": _LIMITS, "limits.h": _LIMITS}
-    headers |= (
-        {"climits": _LIMITS, "cassert": _ASSERT, "assert.h": _ASSERT}
-        | nvrtc.headers()
-        | {key: sources[key] for key in sources if key != name}
-    )
+    headers |= {"climits": _LIMITS, "cassert": _ASSERT, "assert.h": _ASSERT} | nvrtc.headers()
+    file = os.path.abspath(source.path or os.path.join(nvrtc.working_folder(), UNNAMED))
     try:
-        ptx, entry = nvrtc.instantiated(name, text, kernel, options, headers)
+        made = nvrtc.instantiated(file, source.data, kernel, options, headers, source.name)
     except nvrtc.CompileError as error:
-        raise nvrtc.CompileError(f"{error}{_hint(text, kernel)}", error.log, error.source) from None
-    return Program(ptx, entry, kernel, sources, _types(entry, kernel, sources))
+        raise nvrtc.CompileError(f"{error}{_hint(text, kernel)}", error.log, text) from None
+    folder = os.path.join(os.path.dirname(file), "")
+    names = {"0": source.name}
+    sources = {source.name: text}
+    for number, (path, data) in enumerate(made.files.items(), 1):
+        names[str(number)] = name = path.removeprefix(folder)
+        sources[name] = _decoded(data)
+    ptx = re.sub(
+        r'^(\s*\.file\s+\d+\s+")(\d+)(?=")',
+        lambda line: line[1] + names[line[2]],
+        made.ptx,
+        flags=re.MULTILINE,
+    )
+    return Program(ptx, made.entry, kernel, sources, _types(made.entry, kernel, sources), made.compiler)

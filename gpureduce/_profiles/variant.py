@@ -15,6 +15,7 @@ from gpureduce._profiles.elements import elements_of
 from gpureduce._profiles.observed import kernel_profiles, stopped
 from gpureduce._profiles.own import OwnKernel, own_kernel
 from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.program import SUFFIXES
 
 
 def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +150,7 @@ def _run(
 
 def _is_source(text: str) -> bool:
     """Return whether a text is a kernel of a user's, or the path of one, and no name."""
-    return text.endswith(".cu") or "__global__" in text
+    return "__global__" in text or os.sep in text or text.lower().endswith(SUFFIXES)
 
 
 def profile(
