@@ -41,6 +41,7 @@ SIZES = [
     9 * PART + 77,
 ]
 METHODS = tuple(POSITIONS)
+ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 # As NumPy 2.4 takes the dtype of q, and that of its results.
 new_numpy = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="dtypes of quantiles are those of NumPy 2.4"
@@ -202,15 +203,21 @@ def test_whatever_is_drawn(device, pytestconfig, thin):
         if arguments:
             options["method"] = draw.choice(METHODS)
         here = {} if isinstance(given, gpureduce.DeviceArray) else {"device": device}
+        # NumPy's differences of signed integers wrap; those of doubles are what ours are, up to 4 bytes exactly.
+        wraps = a.dtype.kind == "i" and bool(arguments) and options["method"] not in ELEMENTS
         try:
-            wanted = getattr(np, name)(a, *arguments, **options)
+            wanted = getattr(np, name)(a.astype(np.float64) if wraps else a, *arguments, **options)
         except TypeError as error:
             assert dtype == "bool", error
             with pytest.raises(TypeError, match="bool has a quantile only by"):
                 getattr(gpureduce, name)(given, *arguments, **options, **here)
             continue
         got = getattr(gpureduce, name)(given, *arguments, **options, **here)
-        alike(got, wanted)
+        if wraps and a.itemsize == 8:
+            got = got.numpy() if isinstance(got, gpureduce.DeviceArray) else got
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=2.0**13)
+        else:
+            alike(got, wanted)
 
 
 @new_numpy
@@ -354,7 +361,7 @@ def test_no_elements(there, device):
         try:
             wanted = np.quantile(a, [0.2, 0.3], axis=axis)
         except IndexError:
-            with pytest.raises(IndexError, match="a: no elements"):
+            with pytest.raises(ValueError, match="a: zero-size"):
                 gpureduce.quantile(given, [0.2, 0.3], axis=axis, **here)
         else:
             exactly(gpureduce.quantile(given, [0.2, 0.3], axis=axis, **here), wanted)

@@ -167,12 +167,7 @@ static bool take_ddof(const py_public *self, const py_arguments given, py_call *
             count *= (double)call->job.inputs[PY_SOURCE].extent[d];
     if (!(less < count))
         return false;
-    const gr_op op = call->reduction.op;
-    const uint64_t root = op == GR_OP_std || op == GR_OP_nanstd,
-                   skip = (op == GR_OP_nanvar || op == GR_OP_nanstd) &&
-                          gr_dtypes[call->reduction.dtype].kind == GR_KIND_NUMBER;
     memcpy(&call->reduction.parameter, &less, sizeof less);
-    call->reduction.parameter = (call->reduction.parameter & ~UINT64_C(3)) | root | skip << 1;
     return true;
 }
 

@@ -1,5 +1,7 @@
 #include "reduce/reduce.h"
 
+#include "reduce/finish.h"
+
 size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);
 }
@@ -16,6 +18,14 @@ static const uint64_t *parameter_of(const gr_reduction *self) {
     return gr_ops[self->op].parameter == GR_PARAMETER_GIVEN ? &self->parameter : NULL;
 }
 
+static uint32_t finish_flags(const gr_reduction *self) {
+    const gr_op op = self->op;
+    const bool root = op == GR_OP_std || op == GR_OP_nanstd,
+               skips = (op == GR_OP_nanvar || op == GR_OP_nanstd) &&
+                       gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
+    return (root ? GR_FINISH_ROOT : 0u) | (skips ? GR_FINISH_SKIP_NAN : 0u);
+}
+
 static void plan_part(const void *request, const gr_abilities *can, const gr_part *part,
                       gr_program *program) {
     const gr_reduction *self = request;
@@ -27,6 +37,7 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .part = *part,
         .initial = initial_of(self),
         .parameter = parameter_of(self),
+        .finish_flags = finish_flags(self),
     };
     const bool whole = part->count == part->total, hopper = can->capability >= GR_HOPPER;
     const bool heavy = self->op == GR_OP_logsumexp; /* the ring has too few threads to compute so much */
@@ -52,6 +63,7 @@ static void plan_general(const gr_reduction *self, const gr_abilities *can, gr_p
         .has_where = self->layout.has_second && !self->layout.pair,
         .initial = initial_of(self),
         .parameter = parameter_of(self),
+        .finish_flags = finish_flags(self),
         .result_bytes = result_bytes,
     };
     /* A mean under a mask hands on States of its own, with a count. */

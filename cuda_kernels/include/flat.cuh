@@ -75,7 +75,7 @@ template <class F> __device__ void finish(const gr_flat_params &p, typename F::S
         s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
     if (p.flags & GR_FLAT_FROM_ZERO)
         s = F::combine(F::start(Out()), s);
-    *reinterpret_cast<Out *>(p.out) = F::finish(s, p.divisor);
+    *reinterpret_cast<Out *>(p.out) = Finish<F>::of(s, p.divisor, p.flags);
 }
 
 // From the States of all threads of the grid to the result.

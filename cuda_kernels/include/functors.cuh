@@ -3,11 +3,27 @@
 //   identity()              the State of no elements
 //   load(x, position)       the State of one element; `position` counts along the reduction
 //   combine(a, b)           associative; commutative too, so that any tree will do
-//   Out, finish(s, count)   the result, and its value for a State of `count` elements
-//   start(Out)              the State of an `initial` value
+//   Out, finish(s, count)   the result, and its value for a State of `count` elements; may take the launch's
+//   flags start(Out)              the State of an `initial` value
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "element_types.cuh"
+
+// Calls `finish` with the flags of the launch where it takes them.
+template <class F, class = void> struct Finish {
+    static __device__ typename F::Out of(typename F::State s, uint64_t parameter, uint32_t) {
+        return F::finish(s, parameter);
+    }
+};
+template <class F>
+struct Finish<F, decltype(void(F::finish(std::declval<typename F::State>(), uint64_t(), uint32_t())))> {
+    static __device__ typename F::Out of(typename F::State s, uint64_t parameter, uint32_t flags) {
+        return F::finish(s, parameter, flags);
+    }
+};
 
 // A float sum and what its additions lost. `sum` takes the steps of a plain sum, so that infinities, NaNs and
 // overflow come out as they do there. The lost part is Knuth's two-sum, exact for round to nearest.

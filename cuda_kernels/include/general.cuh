@@ -25,7 +25,7 @@ template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {
     if (p.flags & GR_HAS_INITIAL)
         s = F::combine(F::start(*reinterpret_cast<const typename F::Out *>(p.initial)), s);
-    return F::finish(s, p.divisor);
+    return Finish<F>::of(s, p.divisor, p.flags);
 }
 
 // Writes State or result number `index`.

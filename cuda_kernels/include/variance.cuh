@@ -11,23 +11,23 @@
 
 #include <type_traits>
 
+#include "reduce/finish.h"
+
 #include "large_states.cuh"
 
 #include "absorb.cuh"
 #include "together.cuh"
 
-// What `finish` is told in place of a number of elements: the bits of ddof, a double, but for the last two.
-enum : uint64_t { GR_VAR_ROOT = 1, GR_VAR_SKIP = 2 };
-
 #define GR_VAR_BEYOND __longlong_as_double(0x7ff0000000000000ll)
 
-// From the sum of squares about the mean.
-template <class Out> __device__ Out variance(double squares, double count, bool has_nan, uint64_t parameter) {
-    const double left = count - __longlong_as_double(int64_t(parameter & ~uint64_t(3)));
-    const bool none = parameter & GR_VAR_SKIP ? !(left > 0) : has_nan;
+// From the sum of squares about the mean. `ddof`: the bits of a double; `flags`: see reduce/finish.h.
+template <class Out>
+__device__ Out variance(double squares, double count, bool has_nan, uint64_t ddof, uint32_t flags) {
+    const double left = count - __longlong_as_double(int64_t(ddof));
+    const bool none = flags & GR_FINISH_SKIP_NAN ? !(left > 0) : has_nan;
     const double result =
-        none ? __longlong_as_double(0x7ff8000000000000ll) : squares / (left > 0 ? left : 0.0);
-    return Narrow<Out>::from(parameter & GR_VAR_ROOT ? sqrt(result) : result);
+        none ? __longlong_as_double(0x7ff8000000000000ll) : squares / (left <= 0 ? 0.0 : left);
+    return Narrow<Out>::from(flags & GR_FINISH_ROOT ? sqrt(result) : result);
 }
 
 // K: of points; T: of sums.
@@ -158,8 +158,8 @@ template <class In> struct VarOfNumbers {
     static __device__ State reduce_warp(State x) {
         return blockDim.x > (sizeof(Value) == 4 ? 128 : 512) ? add_up_warp(x) : merge_warp(x, filled(x));
     }
-    static __device__ Out finish(State s, uint64_t parameter) {
-        return variance<Out>(centred(s), s.count, s.has_nan, parameter);
+    static __device__ Out finish(State s, uint64_t ddof, uint32_t flags) {
+        return variance<Out>(centred(s), s.count, s.has_nan, ddof, flags);
     }
     static __device__ State start(Out) {
         return identity(); // there is no initial value
@@ -340,12 +340,12 @@ template <class In> struct VarOfIntegers {
     static __device__ State combine(State a, State b) {
         return {a.count + b.count, a.sum + b.sum, a.squares + b.squares};
     }
-    static __device__ Out finish(State s, uint64_t parameter) {
+    static __device__ Out finish(State s, uint64_t ddof, uint32_t flags) {
         const uint64_t sum = s.sum < 0 ? uint64_t(0) - uint64_t(s.sum) : uint64_t(s.sum);
         const uint64_t low = s.count * s.squares, less = sum * sum;
         const uint64_t high = __umul64hi(s.count, s.squares) - __umul64hi(sum, sum) - (low < less);
         const double times = double(high) * 18446744073709551616.0 + double(low - less);
-        return variance<Out>(times / double(s.count), double(s.count), false, parameter);
+        return variance<Out>(times / double(s.count), double(s.count), false, ddof, flags);
     }
     static __device__ State start(Out) {
         return identity();
@@ -444,12 +444,12 @@ template <class In> struct VarOfComplex {
         return {count_of(a.count, b.count), nearer ? b.shift : a.shift, nearer ? sum_b : sum_a,
                 (a.squares + b.squares) + more};
     }
-    static __device__ Out finish(State s, uint64_t parameter) {
+    static __device__ Out finish(State s, uint64_t ddof, uint32_t flags) {
         const double count = fabs(s.count);
         double squares = s.squares - (s.sum.re * (s.sum.re / count) + s.sum.im * (s.sum.im / count));
         if (!isfinite(s.squares) && is_finite(s.sum))
             squares = GR_VAR_BEYOND;
-        return variance<Out>(squares < 0 ? 0.0 : squares, count, is_negative(s.count), parameter);
+        return variance<Out>(squares < 0 ? 0.0 : squares, count, is_negative(s.count), ddof, flags);
     }
     static __device__ State start(Out) {
         return identity();

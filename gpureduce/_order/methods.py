@@ -116,7 +116,10 @@ def between(lower: np.ndarray, upper: np.ndarray, weight: np.ndarray, weak: bool
 
     A `weak` weight is a number of Python, and says nothing of the dtype.
     """
-    step = upper - lower
+    step: np.ndarray = upper - lower
+    if step.dtype.kind in "iu":  # the difference of two integers need not fit their dtype
+        wide = upper.astype(np.uint64) - lower.astype(np.uint64)
+        step = wide.astype(np.float64 if weak else np.result_type(step, weight))
     rest, nearer = 1 - weight, weight >= 0.5
     if weak:
         to = (step[:0] * 0.5).dtype
@@ -131,5 +134,5 @@ def middle(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     dtype = lower.dtype
     work = {"b": np.float64, "i": np.float64, "u": np.float64}.get(dtype.kind, dtype)
     wide = np.dtype(np.float32 if dtype == np.float16 else work)
-    total = lower.astype(wide) + upper.astype(wide)
+    total = (lower.astype(wide) + wide.type(0)) + upper.astype(wide)  # a sum from 0, so that -0.0 becomes 0.0
     return (total / wide.type(2)).astype(work)

@@ -13,6 +13,7 @@ from gpureduce._device.devices import Device
 from gpureduce._order.lines import ALONE, BETWEEN, MIDDLE, Lines
 from gpureduce._order.methods import POSITIONS, Place, between, known_place, middle, place
 from gpureduce._order.weighted import METHOD, at_weights, take_weights
+from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -176,9 +177,8 @@ def quantile(
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `median`; ValueError, too, for a `q` outside 0 to 1 and an unknown method.
-    IndexError
-        For no elements along the axes, if there are results.
+        As `median`; ValueError, too, for a `q` outside 0 to 1, an unknown method, and no elements along the
+        axes.
 
     Notes
     -----
@@ -272,7 +272,7 @@ def percentile(
 
     Raises
     ------
-    TypeError, ValueError, IndexError, DeviceError
+    TypeError, ValueError, DeviceError
         As `quantile`.
 
     Examples
@@ -360,23 +360,25 @@ def _counts(lines: Lines) -> np.ndarray:
 def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_out: bool) -> Any:
     operand = take(a, options.device)
     shape = operand.shape
+    axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(shape), scalar_axis=False)
     target = Target(out, options, operand, axis, shape, axes, keepdims)
     target.set_dtype(_middle_dtype(operand.dtype), "unsafe")
+    target.as_array = not shape and rules.keeps_dims(keepdims)
     target.follow_others()
     if 0 in shape:
-        return _of_none(target)
+        return _of_none(target, not leave_out)
     lines = Lines(operand, axes, target)
     if leave_out and lines.has_nans:
         counts = _counts(lines)
         lower, upper = lines.elements(np.stack([(counts - 1) // 2, counts // 2]), False)
-        result = np.where(counts % 2 == 1, _kept(lower), middle(lower, upper))
+        result = np.where(counts % 2 == 1, _alone(lower), middle(lower, upper))
         return target.store(result.astype(target.dtype, copy=False))
     ranks = np.array([(lines.length - 1) // 2, lines.length // 2])
     if target.on_device:
         return lines.results(Place(ranks[:1], ranks[1:], None), MIDDLE, False, lines.has_nans, target)
     lower, upper = lines.elements(ranks, lines.has_nans)
-    return target.store(_kept(lower) if lines.length % 2 == 1 else middle(lower, upper))
+    return target.store(_alone(lower) if lines.length % 2 == 1 else middle(lower, upper))
 
 
 @functools.cache
@@ -384,14 +386,18 @@ def _middle_dtype(elements: np.dtype) -> np.dtype:
     return middle(*[np.empty(0, elements)] * 2).dtype
 
 
-def _kept(elements: np.ndarray) -> np.ndarray:
-    return elements.astype(np.float64) if elements.dtype.kind in "biu" else elements
+def _alone(elements: np.ndarray) -> np.ndarray:
+    """Return the mean of each element alone: -0.0 becomes 0.0, as in NumPy's mean."""
+    elements = elements.astype(np.float64) if elements.dtype.kind in "biu" else elements
+    return elements + elements.dtype.type(0)
 
 
-def _of_none(target: Target) -> Any:
+def _of_none(target: Target, divides: bool = False) -> Any:
     """Return the results of no elements."""
     if 0 not in target.shape:
         warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+        if divides and not target.on_device:
+            floating.signal("divide", False, True, np.geterr())
     return target.store(np.full(target.shape, np.nan, target.dtype))
 
 
@@ -407,11 +413,14 @@ def _quantile(
     options: Options,
     leave_out: bool,
 ) -> Any:
+    if not isinstance(method, str):
+        raise TypeError(f"method: expected str, got {type(method).__name__}")
     if method not in POSITIONS:
         raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
     if weights is not None and method != METHOD:
         raise ValueError(f"weights: taken by method {METHOD!r} alone, got {method!r}")
     operand = take(a, options.device)
+    axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     kept = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
     target = Target(out, options, operand, axis, q.shape + kept, (), False)
@@ -419,11 +428,12 @@ def _quantile(
     count = rules.reduced_count(operand.shape, axes)
     all_alike = known_place(method, max(count, 1), flat)
     weight = all_alike.weight
-    dtype = operand.dtype if weight is None else _dtype(operand.dtype, weight.dtype, weak)
+    dtype = operand.rule_dtype if weight is None else _dtype(operand.dtype, weight.dtype, weak)
     target.set_dtype(dtype)
+    target.as_array = weights is not None or (not operand.shape and rules.keeps_dims(keepdims))
     target.follow_others()
     if count == 0 and not leave_out:
-        raise IndexError("a: no elements along the axes")
+        raise ValueError(f"a: zero-size array of shape {operand.shape}, which has no quantiles")
     if 0 in operand.shape or not q.size:
         return _of_none(target)
     lines = Lines(operand, axes, target)

@@ -77,8 +77,8 @@ def ptp(
         raise TypeError("a: bools have no difference")
     call = Call(operand, options, axis, out, keepdims)
     rules.require_elements("ptp", call.count, operand.shape)
-    call.operand = operand.cast(call.target.loop_dtype("max", operand.rule_dtype))
-    dtype = call.operand.dtype
+    dtype = call.target.loop_dtype("max", operand.rule_dtype)
+    call.operand = operand.cast(dtype)
     if dtype.kind not in "iuc":
         return call.finished("ptp", call.run("extremes", dtype, _SPREAD))
     call.target.set_dtype(dtype)
@@ -404,8 +404,10 @@ def inner(
     options = Options(device=device, stream=stream, as_device=as_device)
     first = intake(a, options.device)
     second = _beside(first, b, "b")
-    if not first.shape or not second.shape:
-        raise ValueError("a, b: expected one dimension or more")
+    if not first.shape or not second.shape:  # products with a number: of vectors of one element
+        first, second = (
+            restrided(each, (*each.shape, 1), (*strides_of(each), 0)) for each in (first, second)
+        )
     if first.shape[-1] != second.shape[-1]:
         raise ValueError(f"b: vectors of {second.shape[-1]} elements, not of {first.shape[-1]}")
     ours, theirs = strides_of(first), strides_of(second)

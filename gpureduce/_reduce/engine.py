@@ -172,6 +172,8 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     refuse_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    if where is None:
+        raise TypeError("where: expected bool or an array of bool, got None")
     mask = None
     if where is not True:
         mask = target.take_mask(where, operand)

@@ -38,8 +38,8 @@ _ROUNDED = {
 }
 _PAIRS = ("dot", "vecdot", "average")  # reductions of two operands
 Ends = tuple[Any, Any]  # the largest and the smallest elements of each result
-_BITS = {"over": 2, "invalid": 8}  # as a function given to numpy.seterrcall gets them
-_TEXTS = {"over": "overflow", "invalid": "invalid value"}
+_BITS = {"divide": 1, "over": 2, "invalid": 8}  # as a function given to numpy.seterrcall gets them
+_TEXTS = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -172,9 +172,11 @@ def parts_of(operand: Operand) -> list[Operand]:
     return [replace(operand, handle=part, dtype=dtype) for part in handles]
 
 
-def signal(where: str, over: bool, invalid: bool, modes: Mapping[str, Any]) -> None:
-    """Tell of an overflow, and of an invalid operation, in the function that NumPy calls `where`."""
-    status = over * _BITS["over"] | invalid * _BITS["invalid"]
+def signal(where: str, over: bool, invalid: bool, modes: Mapping[str, Any], divide: bool = False) -> None:
+    """Tell of floating-point errors in the function that NumPy calls `where`."""
+    status = over * _BITS["over"] | invalid * _BITS["invalid"] | divide * _BITS["divide"]
+    if divide:
+        _signal("divide", where, modes["divide"], status)
     if over:
         _signal("over", where, modes["over"], status)
     if invalid:

@@ -43,6 +43,7 @@ class Target:
         self.reads: list[Operand] = [operand]
         self.view: Any = None  # that of `out`, or of the result that is made
         self.made: DeviceArray | None = None
+        self.as_array = False  # whether one result on the host is an array of no dimensions
         self.host_out: np.ndarray | None = None  # `out`, where it is one of the host
         self.hint: np.dtype | None = None  # its dtype, where elements can be cast to what it suggests
         if out is None:
@@ -206,6 +207,6 @@ class Target:
                 _core.device_write(self.kind, self.index, self.view.pointer, result, self.stream)
             return self._finished()
         if self.out is None:
-            return result[()]
+            return result if self.as_array else result[()]
         np.copyto(self.out, result, casting="unsafe")
         return self.out

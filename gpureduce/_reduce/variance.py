@@ -20,7 +20,7 @@ from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE, require_inexact
 from gpureduce._rules.callers import outside_level
 
-_ROOT, _SKIP = 1, 2  # as in cuda_kernels/include/variance.cuh
+_NAN_FORMS = {"nanvar": "var", "nanstd": "std"}
 
 
 def spread(
@@ -41,10 +41,13 @@ def spread(
         if ddof != 0:
             raise ValueError("correction: is another name of ddof=; give one of them")
         ddof = correction
+    ddof = rules.degrees(ddof)
     operand = intake(a, options.device)
     refuse_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    if where is None:
+        raise TypeError("where: expected bool or an array of bool, got None")
     mask = None
     if where is not True:
         mask = target.take_mask(where, operand)
@@ -55,13 +58,14 @@ def spread(
     source, operand = operand, _in_dtype(op, operand, dtype, target)
     target.follow_others()
     root = op.endswith("std")
-    if mean is not NO_VALUE:
+    if not (mean is NO_VALUE or mean is None):
         target.refuse_capture("mean= needs the host, and cannot be captured into a graph")
         result: Any = _about(np.asarray(mean), operand, axes, mask, ddof, skip, root, target)
         return target.store(result)
     place = target.core_out(dtypes.core_dtype(op, operand.dtype))
-    given = _parameter(ddof, root, skip)
-    result = run(op, operand, axes, mask, None, place, options.progress, target.stream, given)
+    (bits,) = struct.unpack("Q", struct.pack("d", ddof))
+    kernel = op if skip else _NAN_FORMS.get(op, op)
+    result = run(kernel, operand, axes, mask, None, place, options.progress, target.stream, bits)
     if result is not None and not target.on_device:
         _tell(result, source, axes, mask, ddof, skip)
     return target.store(result)
@@ -87,12 +91,6 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, target: Target) -> Operand:
     return operand if dtypes.core_dtype(op, operand.dtype) == wanted else operand.cast(wanted)
 
 
-def _parameter(ddof: Any, root: bool, skip: bool) -> int:
-    """Return what the kernels get: the bits of ddof, the last two of which are switches."""
-    (bits,) = struct.unpack("Q", struct.pack("d", ddof))
-    return bits & ~3 | root * _ROOT | skip * _SKIP
-
-
 def _tell(
     result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None, ddof: Any, skip: bool
 ) -> None:
@@ -112,12 +110,15 @@ def _tell(
     if few.any() and (doubtful or mask is None):
         warn_of_few("." if skip else "")
     modes = np.geterr()
-    if not doubtful or modes["over"] == modes["invalid"] == "ignore":
+    if not doubtful or modes["over"] == modes["invalid"] == modes["divide"] == "ignore":
         return
     if infinite is None:
         ends = floating.extremes(operand, axes, mask)
         nan = np.logical_or.reduce([np.isnan(high) for high, _ in ends])
         infinite = np.logical_or.reduce([np.isposinf(high) | np.isneginf(low) for high, low in ends])
+    if not skip and few.any():  # NumPy divides by 0
+        nothing = few & np.isnan(result) & ~np.asarray(nan) & ~np.asarray(infinite)
+        floating.signal("divide", False, bool(nothing.any()), modes, bool((few & np.isinf(result)).any()))
     over = np.isinf(result) & ~few
     floating.signal("subtract", False, bool((infinite & ~np.asarray(nan)).any()), modes)
     floating.signal("multiply", bool(over.any()), False, modes)

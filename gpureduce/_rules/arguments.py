@@ -135,6 +135,16 @@ def same_strides(shape: tuple[int, ...], have: tuple[int, ...], wanted: tuple[in
     return 0 in shape or all(length <= 1 or one == other for length, one, other in axes)
 
 
+def degrees(ddof: Any) -> float:
+    """Return ``ddof=`` as a number; TypeError for what is none, ValueError for what is no double."""
+    if isinstance(ddof, (int, float, np.bool_, np.integer, np.floating)):
+        try:
+            return float(ddof)
+        except OverflowError:
+            raise ValueError("ddof: too large for a float") from None
+    raise TypeError(f"ddof: expected a real number, got {type(ddof).__name__}")
+
+
 # Elements that take part
 
 

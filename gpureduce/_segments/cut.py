@@ -124,6 +124,7 @@ def run(
     """Reduce; the result has one row for each of the cut's."""
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
+    ddof = rules.degrees(ddof)
     if ddof and op not in ("var", "std"):
         raise TypeError(f"ddof: is for var and std, not for {op}")
     shape = list(operand.shape)
@@ -157,7 +158,7 @@ def run(
             operand.kind,
             operand.index,
             target.stream,
-            float(ddof),
+            ddof,
         )
 
     def ends_of(part: Operand) -> floating.Ends:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from gpureduce._reduce import states as exact
+from gpureduce._rules import arguments as rules
 from gpureduce._rules.callers import outside_level
 
 Fields = dict[str, np.ndarray]
@@ -28,7 +31,7 @@ class Operator(NamedTuple):
 
     fields: Callable[[np.dtype], dict[str, np.dtype | tuple[int, exact.Size]]]
     merge: Callable[[Fields, Fields], None]
-    result: Callable[[Fields, np.dtype, np.dtype, int], np.ndarray]
+    result: Callable[[Fields, np.dtype, np.dtype, float], np.ndarray]
 
 
 # Sums
@@ -58,7 +61,7 @@ def _add(mine: Fields, theirs: Fields) -> None:
         mine["count"] += theirs["count"]
 
 
-def _sum(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _sum(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     total = fields["sum"]
     if held.kind != "i":
         return exact.rounded(total, _sum_fields(held)["sum"][1], dtype)
@@ -69,26 +72,26 @@ def _sum(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarr
     return np.array(found, dtype).reshape(total.shape[:-2])
 
 
-def _dot(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _dot(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     return exact.rounded(fields["sum"], exact.size_of_products(held), dtype)
 
 
-def _mean(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _mean(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     count = fields["count"]
     if not count.all():
         warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
     return exact.rounded(fields["sum"], exact.size_of_sum(held), dtype, count)
 
 
-def _var(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _var(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     return _spread(fields, held, dtype, ddof, exact.quotient)
 
 
-def _std(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _std(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     return _spread(fields, held, dtype, ddof, exact.root)
 
 
-def _spread(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int, finish: Callable) -> np.ndarray:
+def _spread(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float, finish: Callable) -> np.ndarray:
     """Return n Q - S^2 over n (n - ddof), of the sums S and, of squares, Q, or its root, rounded once."""
     counts = [int(count) for count in fields["count"].flat]
     bits, unit = exact.size_of_products(held).below, exact.size_of_sum(held).below
@@ -96,16 +99,20 @@ def _spread(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int, finish: 
     each = exact.parts(held)
     marks = exact.flags(fields["squares"]) & ~8
     results = np.full(len(counts), np.nan, dtype)
-    if any(count <= ddof for count in counts):
+    less = rules.degrees(ddof)
+    if any(count <= less for count in counts):
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=outside_level())
     for i, (count, mark) in enumerate(zip(counts, marks.flat, strict=True)):
         square = sum(part * part for part in sums[i * each : (i + 1) * each])
         over = count * squares[i] - (square << (bits - 2 * unit))
         if mark or count == 0 or over < 0:  # it is less than 0 only in bytes that were made up
             continue
-        if count > ddof:
+        if count > less and less == -math.inf:
+            results[i] = 0
+        elif count > less:
+            top, bottom = (count - Fraction(less)).as_integer_ratio()
             with np.errstate(over="ignore"):
-                results[i] = finish(over, count * (count - ddof), -bits, dtype)
+                results[i] = finish(over * bottom, count * top, -bits, dtype)
         elif over > 0:
             results[i] = np.inf
     return results.reshape(fields["count"].shape)
@@ -150,8 +157,8 @@ def _merge_place(less: np.ufunc) -> Callable[[Fields, Fields], None]:
     return merge
 
 
-def _of_some(name: str, field: str) -> Callable[[Fields, np.dtype, np.dtype, int], np.ndarray]:
-    def result(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _of_some(name: str, field: str) -> Callable[[Fields, np.dtype, np.dtype, float], np.ndarray]:
+    def result(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
         if not fields["count"].all():
             raise ValueError(f"{name}: no elements, and the reduction has no identity")
         return fields[field].astype(dtype)
@@ -174,7 +181,7 @@ def _merge_values(ufunc: np.ufunc) -> Callable[[Fields, Fields], None]:
     return merge
 
 
-def _value(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: int) -> np.ndarray:
+def _value(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     return fields["value"].astype(dtype)
 
 

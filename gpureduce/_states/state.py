@@ -175,12 +175,12 @@ class State:
         """
         return self if self._placed is None else self._like(self._placed.fields(self.shape), self.shape)
 
-    def result(self, ddof: int = 0) -> Any:
+    def result(self, ddof: float = 0) -> Any:
         """Return what the reduction of all elements gives.
 
         Parameters
         ----------
-        ddof : int
+        ddof : float
             Of var and std: what is taken off the number of elements before it divides.
 
         Returns

@@ -71,7 +71,7 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     gr_flat_params params = {
         .count = part->count,
         .flags = (whole ? shape->flags : 0u) | (part->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
-                 (last ? GR_FLAT_FINAL : 0u) | (few ? GR_FLAT_FEW : 0u),
+                 (last ? GR_FLAT_FINAL | work->finish_flags : 0u) | (few ? GR_FLAT_FEW : 0u),
         .first = part->first,
         .divisor = work->parameter != NULL ? *work->parameter : part->total,
     };

@@ -254,7 +254,8 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     const gr_general_launch *planned = &plan->launches[pass];
     const bool first = pass == 0, last = pass + 1 == plan->count;
     *params = planned->params;
-    params->flags |= (first && ends->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL : 0u);
+    params->flags |=
+        (first && ends->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL | ends->finish_flags : 0u);
     if (ends->parameter != NULL)
         params->divisor = *ends->parameter;
     if (last && ends->initial != NULL) {

@@ -29,27 +29,29 @@ struct Ends {
     }
 };
 
-template <class T> __device__ T minus(T a, T b) {
+// upper - lower: of integers as a double, since a difference of two of them need not fit their dtype.
+template <class T> __device__ auto difference(T lower, T upper) {
     if constexpr (is_float<T>)
-        return Narrow<T>::from(widen(a) - widen(b));
+        return widen(Narrow<T>::from(widen(upper) - widen(lower)));
     else
-        return Narrow<T>::from(uint64_t(widen(a)) - uint64_t(widen(b))); // which wraps
+        return double(uint64_t(widen(upper)) - uint64_t(widen(lower)));
 }
 
 template <class To, class From> __device__ To between(const Ends &ends, From lower, From upper) {
     using Wide = typename std::conditional<is_half<To>, float, To>::type;
     const auto rounded = [](Wide x) { return Wide(widen(Narrow<To>::from(x))); };
     const bool nearer = ends.weight >= 0.5;
-    const Wide from = Wide(widen(nearer ? upper : lower)), step = Wide(widen(minus(upper, lower)));
+    const Wide from = Wide(widen(nearer ? upper : lower)), step = Wide(difference(lower, upper));
     const Wide part = rounded(step * rounded(Wide(nearer ? ends.rest : ends.weight)));
     return Narrow<To>::from(nearer ? from - part : from + part);
 }
 
+// NumPy's mean of them, whose sum starts from 0: -0.0 becomes 0.0.
 template <class T> __device__ auto middle(const Ends &ends, T lower, T upper) {
     if constexpr (is_float<T>) {
-        const auto sum = widen(lower) + widen(upper);
+        const auto first = widen(lower) + 0, sum = first + widen(upper);
         const auto added = is_half<T> ? sum : widen(Narrow<T>::from(sum)); // halves are added in float
-        return ends.lower == ends.upper ? lower : Narrow<T>::from(added / 2);
+        return Narrow<T>::from(ends.lower == ends.upper ? first : added / 2);
     } else {
         const double a = double(widen(lower));
         return ends.lower == ends.upper ? a : (a + double(widen(upper))) / 2;
