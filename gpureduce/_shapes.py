@@ -59,7 +59,7 @@ def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any =
     return array.astype(dtype, copy=copy)
 
 
-def expand_dims(x: AnyArray, /, *, axis: SupportsIndex = 0) -> Any:
+def expand_dims(x: AnyArray, /, axis: SupportsIndex = 0) -> Any:
     """Return a view with one more axis, of length one.
 
     Parameters

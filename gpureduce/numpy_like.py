@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from gpureduce import _functions as functions
+from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import device_view
 from gpureduce._core import reducer as _reducer
 from gpureduce._core import runs as core_runs
@@ -226,6 +227,15 @@ class _Reducer:
 
     def __repr__(self) -> str:
         return f"<gpureduce.numpy_like.{self.__name__}>"
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Return NumPy's elementwise result of arrays of the host; those of a device have no arithmetic."""
+        if builtins.any(isinstance(each, DeviceArray) for each in (*args, *options.values())):
+            raise TypeError(
+                f"{self.__name__}: arrays on a device have no elementwise arithmetic here; torch.from_dlpack "
+                "and cupy.from_dlpack take them without a copy"
+            )
+        return getattr(np, self.__name__)(*args, **options)
 
     @_counted
     def reduce(

@@ -211,3 +211,14 @@ def test_states_take_fractions_of_a_degree(device):
     assert state.result(ddof=-np.inf) == 0
     with pytest.raises(TypeError, match="ddof: expected a real number"):
         state.result(ddof="1")
+
+
+def test_ufuncs_are_callable(device):
+    import gpureduce.numpy_like as xp
+
+    assert xp.add(2, 3) == 5
+    np.testing.assert_array_equal(xp.maximum(np.arange(4), [3, 0, 0, 5]), [3, 1, 2, 5])
+    with pytest.raises(TypeError, match=r"add: .*torch\.from_dlpack"):
+        xp.add(gpureduce.to_device(np.arange(3.0), device), 1)
+    for a in (np.ones((2, 3)), gpureduce.to_device(np.ones((2, 3)), device)):
+        assert xp.expand_dims(a, 1).shape == xp.expand_dims(a, axis=1).shape == (2, 1, 3)

@@ -118,7 +118,12 @@ def topk(
     if len(axes) > 1 or axis is None:
         raise TypeError("axis: expected one integer")
     length = operand.shape[axes[0]] if axes else 1
-    count = operator.index(k)
+    try:
+        count = operator.index(k)
+    except TypeError:
+        raise TypeError(f"k: expected an integer, got {type(k).__name__}") from None
+    if not axes and count != 1:
+        raise ValueError(f"k: expected 1, since a has no axis, got {count}")
     if not 0 <= count <= length:
         raise ValueError(f"k: expected 0 to {length}, the length of the axis, got {count}")
     kept = rules.kept_shape(operand.shape, axes)
