@@ -103,8 +103,11 @@ def test_results_of_more_arguments_are_written(device):
         compare("inner", shape, lambda a, **o: gpureduce.inner(a, a, **o), device)
         compare("vecdot", shape, lambda a, **o: gpureduce.vecdot(a, a, **o), device)
     for m, n, k in ((0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)):
-        compare("matmul", (m, k), lambda a, k=k, n=n, **o: gpureduce.matmul(a, np.ones((k, n)) if o.get("device") else
-                gpureduce.to_device(np.ones((k, n)), device), **o), device)  # fmt: skip
+
+        def product(a, b=np.ones((k, n)), **options):
+            return gpureduce.matmul(a, b if options else gpureduce.to_device(b, device), **options)
+
+        compare("matmul", (m, k), product, device)
 
 
 def test_topk_of_a_number(device):

@@ -1,6 +1,6 @@
 #include "reduce/reduce.h"
 
-#include "reduce/finish.h"
+#include "reduce/params.h"
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);

@@ -11,7 +11,7 @@
 
 #include <type_traits>
 
-#include "reduce/finish.h"
+#include "reduce/params.h"
 
 #include "large_states.cuh"
 
@@ -20,7 +20,7 @@
 
 #define GR_VAR_BEYOND __longlong_as_double(0x7ff0000000000000ll)
 
-// From the sum of squares about the mean. `ddof`: the bits of a double; `flags`: see reduce/finish.h.
+// From the sum of squares about the mean. `ddof`: the bits of a double; `flags`: see reduce/params.h.
 template <class Out>
 __device__ Out variance(double squares, double count, bool has_nan, uint64_t ddof, uint32_t flags) {
     const double left = count - __longlong_as_double(int64_t(ddof));

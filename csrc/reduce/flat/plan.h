@@ -31,7 +31,7 @@ typedef struct gr_flat_work {
     gr_part part;
     const void *initial;       /* of the result's dtype, or NULL */
     const uint64_t *parameter; /* in place of the number of elements, or NULL */
-    uint32_t finish_flags;     /* of finish.h */
+    uint32_t finish_flags;     /* of reduce/params.h */
 } gr_flat_work;
 
 /* Appends the launch, whose kernel is the caller's to name: an input or two, an output, a State between

@@ -27,7 +27,7 @@ typedef struct gr_general_ends {
     bool has_second, has_where;
     const void *initial;       /* an element of the result's dtype, or NULL */
     const uint64_t *parameter; /* in place of the number of elements, or NULL */
-    uint32_t finish_flags;     /* of finish.h */
+    uint32_t finish_flags;     /* of reduce/params.h */
     size_t result_bytes;
 } gr_general_ends;
 

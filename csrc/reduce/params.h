@@ -1,7 +1,7 @@
 /* What `finish` of a variance does besides dividing: bits of `flags` of general and of flat launches. Read by
    C and CUDA alike. */
-#ifndef GR_REDUCE_FINISH_H
-#define GR_REDUCE_FINISH_H
+#ifndef GR_REDUCE_PARAMS_H
+#define GR_REDUCE_PARAMS_H
 
 enum {
     GR_FINISH_ROOT = 1 << 8,     /* the result is a standard deviation */
