@@ -1,7 +1,7 @@
 """Arrays without elements, on a device: no result is memory that nothing was written to.
 
-Where a shape has a zero, plans may have no launch. Results are compared with those on the host. The memory that
-the next calls get on the device was filled with a pattern before.
+Where a shape has a zero, plans may have no launch. Results are compared with those on the host. The memory
+that the next calls get on the device was filled with a pattern before.
 """
 
 import warnings
@@ -103,8 +103,9 @@ def test_results_of_more_arguments_are_written(device):
         compare("inner", shape, lambda a, **o: gpureduce.inner(a, a, **o), device)
         compare("vecdot", shape, lambda a, **o: gpureduce.vecdot(a, a, **o), device)
     for m, n, k in ((0, 3, 2), (3, 0, 2), (3, 2, 0), (0, 0, 0)):
+        other = np.ones((k, n))
 
-        def product(a, b=np.ones((k, n)), **options):
+        def product(a, b=other, **options):
             return gpureduce.matmul(a, b if options else gpureduce.to_device(b, device), **options)
 
         compare("matmul", (m, k), product, device)

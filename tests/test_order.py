@@ -203,7 +203,7 @@ def test_whatever_is_drawn(device, pytestconfig, thin):
         if arguments:
             options["method"] = draw.choice(METHODS)
         here = {} if isinstance(given, gpureduce.DeviceArray) else {"device": device}
-        # NumPy's differences of signed integers wrap; those of doubles are what ours are, up to 4 bytes exactly.
+        # NumPy's differences of signed integers wrap; those of doubles are ours, exactly up to 4 bytes.
         wraps = a.dtype.kind == "i" and bool(arguments) and options["method"] not in ELEMENTS
         try:
             wanted = getattr(np, name)(a.astype(np.float64) if wraps else a, *arguments, **options)

@@ -559,3 +559,32 @@ def test_graphs_put_labels_in_order(device):
         torch.cuda.synchronize()
         for result, right in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(result.numpy(), right.numpy())
+
+
+@pytest.mark.parametrize("place", ["host", "device"])
+def test_slices_that_overlap_take_memory_in_proportion_to_rows_and_slices(place, device, monkeypatch):
+    """Their rows together are 60 times as many, and an order of all of them would be as long."""
+    from gpureduce._segments import segments
+
+    monkeypatch.setattr(segments, "_LEAST_BATCH", 1)
+    lengths = []
+    ordered = segments._ordered
+    monkeypatch.setattr(segments, "_ordered", lambda b, c: lengths.append(int(c.sum())) or ordered(b, c))
+    draw = np.random.default_rng(37)
+    a = draw.standard_normal((3, 400)).astype(np.float32)
+    indices = np.sort(draw.integers(0, 400, 300))[::-1].copy()
+    indices[::2] = draw.integers(0, 20, 150)  # every other slice is long
+    given = gpureduce.to_device(a, device) if place == "device" else a
+    where = {} if place == "device" else {"device": device}
+    for op, ufunc in (("sum", np.add), ("max", np.maximum)):
+        expected = ufunc.reduceat(a.astype(np.float64) if op == "sum" else a, indices, axis=1)
+        found = gpureduce.reduceat(given, indices, op, axis=1, **where)
+        found = found.numpy() if place == "device" else found
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-5)
+        out = np.zeros((3, 300), np.float32)
+        target = gpureduce.to_device(out, device) if place == "device" else out
+        assert gpureduce.reduceat(given, indices, op, axis=1, out=target, **where) is target
+        np.testing.assert_array_equal(target.numpy() if place == "device" else target, found)
+    assert len(lengths) > 40 and max(lengths) <= 400 + 300
+    assert sum(lengths) / 4 > 20 * (400 + 300)

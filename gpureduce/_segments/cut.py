@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,8 +47,17 @@ class Cut:
         return offsets if self.order is None else np.concatenate([offsets, self.order])
 
 
+class Batches:
+    """Cuts one after the other, whose orders together need not fit in memory."""
+
+    def __init__(self, cuts: Callable[[], Iterable[Cut]], count: int) -> None:
+        self.cuts = cuts
+        self.count = count
+        self.reads: list[Operand] = []
+
+
 class Labels:
-    """The same by labels that are put in order on the device, where they lie or go to."""
+    """A cut by labels that are put in order on the device, where they lie or go to."""
 
     def __init__(self, labels: Operand, count: int) -> None:
         self.labels = labels
@@ -115,7 +125,7 @@ def run(
     op: str,
     operand: Operand,
     axis: int,
-    cut: Cut | Labels,
+    cut: Cut | Labels | Batches,
     out: Any,
     options: Options,
     dtype: DTypeLike | None = None,
@@ -145,14 +155,19 @@ def run(
     if 0 in shape:
         return target.store(np.empty(shape, given))
     place = target.core_out(given)
+    if isinstance(cut, Batches):
+        target.refuse_capture("slices in batches need the host, and cannot be captured into a graph")
+        place = None
 
-    def reduced(op: str, elements: Operand, place: Any = None) -> Any:
+    def reduced(op: str, elements: Operand, place: Any = None, part: Cut | Labels | Batches = cut) -> Any:
+        if isinstance(part, Batches):
+            return np.concatenate([reduced(op, elements, None, each) for each in part.cuts()], axis=axis)
         return _core.segments(
             elements.handle,
             op,
             axis,
-            cut.handle(target),
-            cut.ordered,
+            part.handle(target),
+            part.ordered,
             _of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
             place,
             operand.kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
-from gpureduce._segments.cut import Cut, Labels, beside, on_host, run, take
+from gpureduce._segments.cut import Batches, Cut, Labels, beside, on_host, run, take
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
 _MANY = 2**15  # labels of the host, which a GPU sorts faster than NumPy, with the way there
+_LEAST_BATCH = 2**16  # rows of slices whose order is made at once
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
@@ -177,14 +179,32 @@ def reduceat(
     return run(op, operand, along, _slices(rows.astype(_INT64), length), out, options, dtype)
 
 
-def _slices(begin: np.ndarray, length: int) -> Cut:
-    """Return the cut of slices: offsets where they ascend, else with every row of every slice in an order."""
+def _slices(begin: np.ndarray, length: int) -> Cut | Batches:
+    """Return the cut of slices: offsets where they ascend, else with every row of every slice in an order.
+
+    Slices that overlap may have many more rows than there are: their orders are made batch by batch, each as
+    long as the rows and the slices together.
+    """
     if not len(begin):
         return Cut(np.zeros(1, _INT64), 0)
     end = np.append(begin[1:], length)
     if (begin < end).all():
         return Cut(np.append(begin, length), len(begin))
     counts = np.where(begin < end, end - begin, 1)
+    most = max(length + len(begin), _LEAST_BATCH)
+    if counts.sum() <= most:
+        return _ordered(begin, counts)
+    ends = np.cumsum(counts)
+    edges = [0]
+    while edges[-1] < len(begin):
+        done = ends[edges[-1] - 1] if edges[-1] else 0
+        edges.append(max(int(np.searchsorted(ends, done + most, "right")), edges[-1] + 1))
+    pairs = list(itertools.pairwise(edges))
+    return Batches(lambda: (_ordered(begin[i:j], counts[i:j]) for i, j in pairs), len(begin))
+
+
+def _ordered(begin: np.ndarray, counts: np.ndarray) -> Cut:
+    """Return the cut of slices of `counts` rows, with the rows in an order."""
     offsets = np.append(0, np.cumsum(counts))
     order = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
     return Cut(offsets, len(begin), order)
