@@ -300,6 +300,22 @@ def test_the_core_makes_no_view_that_leaves_its_array(given, device):
 # astype
 
 
+@pytest.mark.parametrize("to", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_astype_saturates_and_makes_0_of_nan(to, device):
+    limits = np.iinfo(to)
+    ends = [float(end) * factor for end in (limits.min, limits.max) for factor in (0.999, 1, 1.001, 2, -1)]
+    for dtype in ("float16", "float32", "float64", "complex64", "complex128"):
+        values = [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.75, -0.75, 99.5, -127.5, 3e38, -3e38, *ends]
+        with np.errstate(all="ignore"):
+            a = np.array(values).astype(dtype)
+        # int() is exact, and cuts towards 0.
+        whole = [0 if x != x else int(np.clip(x, -1e30, 1e30)) for x in a.real.astype(np.float64).tolist()]
+        expected = np.array([min(max(x, limits.min), limits.max) for x in whole], to)
+        np.testing.assert_array_equal(
+            gpureduce.to_device(a, device).astype(to).numpy(), expected, err_msg=dtype
+        )
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_astype(dtype, device):
     host = numbers((4, 6), "int16") % 7

@@ -588,3 +588,23 @@ def test_slices_that_overlap_take_memory_in_proportion_to_rows_and_slices(place,
         np.testing.assert_array_equal(target.numpy() if place == "device" else target, found)
     assert len(lengths) > 40 and max(lengths) <= 400 + 300
     assert sum(lengths) / 4 > 20 * (400 + 300)
+
+
+def test_labels_groups_and_offsets_that_are_too_large(device):
+    """Errors of ours, which name the argument."""
+    a = [1.0, 2.0]
+    for largest in (2**63, 2**64 - 1):
+        with pytest.raises(ValueError, match="labels: expected up to"):
+            gpureduce.group_reduce(a, np.array([largest, 1], np.uint64), device=device)
+        with pytest.raises(ValueError, match="labels: expected up to 2"):
+            gpureduce.group_reduce(a, np.array([largest, 1], np.uint64), 3, device=device)
+        with pytest.raises(ValueError, match="offsets: "):
+            gpureduce.segment_reduce(a, np.array([0, largest], np.uint64), device=device)
+        with pytest.raises(IndexError, match="indices: "):
+            gpureduce.reduceat(a, np.array([0, largest], np.uint64), device=device)
+    with pytest.raises(ValueError, match="num_groups: expected up to"):
+        gpureduce.group_reduce(a, [0, 1], 2**70, device=device)
+    with pytest.raises(ValueError, match="labels: expected up to"):
+        gpureduce.group_reduce(
+            gpureduce.to_device(a, device), gpureduce.to_device(np.array([2**62, 1]), device)
+        )

@@ -526,3 +526,48 @@ def test_a_sum_beyond_a_state():
         gpureduce.State.from_bytes(head(6, F32, F32) + struct.pack("<Qf", 2**62, 1.5)) + (
             gpureduce.State.from_bytes(head(6, F32, F32) + struct.pack("<Qf", 2**62, 1.5))
         )
+
+
+OVERFLOWING = [
+    ("mean", [1.0, 3.0], "float64"),
+    ("mean", [1, 3], "int64"),
+    ("sum", [2**59, 2**59], "int64"),
+    ("sum", [-(2**59), -(2**59)], "int64"),
+    ("sum", [1.5, -1e300], "float64"),
+    ("sum", [1.5, 3.0], "float32"),
+    ("var", [1.0, 2.0], "float64"),
+    ("std", [1.0, 2.0], "float32"),
+    ("min", [1.0, 2.0], "float64"),
+    ("max", [1, 2], "int32"),
+    ("argmin", [1.0, 2.0], "float64"),
+    ("argmax", [1, 2], "int16"),
+    ("count_nonzero", [1, 1], "int64"),
+]
+
+
+@pytest.mark.parametrize("place", ["host", "device"])
+@pytest.mark.parametrize(("op", "elements", "dtype"), OVERFLOWING)
+def test_an_overflow_is_told_of_however_many_merges_later(op, elements, dtype, place, device):
+    """Two thousand doublings: whatever wrapped would be 0 by then."""
+    state = gpureduce.partial(np.array(elements, dtype), op, device=device, as_device=place == "device")
+    fine = None
+    with pytest.raises(OverflowError):
+        for i in range(1200 if op == "sum" else 200):
+            state = state + state
+            if place == "host" or i < 2:
+                fine = state.result()
+        state.result()
+    assert fine is not None
+    if place == "device":
+        with pytest.raises(OverflowError):
+            state.to_bytes()
+        fresh = gpureduce.partial(np.array(elements, dtype), op, device=device, as_device=True)
+        with pytest.raises(OverflowError):
+            (fresh + state).to_host()
+
+
+def test_bytes_of_a_count_below_0_are_refused(device):
+    data = bytearray(gpureduce.partial([1, 0, 2], "count_nonzero", device=device).to_bytes())
+    data[-1] |= 0x80
+    with pytest.raises(ValueError, match="below 0"):
+        gpureduce.State.from_bytes(bytes(data))

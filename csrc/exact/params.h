@@ -44,7 +44,8 @@ enum {
     GR_EXACT_NAN = 1,
     GR_EXACT_INFINITY = 2,
     GR_EXACT_MINUS_INFINITY = 4,
-    GR_EXACT_OTHER = 8, /* there was something else than -0 */
+    GR_EXACT_OTHER = 8,     /* there was something else than -0 */
+    GR_EXACT_OVERFLOW = 16, /* of states merged on a device: the sum was beyond the digits */
 };
 
 /* A floating-point format of IEEE's kind: bits of a significand with its leading one, and of an exponent. */

@@ -191,8 +191,9 @@ class Views(Elements):
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Self:
         """Return a copy in C order in another dtype.
 
-        It is made on the device, by NumPy's rules; integers of floats that they cannot hold, or of NaN, are
-        whatever the device makes of them, and there is no warning.
+        The copy is made on the device, by NumPy's rules, except that there are no warnings. A float that is
+        beyond the range of an integer becomes the end of the range, as CUDA's conversions saturate; NaN
+        becomes 0. A complex number loses its imaginary part.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ class Size(NamedTuple):
 NARROW, WIDE, WIDEST = Size(16, 160), Size(72, 1088), Size(144, 2176)
 WHOLE = Size(6, 0)  # integers: 128 bits
 
-NAN, INFINITY, MINUS_INFINITY = 1, 2, 4  # flags
+NAN, INFINITY, MINUS_INFINITY, OVERFLOW = 1, 2, 4, 16  # flags, as csrc/exact/params.h has them
 
 # Bits of a significand and of an exponent.
 _FORMATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}

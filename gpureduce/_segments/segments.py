@@ -26,6 +26,7 @@ _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
 _MANY = 2**15  # labels of the host, which a GPU sorts faster than NumPy, with the way there
 _LEAST_BATCH = 2**16  # rows of slices whose order is made at once
+_MOST_GROUPS = 2**48
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
@@ -284,18 +285,25 @@ def _groups(given: Any, labels: np.ndarray | Operand) -> int:
         if not labels.shape[0]:
             return 0
         if isinstance(labels, np.ndarray):
-            return max(int(labels.max()) + 1, 0)
+            return _checked("labels", max(int(labels.max()) + 1, 0))
         options = Options(device=None, stream=None, as_device=False)
         target = Target(None, options, labels, None, labels.shape, (0,), False)
         target.follow_others()
         largest = engine.run("max", labels, (0,), stream=target.stream)
         assert largest is not None
-        return max(int(largest) + 1, 0)
+        return _checked("labels", max(int(largest) + 1, 0))
     if isinstance(given, (bool, np.bool_)) or not hasattr(given, "__index__"):
         raise TypeError(f"num_groups: expected int or None, got {type(given).__name__}")
     groups = given.__index__()
     if groups < 0:
         raise ValueError(f"num_groups: expected 0 or more, got {groups}")
+    return _checked("num_groups", groups)
+
+
+def _checked(name: str, groups: int) -> int:
+    """Return a number of groups for which an array of results may have room."""
+    if groups > _MOST_GROUPS:
+        raise ValueError(f"{name}: expected up to {_MOST_GROUPS} groups, got {groups}")
     return groups
 
 

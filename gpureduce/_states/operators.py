@@ -181,6 +181,12 @@ def _merge_values(ufunc: np.ufunc) -> Callable[[Fields, Fields], None]:
     return merge
 
 
+def _merge_counts(mine: Fields, theirs: Fields) -> None:
+    if (theirs["value"] > MOST - mine["value"]).any():
+        raise OverflowError(f"count_nonzero: more than {MOST} elements")
+    mine["value"] += theirs["value"]
+
+
 def _value(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     return fields["value"].astype(dtype)
 
@@ -198,7 +204,7 @@ OPERATORS = {
     "argmax": Operator(_place_fields, _merge_place(np.greater), _of_some("argmax", "index")),
     "any": Operator(_value_fields, _merge_values(np.logical_or), _value),
     "all": Operator(_value_fields, _merge_values(np.logical_and), _value),
-    "count_nonzero": Operator(_value_fields, _merge_values(np.add), _value),
+    "count_nonzero": Operator(_value_fields, _merge_counts, _value),
     "prod": Operator(_value_fields, _merge_values(np.multiply), _value),
     "bitwise_and": Operator(_value_fields, _merge_values(np.bitwise_and), _value),
     "bitwise_or": Operator(_value_fields, _merge_values(np.bitwise_or), _value),

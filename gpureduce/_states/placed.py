@@ -116,12 +116,13 @@ class Placed:
             if isinstance(kind, tuple):
                 number, size = kind
                 words = row.view(WORD).reshape(-1, size.words)
-                if not _core.exact_carry(words):
+                if (exact.flags(words) & exact.OVERFLOW).any() or not _core.exact_carry(words):
                     raise OverflowError("the sum is beyond what a state holds")
                 found[name] = words.reshape(*shape, number, size.words)
             else:
                 found[name] = row.view(kind).reshape(shape)
-        if "count" in found and (found["count"].view(WORD) < 0).any():
+        counts = found.get("value" if self.layout.way == _WAYS["count_nonzero"] else "count")
+        if counts is not None and (counts.view(WORD) < 0).any():
             raise OverflowError("more elements than a state counts")
         return found
 

@@ -262,7 +262,7 @@ class State:
             raise ValueError(f"not as many bytes as a state of {op} of shape {shape} has")
         for name, kind in state._kinds().items():
             rows = np.frombuffer(data, np.uint8, count * sizes[name], at)
-            state._fields[name] = _field(name, kind, rows, shape)
+            state._fields[name] = _field("count" if op == "count_nonzero" else name, kind, rows, shape)
             at += rows.size
         return state
 

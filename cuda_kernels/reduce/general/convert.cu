@@ -56,13 +56,25 @@ template <> __device__ Wide widened(gr_c64 value) {
     return {widened(value.re).bits, value.im};
 }
 
-// Integers take the low bits of what is whole, and of a negative float, too, as compilers for hosts do.
+// Integers take the low bits of other integers. Of floats they take the nearest value towards 0 that they
+// have, as PTX's cvt.rzi does, and 0 of NaN.
 template <class T> struct Narrow {
     static __device__ T of(const Wide &wide, Kind kind) {
         if (kind != FLOATING)
             return T(wide.bits);
         const double value = as_double(wide);
-        return value < 0 ? T(int64_t(value)) : T(uint64_t(value));
+        if (value != value)
+            return 0;
+        constexpr unsigned bits = 8 * sizeof(T);
+        if constexpr (KIND<T> == SIGNED) {
+            constexpr int64_t largest = int64_t(~uint64_t(0) >> (65 - bits)), least = -largest - 1;
+            const int64_t whole = __double2ll_rz(value);
+            return T(whole < least ? least : whole > largest ? largest : whole);
+        } else {
+            constexpr uint64_t largest = ~uint64_t(0) >> (64 - bits);
+            const uint64_t whole = __double2ull_rz(value);
+            return T(whole > largest ? largest : whole);
+        }
     }
 };
 template <> struct Narrow<gr_bool> {

@@ -42,11 +42,28 @@ __device__ void write_sums(const gr_state_params &p, uint64_t offset, unsigned e
     }
 }
 
+// Whether the highest digit has far more than its 32 bits. Digits of two states of which neither has as many
+// add up in 64 bits.
+__device__ bool is_beyond(int64_t highest_digit) {
+    return highest_digit >= int64_t(1) << 40 || highest_digit < -(int64_t(1) << 40);
+}
+
+// The flags are the last word, the highest digit is the third from the end. An overflow stays in the flags.
 __device__ void merge_sums(const gr_state_params &p, uint64_t offset, unsigned each, unsigned words) {
     write_sums(p, offset, each, words, [&](uint64_t i, unsigned k) {
         const uint64_t a = field<uint64_t>(p.mine, offset, i), b = field<uint64_t>(p.theirs, offset, i);
-        return int64_t(k + 1 == words ? a | b : a + b);
+        if (k + 1 != words)
+            return int64_t(a + b);
+        const bool beyond = is_beyond(field<int64_t>(p.mine, offset, i - 2)) ||
+                            is_beyond(field<int64_t>(p.theirs, offset, i - 2));
+        return int64_t(a | b | (beyond ? GR_EXACT_OVERFLOW : 0));
     });
+}
+
+// Counts of up to 2^63 - 1. A sum beyond that is the least int64 from then on.
+__device__ int64_t add_counts(int64_t a, int64_t b) {
+    const int64_t sum = int64_t(uint64_t(a) + uint64_t(b));
+    return (a | b | sum) < 0 ? INT64_MIN : sum;
 }
 
 __device__ bool has_none(const gr_state_begin_params &p, uint64_t result) {
@@ -122,7 +139,7 @@ template <class In> __device__ void merge_values(const gr_state_params &p, uint6
         return;
     }
     if constexpr (std::is_integral<Wide<In>>::value) {
-        place = Narrow<In>::from(p.way == GR_STATE_ADD   ? plus(a, b)
+        place = Narrow<In>::from(p.way == GR_STATE_ADD   ? Wide<In>(add_counts(int64_t(a), int64_t(b)))
                                  : p.way == GR_STATE_AND ? a & b
                                  : p.way == GR_STATE_OR  ? a | b
                                                          : a ^ b);
@@ -185,8 +202,10 @@ extern "C" __global__ void __launch_bounds__(GR_STATE_THREADS) state_merge(const
         each_result(p, [&](uint64_t i) {
             if (p.has & GR_STATE_HAS_VALUE)
                 merge_value(p, i);
-            if (p.has & GR_STATE_HAS_COUNT)
-                field<uint64_t>(p.mine, p.count, i) += field<uint64_t>(p.theirs, p.count, i);
+            if (p.has & GR_STATE_HAS_COUNT) {
+                int64_t &count = field<int64_t>(p.mine, p.count, i);
+                count = add_counts(count, field<int64_t>(p.theirs, p.count, i));
+            }
         });
     } else if (blockIdx.y == 1 && p.has & GR_STATE_HAS_SUM) {
         merge_sums(p, p.sum, p.sum_each, p.sum_words);
