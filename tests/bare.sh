@@ -2,9 +2,17 @@
 # A newcomer's first ten minutes (first_ten_minutes.sh) in a bare Debian that debootstrap makes; as root:
 #   tests/bare.sh [--notebook] trixie dist/*.whl     the wheel, where no compiler is installed
 #   tests/bare.sh [--notebook] trixie .              a clean clone of what is committed here
+#   tests/bare.sh --tests trixie .                   the same, and then the README's test command: about 15 minutes
 set -euo pipefail
-notebook=
-if [[ $1 == --notebook ]]; then notebook=$1 && shift; fi
+notebook= tests=
+while [[ $1 == --* ]]; do
+    case $1 in
+    --notebook) notebook=$1 ;;
+    --tests) tests=1 ;;
+    *) echo "bare.sh: unknown option $1" >&2 && exit 2 ;;
+    esac
+    shift
+done
 suite=$1 what=$(realpath "$2")
 tree=$(cd "$(dirname "$0")/.." && pwd)
 root=$(mktemp -d)
@@ -31,3 +39,7 @@ inside() {
 }
 if [[ $notebook ]]; then inside "apt-get -q update && apt-get install -qy --no-install-recommends chromium chromium-driver" >"$root/log"; fi
 inside "cd /gpureduce && tests/first_ten_minutes.sh $notebook $target"
+if [[ $tests ]]; then
+    command=$(sed -n '/<!-- test-command -->/,/<!-- end -->/p' "$root/gpureduce/README.md" | grep -v -e '^<!--' -e '^```')
+    inside "cd /gpureduce && $command"
+fi

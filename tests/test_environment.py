@@ -26,6 +26,12 @@ def german_locale(tmp_path_factory):
     )
     if made.returncode > 1:  # 1: made, with warnings
         pytest.skip(f"localedef cannot make a locale: {made.stderr.decode().strip()}")
+    # Without the sources of locales, which the package `locales` has, it makes nothing and says nothing.
+    child = python(
+        "import locale; locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8')", LOCPATH=str(folder), LC_ALL="C"
+    )
+    if child.returncode:
+        pytest.skip(f"the locale de_DE.UTF-8 cannot be set: {child.stderr.strip().splitlines()[-1]}")
     return folder
 
 

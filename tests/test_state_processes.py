@@ -1,6 +1,8 @@
 """States of four processes are one result in each of them, that of one process."""
 
 import multiprocessing
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,8 @@ def wanted():
 
 
 def read(lines, wanted):
+    """Compare what the program wrote; a transport's own messages may stand between its lines."""
+    lines = [line for line in lines if re.match(r"\d+: ", line)]
     assert sorted(lines) == [f"{rank}: {wanted}" for rank in range(SIZE)]
 
 
@@ -38,7 +42,9 @@ def test_mpi(wanted):
     if start is None:
         pytest.skip("there is no mpiexec")
     command = [start, "-n", str(SIZE), sys.executable, PROGRAM, "mpi"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    # Shared memory alone: there may be no network, and nothing that says which there are.
+    environment = {**os.environ, "UCX_TLS": "sm,self", "UCX_LOG_LEVEL": "fatal"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     read(done.stdout.splitlines(), wanted)
 
