@@ -6,11 +6,15 @@ search box, light and dark, with nothing said at the console.
 
 import argparse
 import ast
+import functools
 import inspect
 import re
 import sys
 import zlib
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 from browser import Browser, served
 
@@ -94,6 +98,46 @@ def pictures(browser: Browser) -> list[str]:
     )
 
 
+class Images(HTMLParser):
+    """The images of a page, and whether a <picture> is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+        self.has_picture = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.sources.append(dict(attrs).get("src") or "")
+        self.has_picture |= tag == "picture"
+
+
+@functools.cache
+def is_image(path: Path) -> bool:
+    """Return whether a browser can show a file."""
+    if not path.is_file():
+        return False
+    data = path.read_bytes()
+    if path.suffix == ".svg":
+        return ElementTree.fromstring(data).tag.endswith("svg")
+    return data.startswith((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8"))
+
+
+def broken_images(site: Path, path: Path) -> list[str]:
+    """Return what is wrong with the images of a page, without a browser."""
+    found = Images()
+    text = path.read_text(encoding="utf-8")
+    found.feed(text)
+    wrong = ["a <picture> is left"] if found.has_picture or "&lt;picture" in text else []
+    for source in found.sources:
+        if source.startswith(("http:", "https:", "data:")):
+            continue
+        where = site if source.startswith("/") else path.parent
+        if not is_image((where / unquote(source.split("?")[0].lstrip("/"))).resolve()):
+            wrong.append(f"no image: {source}")
+    return wrong
+
+
 def main() -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -101,6 +145,9 @@ def main() -> int:
     site = parser.parse_args().site
     known = inventory(site / "objects.inv")
     wrong = [f"not in the reference: {name}" for name in sorted(public_names() - known)]
+    pages = sorted(site.rglob("*.html"))
+    for path in pages:
+        wrong += [f"{path.relative_to(site)}: {each}" for each in broken_images(site, path)]
     with served(site) as address:
         for dark in (False, True):
             mode = "dark" if dark else "light"
@@ -116,7 +163,8 @@ def main() -> int:
             browser.wait_for("return document.querySelectorAll('#search-results li').length > 0")
     print(
         "\n".join(wrong)
-        or f"{len(known)} names and {len(PAGES)} pages, light and dark, are as they should be"
+        or f"{len(known)} names, the images of {len(pages)} pages, and {len(PAGES)} pages in a browser, "
+        "light and dark, are as they should be"
     )
     return 1 if wrong else 0
 

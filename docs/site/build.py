@@ -64,13 +64,20 @@ SECTIONS = {
 
 PICTURE = re.compile(
     r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?P<dark>[^"]+)">\s*'
-    r'<img alt="(?P<alt>[^"]+)" src="(?P<light>[^"]+)">\s*</picture>'
+    r'<img (?:alt="(?P<alt>[^"]+)" )?src="(?P<light>[^"]+)"(?: alt="(?P<alt_behind>[^"]+)")?>\s*</picture>'
 )
 
 
 def page(text: str) -> str:
     """Return a page of the repository as one of the site, whose pictures follow the theme."""
-    text = PICTURE.sub(r"![\g<alt>](\g<light>){.only-light}\n![\g<alt>](\g<dark>){.only-dark}", text)
+
+    def images(found: re.Match[str]) -> str:
+        alt = found["alt"] or found["alt_behind"]
+        return f"![{alt}]({found['light']}){{.only-light}}\n![{alt}]({found['dark']}){{.only-dark}}"
+
+    text = PICTURE.sub(images, text)
+    if "<picture" in text:
+        raise ValueError(f"a <picture> that is not of the form {PICTURE.pattern}")
     return text.replace("README.md)", "index.md)")
 
 

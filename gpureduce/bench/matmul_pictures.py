@@ -91,7 +91,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
     records = _one_case(result, asked)
     ax = _bars(ax, records, "multiply_adds_an_instruction", palette)
     ax.set_xlabel(
-        "multiply-adds in a PTX warp instruction, 32 at most (counted by the simulator; not a time)\n"
+        "multiply-adds in a PTX warp instruction, more than 32 on tensor cores only (counted; not a time)\n"
         f"{MARKED}"
     )
     first = next(iter(records.values()))
