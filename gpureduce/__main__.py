@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any, TextIO
 
 from gpureduce import DeviceError, __version__
 from gpureduce import _commands as commands
@@ -265,7 +266,36 @@ def _say(message: object, args: argparse.Namespace) -> None:
     options["a"] = getattr(args, "file", "--dtype")  # what holds the numbers, or says what they are
     if colon and argument in options:
         text = f"{options[argument]}: {rest}"
-    print(commands.fitted(f"gpureduce: {text}", sys.stderr, 11), file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(commands.fitted(f"gpureduce: {text}", sys.stderr, 11), file=sys.stderr)
+
+
+class _Output:
+    """Standard output that remembers why writing failed, and discards the rest at exit."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.problem: OSError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        return self._watched(self.stream.write, text)
+
+    def flush(self) -> None:
+        self._watched(self.stream.flush)
+
+    def _watched(self, method: Callable[..., Any], *args: str) -> Any:
+        try:
+            return method(*args)
+        except OSError as error:
+            self.problem = error
+            with contextlib.suppress(OSError):  # the interpreter flushes the stream once more
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self.stream.fileno())
+                os.close(nowhere)
+            raise
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -281,21 +311,45 @@ def main(arguments: list[str] | None = None) -> int:
     int
         The exit code: 0 all is well, 1 it failed, 2 wrong usage, 130 interrupted.
     """
+    if sys.stderr is None:  # it is closed, and print would take standard output for it
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        print("gpureduce: standard output is closed", file=sys.stderr)
+        return 2
+    output = _Output(sys.stdout)
+    with contextlib.redirect_stdout(output):  # type: ignore[type-var]
+        try:
+            code = _run(arguments)
+            output.flush()
+            return code
+        except BrokenPipeError as error:
+            if error is output.problem:  # the reader has seen enough
+                return 0
+            raise
+        except OSError as error:
+            if error is not output.problem:
+                raise
+            print(f"gpureduce: standard output: {error.strerror}", file=sys.stderr)
+            return 1
+
+
+def _run(arguments: list[str] | None) -> int:
+    """Run a command, and return the exit code."""
     parser = _parser()
-    args = parser.parse_args(arguments)
+    try:
+        args = parser.parse_args(arguments)
+    except SystemExit:  # of --help, --version and wrong usage
+        sys.stdout.flush()
+        if problem := getattr(sys.stdout, "problem", None):  # argparse has caught it
+            raise problem from None
+        raise
     if args.command is None:
         parser.print_help(sys.stderr)
         return 2
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: _say(message, args)
-            code = int(args.run(args))
-            sys.stdout.flush()
-            return code
-    except BrokenPipeError:  # whoever read the output has seen enough
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+            return int(args.run(args))
     except KeyboardInterrupt:
         _say("interrupted", args)
         return 130
@@ -303,6 +357,8 @@ def main(arguments: list[str] | None = None) -> int:
         _say(error, args)
         return 1
     except OSError as error:
+        if error is getattr(sys.stdout, "problem", None):
+            raise
         _say(f"{error.filename}: {error.strerror}" if error.filename else error, args)
         return 2
     except (ValueError, TypeError) as error:

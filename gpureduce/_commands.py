@@ -19,6 +19,7 @@ import gpureduce
 from gpureduce._device.devices import record as find_device
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
+from gpureduce._rules.files import open_file, write_text
 from gpureduce.bench import pictures
 from gpureduce.bench.environment import RESULTS, check_place
 from gpureduce.exercise import Exercise, exercise, exercises
@@ -147,9 +148,7 @@ def run_variants(args: argparse.Namespace) -> int:
 
 def _load(file: str) -> np.ndarray:
     """Return the array in a .npy file without reading it."""
-    with open(file, "rb") as opened:
-        if not Path(file).is_file():
-            raise ValueError(f"{file}: not a file; numbers are read in place, and not from a pipe")
+    with open_file(file) as opened:
         begin = opened.read(6)
     if begin[:4] == b"PK\3\4":
         raise ValueError(f"{file}: holds several arrays; numpy.save writes one, into a .npy file")
@@ -159,9 +158,14 @@ def _load(file: str) -> np.ndarray:
             " numpy.save('FILE.npy', numpy.loadtxt('FILE.txt'))"
         )
     try:
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with np.errstate(all="ignore"):
+            array = np.load(file, mmap_mode="r", allow_pickle=False)
+        array.reshape(array.shape)  # NumPy takes True for an extent, and refuses it later
+    except (OSError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # of a hostile header NumPy raises what its parser does
         raise ValueError(f"{file}: a .npy file without an array of numbers ({error})") from None
+    return array
 
 
 def run_sum(args: argparse.Namespace) -> int:
@@ -339,7 +343,7 @@ def run_export(args: argparse.Namespace) -> int:
     """Write a rung as one file."""
     text = gpureduce.export(args.variant, dtype=args.dtype, block_size=args.block_size)
     if args.out:
-        Path(args.out).write_text(text, encoding="utf-8")
+        write_text(args.out, text)
     else:
         print(text, end="")
     return 0

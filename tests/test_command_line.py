@@ -122,7 +122,7 @@ def test_of_other_files_it_is_said_which_are_read(run, tmp_path):
     assert "t.txt: not a .npy file, and no others are read" in err and "numpy.loadtxt" in err
     read, write = os.pipe()
     _, _, err = run("sum", f"/dev/fd/{read}")
-    assert "not from a pipe" in err
+    assert "not a file; pipes and devices are not read" in err
     os.close(read)
     os.close(write)
     _, _, err = run("sum", tmp_path / "absent.npy")
@@ -503,3 +503,129 @@ def test_a_pipe_that_closes_early():
     program = f"{sys.executable} -m gpureduce variants --json | head -n 1"
     done = subprocess.run(["bash", "-c", program], cwd=script, capture_output=True, text=True, timeout=120)
     assert done.stdout == "[\n" and done.stderr == ""
+
+
+HOSTILE_HEADERS = {
+    "parentheses": "(" * 5000 + ")" * 5000,
+    "nested": "{'descr': '<f8', 'fortran_order': False, 'shape': " + "(" * 4000 + ")" * 4000 + "}",
+    "signs": "-" * 5000 + "1",
+    "not a C long": NUMBERS_OF.format("(%d,)" % 2**70),
+    "too many bytes": NUMBERS_OF.format("(%d,)" % 2**62),
+    "product wraps": NUMBERS_OF.format("(%d, %d, 0)" % (2**40, 2**40)),
+    "bool": "{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
+    "two bools": "{'descr': '<f8', 'fortran_order': False, 'shape': (True, 3)}",
+    "keys": "{1: 2, 'descr': 3}",
+    "unhashable": "{[]: 1}",
+}
+
+
+@pytest.mark.parametrize("header", HOSTILE_HEADERS.values(), ids=HOSTILE_HEADERS)
+def test_hostile_headers_are_one_line(header, run, tmp_path, device):
+    text = header.encode()
+    text += b" " * (-(11 + len(text)) % 64) + b"\n"
+    path = tmp_path / "a.npy"
+    path.write_bytes(b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + bytes(64))
+    code, out, err = run("sum", path, f"--device={device}")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert err.startswith(f"gpureduce: {path}: a .npy file without an array of numbers (")
+
+
+def test_nested_json_is_one_line(run, tmp_path):
+    path = tmp_path / "nested.json"
+    path.write_text("[" * 100_000)
+    code, out, err = run("plot", path, "-o", tmp_path / "a.svg")
+    assert (code, out) == (2, "") and "holds no result of gpureduce.bench" in err and err.count("\n") == 1
+
+
+OF_A_PIPE = [
+    ["sum", "PIPE"],
+    ["plot", "PIPE"],
+    ["profile", "PIPE.cu"],
+    ["profile", "v0", "-n", "64", "--compare", "PIPE.cu"],
+    ["ladder", "PIPE"],
+    ["exercise", "check", "1", "PIPE"],
+    ["exercise", "start", "1", "PIPE"],
+    ["export", "v1", "-o", "PIPE"],
+    ["bench", "--variants", "v0", "-n", "64", "--repeats", "1", "--device", "sim", "-o", "PIPE"],
+    ["profile", "v0", "-n", "64", "--player", "PIPE.html"],
+]
+
+
+@pytest.mark.parametrize("words", OF_A_PIPE, ids=lambda words: f"{words[0]}-{words[-1]}")
+def test_no_command_waits_for_the_other_end_of_a_pipe(words, run, tmp_path):
+    for suffix in ("", ".cu", ".html"):
+        os.mkfifo(tmp_path / f"PIPE{suffix}")
+    code, out, err = run(*(word.replace("PIPE", f"{tmp_path}/PIPE") for word in words))
+    assert (code, out) == (2, "") and err.startswith("gpureduce: ") and f"{tmp_path}/PIPE" in err
+
+
+def test_a_picture_does_not_wait_for_a_reader(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    os.mkfifo(tmp_path / "a.svg")
+    code, out, err = run("plot", "-o", tmp_path / "a.svg")
+    assert (code, out) == (2, "") and f"{tmp_path}/a.svg" in err
+
+
+def test_a_text_goes_to_a_pipe_that_has_a_reader(run, tmp_path):
+    read, write = os.pipe()
+    assert run("export", "v1", "-o", f"/dev/fd/{write}")[0] == 0
+    os.close(write)
+    with open(read, encoding="utf-8") as file:
+        assert file.read() == gpureduce.export("v1")
+
+
+TO_A_FULL_DISK = [
+    "--help",
+    "--version",
+    "sum --help",
+    "info",
+    "info --csv",
+    "variants --json",
+    "sum A.npy --device sim",
+    "profile v0 -n 64",
+    "export v1",
+    "exercise list",
+    "exercise hint 1",
+    "demo -n 64 --device sim",
+    "bench --variants v0 -n 64 --repeats 1 --json --device sim",
+]
+# Runs a command in each of many children, and prints the exit code and the standard error of each as JSON.
+IN_CHILDREN = """if True:
+    import json, os, sys
+    from gpureduce.__main__ import main
+
+    def child(words, out, err):
+        sys.stdout = None if out is None else open(os.open(out, os.O_WRONLY), "w")
+        sys.stderr = None if err is None else open(os.open(err, os.O_WRONLY | os.O_CREAT), "w")
+        sys.exit(main(words.split()))
+
+    codes = []
+    for number, (words, out, err) in enumerate(json.loads(sys.argv[1])):
+        name = err and f"{number}.txt"
+        pid = os.fork()
+        if pid == 0:
+            child(words, out, name)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        codes.append((code, name and open(name).read()))
+    print(json.dumps(codes))
+"""
+
+
+def test_a_full_or_closed_standard_output(tmp_path):
+    np.save(tmp_path / "A.npy", np.arange(64.0))
+    cases = [(words, "/dev/full", True) for words in TO_A_FULL_DISK]
+    cases += [("info", None, True), ("info", "/dev/full", False), ("sum absent.npy", "/dev/null", False)]
+    done = subprocess.run(
+        [sys.executable, "-c", IN_CHILDREN, json.dumps(cases)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    codes = json.loads(done.stdout)
+    full = "gpureduce: standard output: No space left on device\n"
+    for words, found in zip(TO_A_FULL_DISK, codes, strict=False):
+        assert found == [1, full], words
+    assert codes[len(TO_A_FULL_DISK) :] == [
+        [2, "gpureduce: standard output is closed\n"],
+        [1, False],
+        [2, False],
+    ]

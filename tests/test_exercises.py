@@ -179,3 +179,25 @@ def test_a_notebook_grades_its_cell(tmp_path, capsys):
     solution = (exercise(1).folder / "solution.cu").read_text()
     assert shell.run_cell(f"{head}\n{solution}").result.passed
     capsys.readouterr()
+
+
+NOT_SIMULATED = {
+    "recursion": "__device__ int f(int n) { return n < 2 ? n : f(n - 1); }\n%s { out[0] = f((int)n); }",
+    "malloc": "%s { float *a = (float *)malloc(n); a[0] = in[0]; out[0] = a[0]; free(a); }",
+    "shared": "%s { __shared__ float a[99999]; a[threadIdx.x] = in[0]; __syncthreads(); out[0] = a[n]; }",
+}
+
+
+@pytest.mark.parametrize("number", ["05", "14"])
+@pytest.mark.parametrize("which", NOT_SIMULATED)
+def test_kernels_that_are_not_simulated_are_graded(number, which, tmp_path, capsys):
+    """In an exercise with a ladder, too, which is checked before any kernel runs."""
+    head = re.search(r"__global__[^{]*\)", exercise(number).start)[0]
+    path = tmp_path / "mine.cu"
+    path.write_text(NOT_SIMULATED[which] % head)
+    code = main(["exercise", "check", number, str(path), "--json"])
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    assert (code, printed.err, report["passed"]) == (1, "", False)
+    wrong = {part["name"]: part["message"] for part in report["parts"] if not part["passed"]}
+    assert set(wrong) <= {"compiles", "right", "counters"} and any(wrong.values())

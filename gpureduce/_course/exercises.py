@@ -267,7 +267,11 @@ def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 return  # others would say the same, perhaps after as many steps
     except CompileError:
         raise
-    except (ValueError, TypeError) as error:  # other parameters than the exercise has
+    except (
+        ValueError,
+        TypeError,
+        _core.SimulationError,
+    ) as error:  # other parameters, or no kernel to simulate
         yield "right", str(error)
 
 

@@ -17,6 +17,7 @@ from gpureduce._profiles.palette import DARK, LIGHT, Palette
 from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.text import Shown
 from gpureduce._profiles.trace import Trace
+from gpureduce._rules.files import write_text
 
 MOST_THREADS = 256
 
@@ -59,7 +60,7 @@ class Player:
         path : path_like
             The file, which a browser opens as it is.
         """
-        Path(path).write_text(self.html, encoding="utf-8")
+        write_text(path, self.html)
 
     def _repr_html_(self) -> str:
         page = escape(self.html, quote=True)

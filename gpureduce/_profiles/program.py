@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from gpureduce._custom import nvrtc
 from gpureduce._profiles.declared import declared, enumeration
 from gpureduce._profiles.mangled import CType, parameters
+from gpureduce._rules.files import open_file
 
 # What a text is called that comes from no file.
 UNNAMED = "kernel.cu"
@@ -145,7 +146,7 @@ def read(source: object) -> Source:
     if is_path(source):
         path = os.fspath(source)  # type: ignore[call-overload]
         path = os.fsdecode(path)
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             data = file.read()
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
             raise ValueError(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpureduce._device.devices import Device, record
 from gpureduce._device.variants import ptx, variants
+from gpureduce._rules.files import write_text
 from gpureduce._version import __version__
 
 RESULTS = Path(__file__).parent / "results"
@@ -118,7 +119,7 @@ def place(text: str) -> str:
 def write(path: str | None, record: dict) -> None:
     """Write a results file."""
     if path is not None:
-        Path(path).write_text(as_json(record), encoding="utf-8")
+        write_text(path, as_json(record))
 
 
 def figure(us: float) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpureduce._device.variants import AUTO, variants
 from gpureduce._profiles.palette import DARK, LIGHT, Palette
+from gpureduce._rules.files import create_file
 from gpureduce.bench.chart import mixed
 from gpureduce.bench.groups import GROUPS, apart, before, chosen, few, grouped
 from gpureduce.bench.titles import titles
@@ -70,8 +71,15 @@ def save(ax: Any, path: str | os.PathLike) -> None:
     """Write the figure that an axes is in to a file; its name ends in .svg, .png or .pdf."""
     check_name(path)
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file for the same data
-    metadata = undated.get(os.path.splitext(path)[1])
-    ax.figure.savefig(path, dpi=150, metadata=metadata, facecolor=ax.figure.get_facecolor())
+    suffix = os.path.splitext(path)[1]
+    with create_file(path) as file:
+        ax.figure.savefig(
+            file,
+            format=suffix[1:],
+            dpi=150,
+            metadata=undated.get(suffix),
+            facecolor=ax.figure.get_facecolor(),
+        )
 
 
 def draw_bars(

@@ -7,10 +7,10 @@ import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._device.variants import variants
+from gpureduce._rules.files import read_text, write_text
 from gpureduce.bench import environment
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class BenchResult:
         """
         text = environment.as_json({**self.head, "rows": list(self.rows)})
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_text(path, text)
         return text
 
     @classmethod
@@ -332,17 +332,15 @@ class BenchResult:
         ValueError
             When it is something else.
         """
-        if isinstance(source, str) and source.lstrip().startswith("{"):
-            text = source
-        else:
-            text = Path(source).read_text(encoding="utf-8")
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        text = source if is_text else read_text(source)
         try:
             record = json.loads(text)
             rows = tuple({"op": "matmul" if "k" in row else "sum", **row} for row in record.pop("rows"))
             result = cls(record, rows)
             result.records()
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            name = "the text" if text is source else source
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            name = "the text" if is_text else source
             raise ValueError(f"source: {name} holds no result of gpureduce.bench ({error!r})") from None
         return result
 
