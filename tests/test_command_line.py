@@ -505,13 +505,17 @@ def test_a_pipe_that_closes_early():
     assert done.stdout == "[\n" and done.stderr == ""
 
 
+def numbers_of(shape):
+    return f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"
+
+
 HOSTILE_HEADERS = {
     "parentheses": "(" * 5000 + ")" * 5000,
     "nested": "{'descr': '<f8', 'fortran_order': False, 'shape': " + "(" * 4000 + ")" * 4000 + "}",
     "signs": "-" * 5000 + "1",
-    "not a C long": NUMBERS_OF.format("(%d,)" % 2**70),
-    "too many bytes": NUMBERS_OF.format("(%d,)" % 2**62),
-    "product wraps": NUMBERS_OF.format("(%d, %d, 0)" % (2**40, 2**40)),
+    "not a C long": numbers_of(f"({2**70},)"),
+    "too many bytes": numbers_of(f"({2**62},)"),
+    "product wraps": numbers_of(f"({2**40}, {2**40}, 0)"),
     "bool": "{'descr': '<f8', 'fortran_order': False, 'shape': (True,)}",
     "two bools": "{'descr': '<f8', 'fortran_order': False, 'shape': (True, 3)}",
     "keys": "{1: 2, 'descr': 3}",
@@ -601,7 +605,7 @@ IN_CHILDREN = """if True:
 
     codes = []
     for number, (words, out, err) in enumerate(json.loads(sys.argv[1])):
-        name = err and f"{number}.txt"
+        name = f"{number}.txt" if err else None
         pid = os.fork()
         if pid == 0:
             child(words, out, name)
@@ -626,6 +630,6 @@ def test_a_full_or_closed_standard_output(tmp_path):
         assert found == [1, full], words
     assert codes[len(TO_A_FULL_DISK) :] == [
         [2, "gpureduce: standard output is closed\n"],
-        [1, False],
-        [2, False],
+        [1, None],
+        [2, None],
     ]
