@@ -15,7 +15,7 @@ from typing import Any
 
 from gpureduce._custom import process, worker
 from gpureduce._custom.disk_cache import digest, kept
-from gpureduce._custom.includes import included, without_folders
+from gpureduce._custom.includes import included
 from gpureduce._custom.toolkit import header_folders, headers_version
 from gpureduce._device.kernels import KERNELS
 
@@ -39,12 +39,12 @@ typedef unsigned long long uintptr_t;
 
 
 class CompileError(ValueError):
-    """NVRTC refuses the source of a kernel; a kind of ValueError, since a part of it was an argument.
+    """NVRTC, or nvcc, refuses the source of a kernel; a kind of ValueError, since that was an argument.
 
     Attributes
     ----------
     log : str
-        What NVRTC says. It calls each expression by the name of its parameter.
+        What the compiler says. It calls each expression by the name of its parameter.
     source : str
         All that was compiled.
 
@@ -227,56 +227,3 @@ class _Uses:
             return None
         known = (self._version, self.headers, self._toolkit, self.files.digests(), also)
         return digest(repr(known))
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A kernel as PTX: its name there, the files that it was made of, and the compiler.
-
-    Where the PTX names a file it has its number: 0 is the source, and those of `files` follow.
-    """
-
-    ptx: str
-    entry: str
-    files: dict[str, bytes]
-    compiler: str
-
-
-def instantiated(
-    file: str, source: bytes, kernel: str, options: tuple[str, ...], headers: dict[str, str], shown: str
-) -> Instance:
-    """Return a kernel of a source, which may include `headers` and what is found beside `file`.
-
-    Messages call the file `shown`. The kernel is kept on disk as by `compiled`, under no absolute path.
-    """
-    nvrtc, name = library(), os.path.basename(file)
-    uses = _Uses(nvrtc, source, os.path.dirname(file), options, headers)
-    texts = uses.files.texts
-    # Folders are in the key only where a text may hold its own path: what is in them is there anyway.
-    paths = any(b"__FILE__" in text or b"assert" in text for text in texts.values())
-    keyed = options if paths else without_folders(options)
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-    whole = f'#line 1 "{quoted}"\n'.encode(errors="surrogateescape") + source
-
-    def make() -> str:
-        ptx, entry = nvrtc.instantiate(file, whole, kernel, uses.options, uses.headers, shown)
-        return f"{entry}\n{_numbered(ptx, name, list(texts))}"
-
-    text, _ = kept(uses.key(name, kernel, keyed, source), make)
-    entry, _, ptx = text.partition("\n")
-    return Instance(ptx, entry, texts, "NVRTC {}.{}".format(*nvrtc.version))
-
-
-def _numbered(ptx: str, name: str, files: list[str]) -> str:
-    """Return PTX in which the source and the files that it includes are called by their numbers."""
-    folder = working_folder()
-    numbers = {os.path.join(folder, name): 0}
-    numbers |= {path: number for number, path in enumerate(files, 1)}
-    numbers |= {os.path.realpath(path): number for number, path in enumerate(files, 1)}
-
-    def replaced(line: re.Match[str]) -> str:
-        path = os.path.normpath(os.path.join(folder, line[2]))
-        number = numbers.get(path, numbers.get(os.path.realpath(path)))
-        return line[0] if number is None else f"{line[1]}{number}{line[3]}"
-
-    return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', replaced, ptx, flags=re.MULTILINE)

@@ -212,6 +212,28 @@ class _Reader:
         return f"<{', '.join(texts)}>", found
 
 
+def kernel_name(entry: str) -> str:
+    """Return the name of a kernel as one writes it, with the arguments of a template; as it is if not read.
+
+    >>> kernel_name("_Z6reduceIfLj256EEvPKT_PT0_y"), kernel_name("_ZN2ns3addEPf"), kernel_name("plain")
+    ('reduce<float, 256>', 'ns::add', 'plain')
+    """
+    reader = _Reader(entry)
+    try:
+        if not reader.take("_Z"):
+            return entry
+        if reader.take("N"):
+            return reader.nested()[0].text
+        reader.take("L")  # static
+        name = CType(reader.name())
+        if not reader.take("I"):
+            return name.text
+        reader.seen.append(name)
+        return name.text + reader.arguments()[0]
+    except (_NotRead, ValueError, IndexError):
+        return entry
+
+
 def parameters(entry: str) -> tuple[CType, ...] | None:
     """Return the types of a kernel's parameters; None of a name that does not tell them.
 

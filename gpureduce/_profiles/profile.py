@@ -43,6 +43,8 @@ class Profile:
         What the reduction or the product gave.
     sources : mapping of str to str
         The texts of a user's CUDA C++, by the names that ``Instruction.frames`` has for them.
+    compiler : str
+        What compiled a user's CUDA C++, as ``"NVRTC 13.0"`` or ``"nvcc 13.0.88"``; empty for others.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Profile:
     result: Any = None
     _rerun: Callable[[int, int], Profile] | None = field(repr=False, compare=False, default=None)
     sources: Mapping[str, str] = field(repr=False, compare=False, default_factory=dict)
+    compiler: str = field(repr=False, compare=False, default="")
 
     @property
     def counted(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpureduce._custom import nvrtc
+from gpureduce._profiles.compiling import compiled
 from gpureduce._profiles.declared import declared, enumeration
 from gpureduce._profiles.mangled import CType, parameters
 from gpureduce._rules.files import open_file
@@ -28,33 +29,6 @@ _SPELLED = {
     "--device-int128": "-device-int128",
 }
 
-# What many files include for their host's part, or for what NVRTC knows by itself.
-_EMPTY = (
-    *("cuda_runtime.h", "cuda.h", "device_launch_parameters.h", "stdio.h", "cstdio", "stdlib.h", "cstdlib"),
-    *("math.h", "cmath", "string.h", "cstring", "iostream", "vector", "algorithm", "chrono", "random"),
-    *("numeric", "string", "cstddef", "stddef.h"),
-)
-_LIMITS = """
-#pragma once
-#define FLT_MAX 3.402823466e+38f
-#define FLT_MIN 1.175494351e-38f
-#define FLT_EPSILON 1.192092896e-07f
-#define DBL_MAX 1.7976931348623158e+308
-#define DBL_MIN 2.2250738585072014e-308
-#define DBL_EPSILON 2.2204460492503131e-16
-#define INT_MAX 2147483647
-#define INT_MIN (-INT_MAX - 1)
-#define UINT_MAX 4294967295u
-"""
-# There is nobody to print what failed: the kernel is stopped at the line.
-_ASSERT = """
-#undef assert
-#ifdef NDEBUG
-#define assert(condition) ((void)0)
-#else
-#define assert(condition) ((condition) ? (void)0 : __trap())
-#endif
-"""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 SUFFIXES = (".cu", ".cuh", ".ptx", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".txt")
 _KERNEL = re.compile(
@@ -174,18 +148,23 @@ def _options(given: Iterable[str]) -> tuple[str, ...]:
     return ("-lineinfo", *(flag for name, flag in _DEFAULTS.items() if name not in names), *given)
 
 
-def _hint(text: str, kernel: str) -> str:
+def with_sync(old: str) -> str:
+    """Return what to write in place of a function among lanes that CUDA no longer has."""
+    return (
+        f"{old} is not in CUDA any more: write {old}_sync, whose first argument is the mask of the lanes "
+        "that take part, as 0xffffffff"
+    )
+
+
+def _hint(text: str, kernel: str, log: str) -> str:
     """Return what may be wrong beyond what the compiler says."""
     names = kernel_names(text)
     if names and kernel.partition("<")[0].strip() not in names and "::" not in kernel:
         return f"\nkernel: there is no kernel {kernel!r} in the source; it has {', '.join(names)}"
     if names.get(kernel):
         return f"\nkernel: {kernel} is a template; say which of it, as in {kernel + '<float>'!r}"
-    if re.search(r"\bmain\s*\(", _COMMENT.sub("", text)) and "__CUDACC_RTC__" not in text:
-        return (
-            "\nOnly kernels are compiled here: put what runs on the host between #ifndef __CUDACC_RTC__ and "
-            "#endif"
-        )
+    if old := re.search(r'"(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined', log):
+        return f"\n{with_sync(old[1])}"
     return ""
 
 
@@ -222,13 +201,11 @@ def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> P
             there = f"there are {', '.join(names)}" if names else "there is no __global__ function"
             raise ValueError(f"kernel: say which; in the source {there}")
         (kernel,) = names
-    headers = dict.fromkeys(_EMPTY, "") | {"cfloat": _LIMITS, "float.h": _LIMITS, "limits.h": _LIMITS}
-    headers |= {"climits": _LIMITS, "cassert": _ASSERT, "assert.h": _ASSERT} | nvrtc.headers()
     file = os.path.abspath(source.path or os.path.join(nvrtc.working_folder(), UNNAMED))
     try:
-        made = nvrtc.instantiated(file, source.data, kernel, options, headers, source.name)
+        made = compiled(file, source.data, kernel, options, source.name)
     except nvrtc.CompileError as error:
-        raise nvrtc.CompileError(f"{error}{_hint(text, kernel)}", error.log, text) from None
+        raise nvrtc.CompileError(f"{error}{_hint(text, kernel, error.log)}", error.log, text) from None
     folder = os.path.join(os.path.dirname(file), "")
     names = {"0": source.name}
     sources = {source.name: text}

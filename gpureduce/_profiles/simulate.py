@@ -14,7 +14,7 @@ from gpureduce import _core
 from gpureduce._profiles.arguments import Types, check_type, is_array, value_bytes
 from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
 from gpureduce._profiles.profile import Profile
-from gpureduce._profiles.program import Program, program
+from gpureduce._profiles.program import Program, program, with_sync
 
 if TYPE_CHECKING:
     import os
@@ -126,7 +126,14 @@ def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str
     if place is None:
         return problem
     file, line = place
-    return f"{problem}\n{file}:{line}: {of.line(file, line).strip()}"
+    text = of.line(file, line).strip()
+    return f"{problem}\n{file}:{line}: {text}{_old_vote(problem, text)}"
+
+
+def _old_vote(problem: str, text: str) -> str:
+    """Return what to write in place of a function whose instruction devices no longer have."""
+    old = re.search(r"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)(?=\s*\()", text)
+    return f"\n{with_sync(old[0])}" if old and "without .sync" in problem else ""
 
 
 def simulate(
@@ -148,8 +155,9 @@ def simulate(
     ----------
     source : str or path_like
         CUDA C++, which NVIDIA's NVRTC compiles (``pip install 'gpureduce[nvrtc]'``; no GPU is needed), or
-        PTX, or the path of a ``.cu`` or ``.ptx`` file. An instruction outside the simulator's subset is
-        refused by name and line.
+        PTX, or the path of a file of either. A file with code for the host goes to ``nvcc`` where there is
+        one; elsewhere that code is left out. An instruction outside the simulator's subset is refused by name
+        and line.
     kernel : str
         The name of the kernel; of a template with its arguments, as ``"reduce<float, 256>"``. In PTX that of
         its ``.entry``.
@@ -168,9 +176,9 @@ def simulate(
     races : bool
         Whether to look for races.
     options : iterable of str
-        Further options of NVRTC, as ``("-DN=4", "-I/usr/local/cuda/include")``. Without others it compiles
-        for ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that
-        a GPU gives.
+        Further options of the compiler, as ``("-DN=4", "-Iheaders")``. Without others it compiles for
+        ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that a GPU
+        gives.
     max_steps : int, optional
         The most PTX instructions, of all warps together, after which the kernel is stopped; None lets it run
         for hours, until Ctrl-C.
@@ -185,7 +193,7 @@ def simulate(
     TypeError, ValueError
         For arguments that do not fit; the message names the argument.
     CompileError
-        When NVRTC refuses the source, with what it says; a kind of ValueError.
+        When the compiler refuses the source, with what it says; a kind of ValueError.
     ImportError
         For CUDA C++ when NVRTC is not installed.
     OSError
@@ -270,7 +278,7 @@ def run(
         file = next(iter(of.sources), "") or outer_file(launches)
         kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
         title = f"{of.kernel}: {' x '.join(map(str, grid))} blocks of {' x '.join(map(str, block))}"
-        return Profile(title, kernels, file, sources=of.sources), problem
+        return Profile(title, kernels, file, sources=of.sources, compiler=of.compiler), problem
 
     before = arrays.as_they_are() if sum(each.nbytes for each in arrays.plain) <= _KEPT_BYTES else None
 

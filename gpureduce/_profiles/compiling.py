@@ -1,0 +1,228 @@
+"""CUDA C++ for nvcc, as PTX: by NVRTC where that takes it, else by nvcc, else without host code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpureduce._custom import host_code, implicit, nvcc, nvrtc
+from gpureduce._custom.disk_cache import digest, kept
+from gpureduce._custom.includes import included, without_folders
+from gpureduce._custom.toolkit import header_folders, headers_version
+from gpureduce._profiles.mangled import kernel_name
+
+_NVCC = "by nvcc"  # what is kept in place of PTX where NVRTC does not do
+_HOST = "considered a host function"
+_NO_HEADER = re.compile(r"catastrophic error: (?:could not|cannot) open source file \"([^\"]+)\"")
+# What a source says that has more for the host than was found.
+_OF_HOST = re.compile(
+    r'identifier "cuda[A-Z]\w*"|namespace "std" has no member|explicitly marked as a __host__'
+)
+_RUNTIME = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel as PTX: its name there, the files that it was made of, and the compiler.
+
+    Where the PTX names a file it has its number: 0 is the source, and those of `files` follow.
+    """
+
+    ptx: str
+    entry: str
+    files: dict[str, bytes]
+    compiler: str
+
+
+class _Job:
+    """A source that is to be compiled: the file that it counts as, and what messages call it."""
+
+    def __init__(self, file: str, source: bytes, kernel: str, options: tuple[str, ...], shown: str) -> None:
+        self.nvrtc = nvrtc.library()
+        self.file, self.source, self.kernel, self.options, self.shown = file, source, kernel, options, shown
+        self.name = os.path.basename(file)
+        self.toolkit = header_folders(self.nvrtc.path, self.nvrtc.version)
+        self.includes = included(source, os.path.dirname(file), options, self.toolkit)
+
+    def key(self) -> str | None:
+        """Return what the PTX is kept under: no absolute path is in it."""
+        if not self.includes.certain:
+            return None
+        texts = self.includes.texts.values()
+        # Folders are in the key only where a text may hold its own path: what is in them is there anyway.
+        paths = any(b"__FILE__" in text or b"assert" in text for text in texts)
+        options = self.options if paths else without_folders(self.options)
+        known = (
+            (self.nvrtc.version, headers_version(self.toolkit), nvcc.find() is not None),
+            (implicit.PRELUDE, self._headers(True, False), self._headers(False, True)),
+            (self.name, self.kernel, options, self.source, self.includes.digests()),
+        )
+        return digest(repr(known))
+
+    def _headers(self, prelude: bool, libcuxx: bool) -> dict[str, str]:
+        texts = implicit.headers(libcuxx) | nvrtc.headers()
+        if prelude:
+            texts |= {"cstdint": "", "stdint.h": ""}
+        else:
+            texts |= dict.fromkeys(("climits", "limits.h"), implicit.CONSTANTS)
+        if libcuxx:
+            texts = {name: text for name, text in texts.items() if name not in _RUNTIME}
+        return {name: text for name, text in texts.items() if name not in self.includes.names}
+
+    def by_nvrtc(
+        self, source: bytes, *, prelude: bool = True, libcuxx: bool = False, device: bool = False
+    ) -> str:
+        """Return the compiler, the name of the kernel in the PTX, and the PTX, a line each.
+
+        `prelude` has what nvcc gives without an include; `libcuxx` the headers of libcu++ in place of empty
+        ones, which take a second; `device` takes functions as device functions that say nothing else, as
+        generic lambdas are.
+        """
+        quoted = self.name.replace("\\", "\\\\").replace('"', '\\"')
+        head = implicit.PRELUDE if prelude else ""
+        if libcuxx:
+            head += "#include <type_traits>\n#include <utility>\n"
+        text = f'{head}#line 1 "{quoted}"\n'.encode(errors="surrogateescape") + source
+        options = (*self.options, *(f"-I{folder}" for folder in self.toolkit))
+        ptx, entry = self.nvrtc.instantiate(
+            self.file,
+            text,
+            self.kernel,
+            (*options, "-default-device") if device else options,
+            self._headers(prelude, libcuxx),
+            self.shown,
+        )
+        return self._text("NVRTC {}.{}".format(*self.nvrtc.version), entry, ptx)
+
+    def by_nvcc(self, path: str) -> str:
+        """Return the same by nvcc."""
+        try:
+            ptx = nvcc.compile(path, self.file, self.source, self.kernel, self.options)
+        except nvcc.Refused as error:
+            log = re.sub(
+                rf"^{re.escape(self.name)}(?=[(:])", lambda _: self.shown, str(error), flags=re.MULTILINE
+            )
+            raise nvrtc.CompileError(f"{self.shown}: nvcc refuses the kernel:\n{log}", log) from None
+        return self._text(f"nvcc {nvcc.version(path)}", self._entry(ptx), ptx)
+
+    def _entry(self, ptx: str) -> str:
+        """Return the name that the kernel has in PTX of all kernels of the source."""
+        entries = re.findall(r"\.entry\s+([\w$]+)", ptx)
+        names = {entry: kernel_name(entry) for entry in entries}
+        wanted = _spelled(self.kernel)
+        found = [entry for entry, name in names.items() if _spelled(name) == wanted]
+        if not found:
+            found = [entry for entry, name in names.items() if _spelled(name).split("::")[-1] == wanted]
+        if len(found) != 1:
+            there = ", ".join(names.values()) or "none"
+            log = f"kernel: there is no kernel {self.kernel!r} in the source; it has {there}"
+            raise nvrtc.CompileError(f"{self.shown}: {log}", log)
+        return found[0]
+
+    def _text(self, compiler: str, entry: str, ptx: str) -> str:
+        return f"{compiler}\n{entry}\n{_numbered(ptx, self.name, list(self.includes.texts))}"
+
+
+def _spelled(kernel: str) -> str:
+    """Return the name of a kernel as all spell it."""
+    kernel = re.sub(r"\s+", " ", kernel).strip().removeprefix("::")
+    kernel = kernel.replace("unsigned int", "unsigned").replace("true", "1").replace("false", "0")
+    return re.sub(r"\s*([<>,*&])\s*", r"\1", re.sub(r"(?<=\d)[uUlL]+\b", "", kernel))
+
+
+def _numbered(ptx: str, name: str, files: list[str]) -> str:
+    """Return PTX in which the source and the files that it includes are called by their numbers."""
+    folder = nvrtc.working_folder()
+    numbers = {os.path.join(folder, name): 0}
+    numbers |= {path: number for number, path in enumerate(files, 1)}
+    numbers |= {os.path.realpath(path): number for number, path in enumerate(files, 1)}
+
+    def replaced(line: re.Match[str]) -> str:
+        path = os.path.normpath(os.path.join(folder, line[2]))
+        number = numbers.get(path, numbers.get(os.path.realpath(path)))
+        return line[0] if number is None else f"{line[1]}{number}{line[3]}"
+
+    return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', replaced, ptx, flags=re.MULTILINE)
+
+
+def _attempts(job: _Job, host: host_code.Blanked, log: str) -> list[Callable[[], str]]:
+    """Return further ways to compile a source by NVRTC, the likeliest first."""
+    ways: list[Callable[[], str]] = []
+    device = {"device": True}
+    source = host.text.encode("utf-8", "surrogateescape")
+    ways.append(lambda: job.by_nvrtc(source, **device))
+    uses_std = job.includes.system - implicit.EMPTY or b"std::" in source
+    if job.toolkit and (uses_std or re.search(r'identifier "(?:cu|CU)\w+" is undefined', log)):
+        wanted = 'namespace "std" has no member' in log
+        ways.insert(0 if wanted else len(ways), lambda: job.by_nvrtc(source, libcuxx=True, **device))
+    ways.append(lambda: job.by_nvrtc(source, prelude=False, **device))
+    return ways
+
+
+def _without_nvcc(job: _Job, host: host_code.Blanked, first: nvrtc.CompileError) -> str:
+    """Return PTX by NVRTC of a source that it refused as it is, or raise what is most to the point."""
+    told = first
+    for way in _attempts(job, host, first.log):
+        try:
+            return way()
+        except nvrtc.CompileError as error:
+            incomplete = _HOST in told.log or _NO_HEADER.search(told.log)
+            if incomplete or len(error.log) < len(told.log):
+                told = error
+    if host.functions or _NO_HEADER.search(told.log) or _OF_HOST.search(told.log):
+        advice = _advice(host, told.log)
+        raise nvrtc.CompileError(f"{told}\n{advice}", told.log)
+    raise told
+
+
+def _advice(host: host_code.Blanked, log: str) -> str:
+    called = [name for name in host.functions if f'identifier "{name}" is undefined' in log]
+    if called:
+        return f"{called[0]} has no __device__, so that it is a function of the host, which no kernel calls"
+    if missing := _NO_HEADER.search(log):
+        what = f"{missing[1]} is not among the headers that NVRTC takes"
+    else:
+        what = "What runs on the host could not be told apart from the kernels"
+    return (
+        f"{what}; nvcc takes the file as it is: pip install 'gpureduce[nvcc]' (and a C++ compiler), or put "
+        "what is for the host between #ifndef __CUDACC_RTC__ and #endif"
+    )
+
+
+def _make(job: _Job) -> str:
+    try:
+        return job.by_nvrtc(job.source)
+    except nvrtc.CompileError as error:
+        if not error.log:
+            raise
+        first = error
+    text = job.source.decode("utf-8", "surrogateescape")
+    host = host_code.blanked(text)
+    missing = _NO_HEADER.search(first.log)
+    if nvcc.find() and (host.functions or (missing and not job.toolkit)):
+        return _NVCC
+    try:
+        return _without_nvcc(job, host, first)
+    except nvrtc.CompileError as error:
+        if nvcc.find() and _NO_HEADER.search(error.log):
+            return _NVCC
+        raise
+
+
+def compiled(file: str, source: bytes, kernel: str, options: tuple[str, ...], shown: str) -> Compiled:
+    """Return a kernel of a source, which may include what is found beside `file`.
+
+    Messages call the file `shown`. What was compiled is kept on disk.
+    """
+    job = _Job(file, source, kernel, options, shown)
+    key = job.key()
+    text, _ = kept(key, lambda: _make(job))
+    if text == _NVCC:
+        path = nvcc.find()
+        assert path is not None  # it is in the key
+        other = key and digest(key, nvcc.version(path))
+        text, _ = kept(other, lambda: job.by_nvcc(path))
+    compiler, entry, ptx = text.split("\n", 2)
+    return Compiled(ptx, entry, job.includes.texts, compiler)
