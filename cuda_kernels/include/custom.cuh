@@ -2,6 +2,14 @@
 // struct User around the expressions, and this file, which is compiled at run time only, makes kernels of it.
 #pragma once
 
+// As in functors.cuh, which needs standard headers that NVRTC does not have.
+template <class F> struct Finish {
+    template <class State>
+    static __device__ typename F::Out of(State s, unsigned long long parameter, unsigned) {
+        return F::finish(s, parameter);
+    }
+};
+
 #include "by_element.cuh"
 #include "complex.cuh"
 #include "flat.cuh"

@@ -177,8 +177,8 @@ def simulate(
         Whether to look for races.
     options : iterable of str
         Further options of the compiler, as ``("-DN=4", "-Iheaders")``. Without others it compiles for
-        ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that a GPU
-        gives.
+        ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that a
+        GPU gives.
     max_steps : int, optional
         The most PTX instructions, of all warps together, after which the kernel is stopped; None lets it run
         for hours, until Ctrl-C.
