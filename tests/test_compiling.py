@@ -161,13 +161,12 @@ def test_encodings_that_nvcc_refuses(encoding, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "absolute"),
     [
-        ("-I{}",), ("-I={}",), ("-I {}",), ("-I", "{}"), ("--include-path={}",), ("-Inowhere", "-I{}"),
-        ("-I{}", "-include=before.h"), ("-I{}", "--pre-include=before.h"), (),
+        (("-I{}",), True), (("-I{}",), False), (("-I", "{}"), True), (("--include-path={}",), False),
+        (("-Inowhere", "-I {}"), False), (("-I={}", "-include=before.h"), True), ((), True),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("absolute", [True, False])
 def test_an_edited_header_is_compiled_again(options, absolute, tmp_path, monkeypatch, cache):
     folder = project(tmp_path / "headers", two=2) / "parts"
     monkeypatch.chdir(tmp_path if options else folder)
@@ -278,7 +277,7 @@ import atexit, signal, sys, time
 import gpureduce
 from gpureduce._custom import nvrtc
 atexit.register(print, "atexit")
-lines = "".join(f"a[{i}] = a[{i + 1}] * {i} / a[{i + 2}];" for i in range(20000))
+lines = "".join(f"a[{i}] = a[{i + 1}] * {i} / a[{i + 2}];" for i in range(8000))
 slow = "__global__ void k(volatile double *a) {" + lines + "}"
 quick = "__global__ void k(int *a) { a[0] = 1; }"
 nvrtc.library()
@@ -295,7 +294,7 @@ def stop(number, frame):
 if {name!r} != "SIGINT":
     signal.signal(signal.{name}, stop)
 import os, threading
-threading.Timer(0.3, os.kill, (os.getpid(), signal.{name})).start()
+threading.Timer(0.2, os.kill, (os.getpid(), signal.{name})).start()
 begin = time.monotonic()
 try:
     nvrtc.library().compile("slow.cu", slow, (), {{}})
@@ -377,15 +376,15 @@ def test_a_process_that_ended_meanwhile_is_replaced(monkeypatch):
 
 
 def test_time_and_memory_are_bounded(monkeypatch):
-    lines = "".join(f"a[{i}] = a[{i + 1}] * {i} / a[{i + 2}];" for i in range(20000))
+    lines = "".join(f"a[{i}] = a[{i + 1}] * {i} / a[{i + 2}];" for i in range(8000))
     source = f"__global__ void k(volatile double *a) {{ {lines} }}"
     monkeypatch.setattr(process, "_idle", [])
-    monkeypatch.setattr(process, "_MOST_SECONDS", 0.3)
-    with pytest.raises(gpureduce.CompileError, match=r"slow.cu: NVRTC takes longer than 0\.3 s"):
+    monkeypatch.setattr(process, "_MOST_SECONDS", 0.2)
+    with pytest.raises(gpureduce.CompileError, match=r"slow.cu: NVRTC takes longer than 0\.2 s"):
         nvrtc.library().compile("slow.cu", source, (), {})
     monkeypatch.undo()
     monkeypatch.setattr(process, "_idle", [])
-    monkeypatch.setattr(process, "_MOST_BYTES", 400 << 20)
+    monkeypatch.setattr(process, "_MOST_BYTES", 300 << 20)
     doubled = "#define A0 1+\n" + "".join(f"#define A{i + 1} A{i} A{i}\n" for i in range(40))
     with pytest.raises(gpureduce.CompileError, match="NVRTC") as raised:
         nvrtc.library().compile("large.cu", f"{doubled}__global__ void k(int *a) {{ *a = A40 0; }}", (), {})

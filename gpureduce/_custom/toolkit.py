@@ -26,8 +26,8 @@ def _candidates(library: str) -> Iterator[str]:
     for folder in sys.path:
         yield os.path.join(folder, "nvidia", "cu13", "include")
     for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if root := os.environ.get(variable):
-            yield os.path.join(root, "include")
+        if home := os.environ.get(variable):
+            yield os.path.join(home, "include")
     if nvcc := shutil.which("nvcc"):
         yield os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), "include")
     yield "/usr/local/cuda/include"

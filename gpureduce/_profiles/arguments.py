@@ -67,7 +67,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic) and value.dtype.kind in "iuf":
         return value.item() if value.dtype != np.dtype("longdouble") else float(value)
     if isinstance(value, np.generic) and value.dtype.name in _HALVES:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     return value
 
 

@@ -20,6 +20,10 @@ _NO_HEADER = re.compile(r"catastrophic error: (?:could not|cannot) open source f
 _OF_HOST = re.compile(
     r'identifier "cuda[A-Z]\w*"|namespace "std" has no member|explicitly marked as a __host__'
 )
+# What it says where a header of libcu++ or of CUDA may help, and where a source has a name of the prelude.
+_LACKS_STD = 'namespace "std" has no member'
+_LACKS = re.compile(rf'{_LACKS_STD}|open source file|identifier "(?:cu|CU)\w+" is undefined|"std::')
+_TWICE = re.compile(r"redeclaration|redefin|ambiguous|already|more than one|incompatible with|overload")
 _RUNTIME = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h")
 
 
@@ -147,30 +151,36 @@ def _numbered(ptx: str, name: str, files: list[str]) -> str:
     return re.sub(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', replaced, ptx, flags=re.MULTILINE)
 
 
-def _attempts(job: _Job, host: host_code.Blanked, log: str) -> list[Callable[[], str]]:
-    """Return further ways to compile a source by NVRTC, the likeliest first."""
-    ways: list[Callable[[], str]] = []
-    device = {"device": True}
-    source = host.text.encode("utf-8", "surrogateescape")
-    ways.append(lambda: job.by_nvrtc(source, **device))
-    uses_std = job.includes.system - implicit.EMPTY or b"std::" in source
-    if job.toolkit and (uses_std or re.search(r'identifier "(?:cu|CU)\w+" is undefined', log)):
-        wanted = 'namespace "std" has no member' in log
-        ways.insert(0 if wanted else len(ways), lambda: job.by_nvrtc(source, libcuxx=True, **device))
-    ways.append(lambda: job.by_nvrtc(source, prelude=False, **device))
-    return ways
-
-
 def _without_nvcc(job: _Job, host: host_code.Blanked, first: nvrtc.CompileError) -> str:
-    """Return PTX by NVRTC of a source that it refused as it is, or raise what is most to the point."""
+    """Return PTX by NVRTC of a source that it refused as it is, or raise what is most to the point.
+
+    Another way is tried only where what NVRTC said lets it hope.
+    """
+    source = host.text.encode("utf-8", "surrogateescape")
     told = first
-    for way in _attempts(job, host, first.log):
+
+    def lacks() -> bool:
+        names = job.toolkit and (b"using namespace std" in source or _LACKS.search(told.log))
+        return bool(names) and told.log not in tried
+
+    tried: set[str] = set()  # by libcu++
+    ways: list[tuple[Callable[[], bool], dict[str, bool]]] = [
+        (lambda: _LACKS_STD in told.log and lacks(), {"libcuxx": True}),
+        (lambda: _HOST in told.log or source != job.source, {}),
+        (lacks, {"libcuxx": True}),
+        (lambda: _TWICE.search(told.log) is not None, {"prelude": False}),
+    ]
+    for may_help, options in ways:
+        if not may_help():
+            continue
         try:
-            return way()
+            return job.by_nvrtc(source, device=True, **options)
         except nvrtc.CompileError as error:
             incomplete = _HOST in told.log or _NO_HEADER.search(told.log)
             if incomplete or len(error.log) < len(told.log):
                 told = error
+            if "libcuxx" in options:
+                tried.add(told.log)
     if host.functions or _NO_HEADER.search(told.log) or _OF_HOST.search(told.log):
         advice = _advice(host, told.log)
         raise nvrtc.CompileError(f"{told}\n{advice}", told.log)

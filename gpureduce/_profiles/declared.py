@@ -121,7 +121,7 @@ def declared(kernel: str, plain: Iterable[str]) -> tuple[CType | None, ...] | No
     ['const float *', 'long', 'Some']
     """
     plain = list(plain)
-    listed = next((found for text in plain if (found := _list_of(text, kernel)) is not None), None)
+    listed = next((each for text in plain if (each := _list_of(text, kernel)) is not None), None)
     if listed is None:
         return None
     types = []

@@ -207,8 +207,9 @@ class _Reader:
                 texts += [text[1:-1]] if text != "<>" else []
                 found.append(None)  # of a pack nothing is read by T_
             else:
-                found.append(self.type())
-                texts.append(found[-1].text)
+                one = self.type()
+                found.append(one)
+                texts.append(one.text)
         return f"<{', '.join(texts)}>", found
 
 

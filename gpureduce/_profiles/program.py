@@ -207,14 +207,14 @@ def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> P
     except nvrtc.CompileError as error:
         raise nvrtc.CompileError(f"{error}{_hint(text, kernel, error.log)}", error.log, text) from None
     folder = os.path.join(os.path.dirname(file), "")
-    names = {"0": source.name}
+    called = {"0": source.name}
     sources = {source.name: text}
     for number, (path, data) in enumerate(made.files.items(), 1):
-        names[str(number)] = name = path.removeprefix(folder)
+        called[str(number)] = name = path.removeprefix(folder)
         sources[name] = _decoded(data)
     ptx = re.sub(
         r'^(\s*\.file\s+\d+\s+")(\d+)(?=")',
-        lambda line: line[1] + names[line[2]],
+        lambda line: line[1] + called[line[2]],
         made.ptx,
         flags=re.MULTILINE,
     )
