@@ -19,6 +19,7 @@ import gpureduce
 from gpureduce._device.devices import record as find_device
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
+from gpureduce._profiles.variant import is_source
 from gpureduce._rules.files import open_file, write_text
 from gpureduce.bench import pictures
 from gpureduce.bench.environment import RESULTS, check_place
@@ -235,13 +236,9 @@ def run_bench(args: argparse.Namespace) -> int:
     return 0
 
 
-def _is_file(variant: str) -> bool:
-    return variant.endswith(".cu")
-
-
 def _ladder(variant: str) -> str:
     """Return the ladder of a variant; a kernel of the user's reduces."""
-    return "reduction" if _is_file(variant) else find(variant).ladder
+    return "reduction" if is_source(variant) else find(variant).ladder
 
 
 def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
@@ -278,7 +275,7 @@ def run_profile(args: argparse.Namespace) -> int:
             args.op,
             block_size=args.block_size,
             grid_size=args.grid_size,
-            dtype=None if _is_file(variant) and args.dtype == "float32" else args.dtype,
+            dtype=None if is_source(variant) and args.dtype == "float32" else args.dtype,
         )
 
     found = profile(args.variant)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce.__main__ import main
 from gpureduce._custom import includes, nvrtc, process
 
 pytest.importorskip("cuda.pathfinder")
@@ -124,6 +125,7 @@ def test_paths_are_told_from_texts(name, tmp_path, monkeypatch):
     path.write_text("__global__ void mine(const int *in, int *out, int n) { out[0] = 9; }")
     if name != "mine":  # which may be the name of a variant
         assert gpureduce.profile(5, name).result == 9
+        assert main(["profile", name, "-n", "5"]) == 0
     assert gpureduce.ladder(name).profile(5).result == 9
     gpureduce.simulate("__global__ void mine(int *a) { a[0] = 8; } // a.cu, once", "mine", 1, 1, [a])
     assert a[0] == 8
@@ -275,6 +277,7 @@ def python(code, *, rc=0, **environment):
 SLOW = """
 import atexit, signal, sys, time
 import gpureduce
+from gpureduce.__main__ import main
 from gpureduce._custom import nvrtc
 atexit.register(print, "atexit")
 lines = "".join(f"a[{i}] = a[{i + 1}] * {i} / a[{i + 2}];" for i in range(8000))

@@ -196,6 +196,12 @@ def test_a_header_that_is_nowhere(without_nvcc):
     assert "gpureduce[nvcc]" in str(raised.value)
 
 
+def test_without_headers_the_error_says_what_brings_them(without_nvcc, monkeypatch):
+    monkeypatch.setattr(compiling, "header_folders", lambda *version: ())
+    with pytest.raises(gpureduce.CompileError, match=r"pip install 'gpureduce\[nvrtc\]' brings them"):
+        gpureduce.simulate("#include <cuda_fp16.h>\n__global__ void k() {}", "k", 1, 1)
+
+
 def test_names_that_a_source_has_itself():
     out = np.zeros(2)
     text = """

@@ -152,8 +152,9 @@ def test_what_is_no_source():
         gpureduce.simulate("nowhere.cu", "k", 1, 1)
     with pytest.raises(TypeError, match="source: expected str or a path, got bytes"):
         gpureduce.simulate(b"x", "k", 1, 1)
-    with pytest.raises(ValueError, match="NUL"):
-        gpureduce.simulate("int a;\0", "k", 1, 1)
+    for source in ("int a;\0", "a\0.cu"):
+        with pytest.raises(ValueError, match=r"source: a .* has no NUL character"):
+            gpureduce.simulate(source, "k", 1, 1)
 
 
 def test_the_guide_says_what_happens(capsys, monkeypatch, tmp_path):

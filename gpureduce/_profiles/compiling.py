@@ -182,16 +182,21 @@ def _without_nvcc(job: _Job, host: host_code.Blanked, first: nvrtc.CompileError)
             if "libcuxx" in options:
                 tried.add(told.log)
     if host.functions or _NO_HEADER.search(told.log) or _OF_HOST.search(told.log):
-        advice = _advice(host, told.log)
+        advice = _advice(job, host, told.log)
         raise nvrtc.CompileError(f"{told}\n{advice}", told.log)
     raise told
 
 
-def _advice(host: host_code.Blanked, log: str) -> str:
+def _advice(job: _Job, host: host_code.Blanked, log: str) -> str:
     called = [name for name in host.functions if f'identifier "{name}" is undefined' in log]
     if called:
         return f"{called[0]} has no __device__, so that it is a function of the host, which no kernel calls"
-    if missing := _NO_HEADER.search(log):
+    missing = _NO_HEADER.search(log)
+    if missing and not job.toolkit:
+        return (
+            "CUDA's headers are not here: pip install 'gpureduce[nvrtc]' brings them, as a CUDA toolkit does"
+        )
+    if missing:
         what = f"{missing[1]} is not among the headers that NVRTC takes"
     else:
         what = "What runs on the host could not be told apart from the kernels"

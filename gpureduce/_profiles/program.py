@@ -120,6 +120,8 @@ def read(source: object) -> Source:
     if is_path(source):
         path = os.fspath(source)  # type: ignore[call-overload]
         path = os.fsdecode(path)
+        if "\0" in path:
+            raise ValueError("source: a path has no NUL character")
         with open_file(path) as file:
             data = file.read()
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:

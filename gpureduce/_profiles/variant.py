@@ -148,7 +148,7 @@ def _run(
     return profile
 
 
-def _is_source(text: str) -> bool:
+def is_source(text: str) -> bool:
     """Return whether a text is a kernel of a user's, or the path of one, and no name."""
     return "__global__" in text or os.sep in text or text.lower().endswith(SUFFIXES)
 
@@ -213,7 +213,7 @@ def profile(
     """
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
-    if isinstance(variant, os.PathLike) or (isinstance(variant, str) and _is_source(variant)):
+    if isinstance(variant, os.PathLike) or (isinstance(variant, str) and is_source(variant)):
         variant = own_kernel(variant)
     if isinstance(variant, OwnKernel):
         if op != "sum" or grid_size is not None or dtype is not None:
