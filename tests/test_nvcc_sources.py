@@ -72,6 +72,10 @@ SNIPPETS = {
     "a[0] = __CUDA_ARCH__; a[1] = CUDART_VERSION == 1000 * __CUDACC_VER_MAJOR__ + 10 * __CUDACC_VER_MINOR__;":
         [900, 1],
     "a[0] = __popc(3) + __clz(1) + __ffs(4); a[1] = __float_as_int(1.f);": [36, 0x3F800000],
+    "a[0] = __builtin_popcount(7) + __builtin_clz(1) + __builtin_ctz(8) + __builtin_ffs(4);": [40],
+    "a[0] = __builtin_popcountll(~0ull) + __builtin_parity(7) + __builtin_fabsf(-2.f);": [67],
+    "a[0] = __builtin_bswap32(1) == 1 << 24; a[1] = __builtin_inff(); a[2] = offsetof(int2, y);":
+        [1, math.inf, 4],
     "bool b = true and not false; a[0] = b;": [1],
     "unsigned long long t; asm volatile(\"mov.u64 %0, 1;\" : \"=l\"(t)); a[0] = t;": [1],
     "__int128 big = (__int128)1 << 100; a[0] = (double)(big >> 98);": [4],

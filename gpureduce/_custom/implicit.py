@@ -42,6 +42,20 @@ _CONSTANTS = {
     "NAN": "__int_as_float(0x7fffffff)", "HUGE_VALF": "INFINITY",
     "HUGE_VAL": "__longlong_as_double(0x7ff0000000000000)",
 }  # fmt: skip
+# Functions of GCC that nvcc takes in kernels, and a macro of C's.
+_FUNCTIONS = {
+    "offsetof(type, member)": "((size_t)&((type *)0)->member)", "__builtin_offsetof": "offsetof",
+    "__builtin_popcount": "__popc", "__builtin_popcountl": "__popcll", "__builtin_popcountll": "__popcll",
+    "__builtin_clz": "__clz", "__builtin_clzl": "__clzll", "__builtin_clzll": "__clzll",
+    "__builtin_ffs": "__ffs", "__builtin_ffsl": "__ffsll", "__builtin_ffsll": "__ffsll",
+    "__builtin_ctz(x)": "(__ffs(x) - 1)", "__builtin_ctzl(x)": "(__ffsll(x) - 1)",
+    "__builtin_ctzll(x)": "(__ffsll(x) - 1)", "__builtin_parity(x)": "(__popc(x) & 1)",
+    "__builtin_bswap32(x)": "__byte_perm(x, 0, 0x0123)", "__builtin_abs": "abs", "__builtin_fabs": "fabs",
+    "__builtin_fabsf": "fabsf", "__builtin_sqrt": "sqrt", "__builtin_sqrtf": "sqrtf", "__builtin_fma": "fma",
+    "__builtin_fmaf": "fmaf", "__builtin_memcpy": "memcpy", "__builtin_memset": "memset",
+    "__builtin_inff()": "INFINITY", "__builtin_inf()": "HUGE_VAL", "__builtin_huge_valf()": "HUGE_VALF",
+    "__builtin_huge_val()": "HUGE_VAL", "__builtin_nanf": "nanf", "__builtin_nan": "nan",
+}  # fmt: skip
 _MATHEMATICS = {
     "E": "2.7182818284590452354", "LOG2E": "1.4426950408889634074", "LOG10E": "0.43429448190325182765",
     "LN2": "0.69314718055994530942", "LN10": "2.30258509299404568402", "PI": "3.14159265358979323846",
@@ -102,6 +116,7 @@ def _constants() -> Iterable[tuple[str, str]]:
         yield f"{name}_MAX", f"{2**63 - 1}{suffix}"
         yield f"{name}_MIN", f"(-{name}_MAX - 1{suffix})"
     yield from _CONSTANTS.items()
+    yield from _FUNCTIONS.items()
     for name, value in _MATHEMATICS.items():
         yield f"M_{name}", value
         yield f"M_{name}f", f"{value}f"
