@@ -158,7 +158,10 @@ static void test_members(void) {
            "the lane is not in its own membermask 0x0000ffff");
     refuse("setp.lt.u32 %p1, %r31, 16; @%p1 shfl.sync.idx.b32 %r1, %r31, 0, 31, -1;", 32,
            "names lanes that are elsewhere (0xffff0000)");
-    refuse("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; a: ret;", 32, "elsewhere (0x000000ff)");
+    /* Lanes that have only to return are not waited for. */
+    launch("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; a: ret;", 1, 32, NULL, NULL);
+    refuse("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; bra b; a: bar.warp.sync -1; b: ret;", 32,
+           "elsewhere (0x");
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 vote.sync.any.pred %p2, %p1, 0x1ff;", 32,
            "elsewhere (0x00000100)");
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 redux.sync.add.u32 %r1, %r31, -1;", 12, "elsewhere (0x00000f00)");

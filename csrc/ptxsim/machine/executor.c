@@ -9,6 +9,7 @@
 #include "machine/hooks.h"
 #include "machine/lanes.h"
 #include "machine/products.h"
+#include "machine/splits.h"
 
 /* ---- divergence ---- */
 
@@ -96,6 +97,7 @@ static bool regroup(ptx_warp *warp) {
 
 /* A warp that waits for memory may wait for its own lanes. */
 static void let_others_go_on(ptx_warp *warp) {
+    ptx_splits_rotate(warp);
     for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);)
         if (!warp->stack[k].held && (warp->stack[k].mask & warp->live)) {
             trade_places(warp, &warp->stack[k], false);
@@ -330,9 +332,10 @@ static ptx_status leave(ptx_warp *warp, uint32_t mask) {
     cluster->live_threads -= (uint32_t)__builtin_popcount(mask);
     cluster->arrived_threads -= (uint32_t)__builtin_popcount(mask & warp->arrived);
     warp->arrived &= ~mask;
+    ptx_splits_release(warp);
     if (warp->active)
         warp->pc++;
-    else if (!pop(warp))
+    else if (!pop(warp) && !ptx_splits_take(warp))
         status = finish(warp);
     complete_cluster_barrier(cluster);
     return status;
@@ -345,7 +348,8 @@ static ptx_status meet_at_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t 
         warp->pc++;
         return PTX_OK;
     }
-    if (together && mask == warp->active && mask != warp->live && regroup(warp))
+    if (together && mask == warp->active && mask != warp->live &&
+        (regroup(warp) || (warp->split_count && ptx_splits_gather(warp, false))))
         return PTX_OK;
     if (together && mask != warp->live)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
@@ -388,10 +392,27 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
 
 /* For an instruction that misses lanes: PTX_OK when others go on first, and it is executed again later. */
 static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    if (mask == warp->active && regroup(warp))
+    if (mask == warp->active && (regroup(warp) || ptx_splits_gather(warp, true)))
         return PTX_OK;
     warp->alone = true;
     return ptx_handlers[in->opcode](warp, in, mask);
+}
+
+/* For a warp that waits for memory in vain: lanes that wait at reconvergence points may be those that would
+   change it. */
+static ptx_status wake_waiting(ptx_warp *warp, const ptx_instr *in) {
+    ptx_worker *worker = warp->worker;
+    if (worker->patience == PTX_GIVES_UP)
+        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
+                         "deadlock: the warp waits for memory to change that no block left will write to");
+    if (!ptx_splits_divide(warp)) {
+        let_others_go_on(warp);
+        return PTX_OK;
+    }
+    warp->stalled = false;
+    warp->moved = true;
+    worker->patience = PTX_WAITS;
+    return PTX_OK;
 }
 
 /* Runs up to `count` instructions for as long as they are plain; returns how many are done. */
@@ -466,10 +487,11 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
             status = control(warp, in, mask);
         else if (pc == meeting)
             pop(warp);
-        if (status == PTX_PAUSED) {
+        if (status == PTX_PAUSED || status == PTX_STUCK) {
             warp->pc++;
-            let_others_go_on(warp);
-            status = PTX_OK;
+            if (status == PTX_PAUSED)
+                let_others_go_on(warp);
+            status = status == PTX_PAUSED ? PTX_OK : wake_waiting(warp, in);
             break;
         }
         if (status == PTX_APART)

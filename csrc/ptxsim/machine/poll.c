@@ -1,7 +1,5 @@
 #include "machine/poll.h"
 
-#include "machine/fault.h"
-
 ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
     unsigned i = 0;
     while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
@@ -14,8 +12,5 @@ ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, ui
         return PTX_OK;
     }
     warp->stalled = !warp->moved;
-    if (warp->stalled && warp->worker->giving_up)
-        return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
-                         "deadlock: the warp waits for memory to change that no block left will write to");
-    return PTX_PAUSED;
+    return warp->stalled && warp->worker->patience != PTX_WAITS ? PTX_STUCK : PTX_PAUSED;
 }

@@ -169,6 +169,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     memset(warp->groups, 0, sizeof warp->groups);
     memset(warp->bulk_groups, 0, sizeof warp->bulk_groups);
     warp->depth = 0;
+    warp->split_count = 0;
     warp->left = 0;
     memset(warp->polls, 0, sizeof warp->polls);
     warp->digest = 0;
@@ -415,6 +416,15 @@ static void pass_turn(ptx_worker *worker, const ptx_cluster *ended) {
     go_on_with(worker, next);
 }
 
+static ptx_patience next_patience(ptx_patience now, const turn_state *turn, uint64_t polls) {
+    if (turn->progress)
+        return PTX_WAITS;
+    if (now != PTX_WAITS)
+        return PTX_GIVES_UP;
+    const bool in_vain = polls > 0 && ((turn->compare && !turn->changed) || polls > MAX_POLLS);
+    return in_vain ? PTX_DIVIDES : PTX_WAITS;
+}
+
 void ptx_worker_run(ptx_worker *worker) {
     ptx_run *run = worker->run;
     uint64_t idle_turns = 0, polls = 0;
@@ -445,7 +455,7 @@ void ptx_worker_run(ptx_worker *worker) {
             pass_turn(worker, first);
         idle_turns = turn.progress ? 0 : idle_turns + 1;
         polls = turn.progress ? 0 : polls + turn.polls;
-        worker->giving_up = polls > 0 && ((turn.compare && !turn.changed) || polls > MAX_POLLS);
+        worker->patience = next_patience(worker->patience, &turn, polls);
     }
     (void)checkpoint(worker, NULL);
     ptx_environment_leave(&worker->environment);
@@ -466,6 +476,7 @@ static void close_block(ptx_block *block) {
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
         free(block->warps[i].late);
         free(block->warps[i].outgoing);
+        free(block->warps[i].splits);
         ptx_products_free(&block->warps[i]);
     }
     free(block->registers);

@@ -21,6 +21,10 @@ typedef struct ptx_products ptx_products;
 /* What a handler returns where lanes that it needs are elsewhere, before it is sure that they won't come. */
 #define PTX_APART ((ptx_status)0x101)
 
+/* What a handler returns where its warp waits for memory that nothing running will change: the instruction is
+   done. */
+#define PTX_STUCK ((ptx_status)0x103)
+
 /* What a warp returns that has come to an access for which it is not its cluster's turn. */
 #define PTX_EARLY ((ptx_status)0x102)
 
@@ -46,6 +50,13 @@ enum {
     PTX_OBSERVERS = 4,
     PTX_RECENT = 16
 };
+
+/* Lanes of a warp that run by themselves; see splits.h. */
+typedef struct ptx_split {
+    uint32_t pc, meeting, active, depth;
+    bool held; /* by an instruction that needs lanes of other splits */
+    ptx_stack_entry stack[PTX_STACK];
+} ptx_split;
 
 /* A copy by cp.async, which is done when its lane waits for it. What the source held when it began is kept:
    bytes that are others by then came to nobody knows what. */
@@ -114,6 +125,8 @@ typedef struct ptx_warp {
     const ptx_instr *registers_in;
     uint32_t depth;
     ptx_stack_entry stack[PTX_STACK];
+    ptx_split *splits; /* those that do not run now; NULL before the first */
+    uint32_t split_count;
 } ptx_warp;
 
 /* A stretch of simulated memory and where its bytes are. */
@@ -178,6 +191,13 @@ struct ptx_cluster {
     ptx_block *blocks[PTX_MAX_CLUSTER];
 };
 
+/* What becomes of warps that wait for memory in vain. */
+typedef enum ptx_patience {
+    PTX_WAITS,   /* they wait */
+    PTX_DIVIDES, /* the first one whose lanes wait at reconvergence points lets these run */
+    PTX_GIVES_UP /* no warp had such lanes: it is a deadlock */
+} ptx_patience;
+
 /* One host thread's share of a launch: a cluster at a time, or several where they wait for each other. */
 struct ptx_worker {
     ptx_run *run;
@@ -187,9 +207,9 @@ struct ptx_worker {
     unsigned warp_count; /* of a block */
     ptx_cluster *running, *idle;
     unsigned resident; /* blocks of the running clusters */
-    bool giving_up;    /* nothing can go on: the next one that waits in vain says so */
-    uint64_t steps;    /* not yet reported to the run */
-    bool caller;       /* this is the thread that called ptx_launch */
+    ptx_patience patience;
+    uint64_t steps; /* not yet reported to the run */
+    bool caller;    /* this is the thread that called ptx_launch */
     ptx_environment environment;
     uint64_t polled; /* when it last asked whether to stop, in nanoseconds */
     ptx_error error;
