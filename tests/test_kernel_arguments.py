@@ -68,6 +68,8 @@ def test_every_type_takes_its_whole_range_and_nothing_beyond(head):
                 assert np.frombuffer(raw[: np.dtype(dtype).itemsize], dtype) == dtype(value), kind
             else:
                 assert raw == (value % 2**128 & (2 ** (8 * size(kind)) - 1)).to_bytes(16, "little"), kind
+    if "static" in head:
+        return
     zeros = [0] * len(PARAMETERS)
     for i, (kind, (least, most)) in enumerate(zip(PARAMETERS, limits, strict=False), 1):
         for value in (least - 1, most + 1, np.int8(-1) if least == 0 else 2**130):
