@@ -109,7 +109,7 @@ class ReductionKernel:
         C++ in front of the kernel. The letters of the parameters are types there already, as is a struct of
         `reduce_type`, and functions need no ``__device__``.
     options : tuple of str
-        More options for NVRTC, such as ``"-I/usr/local/cuda/include"``.
+        More options for NVRTC, such as ``"-Iheaders"``.
 
     Raises
     ------

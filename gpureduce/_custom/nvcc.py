@@ -85,7 +85,9 @@ def compile(nvcc: str, file: str, source: bytes, kernel: str, options: tuple[str
     if "<" in kernel:  # of a template only what is used is compiled
         text += f'\n#line 1 "kernel"\nstatic const auto gr_kernel_of_the_user = {kernel};\n'.encode()
     given = [
-        re.sub(r"^--?pre-include(?==)", "-include", option) for option in options if option not in _NVRTC_ONLY
+        re.sub(r"^-I[= ]\s*", "-I", re.sub(r"^--?pre-include(?==)", "-include", option))
+        for option in options
+        if option not in _NVRTC_ONLY
     ]
     with tempfile.TemporaryDirectory(prefix="gpureduce-") as folder:
         path, made = os.path.join(folder, "source.cu"), os.path.join(folder, "made.ptx")

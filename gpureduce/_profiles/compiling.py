@@ -94,7 +94,7 @@ class _Job:
             self.file,
             text,
             self.kernel,
-            (*options, "-default-device") if device else options,
+            (*options, *({"-default-device"} - set(options))) if device else options,
             self._headers(prelude, libcuxx),
             self.shown,
         )
