@@ -607,12 +607,16 @@ def test_simulate_refuses():
         (lambda: simulate(args=a), TypeError, "args: expected a list or tuple"),
         (lambda: simulate(args=(a, out, "x", 64, 1)), TypeError, r"args\[2\]: expected a value for a .f32"),
         (lambda: simulate(args=(a, out, 1e300, 64, 1)), ValueError, r"args\[2\]: 1e\+300 does not fit"),
-        (lambda: simulate(args=(a, out, 2.0, -1, 1)), ValueError, r"args\[3\]: -1 does not fit a .u32"),
+        (
+            lambda: simulate(args=(a, out, 2.0, 2**32, 1)),
+            ValueError,
+            r"args\[3\]: 4294967296 does not fit a .u32",
+        ),
         (lambda: simulate(args=(a, out, 2.0, 64.0, 1)), TypeError, r"args\[3\]: expected a value for a .u32"),
         (
-            lambda: simulate(args=(a, out, 2.0, 64, 40000)),
+            lambda: simulate(args=(a, out, 2.0, 64, 70000)),
             ValueError,
-            r"args\[4\]: 40000 does not fit a .s16",
+            r"args\[4\]: 70000 does not fit a .s16",
         ),
         (lambda: simulate(args=(a, out, a, 64, 1)), TypeError, r"args\[2\]: the kernel takes a .f32 here"),
         (

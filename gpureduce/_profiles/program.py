@@ -107,12 +107,14 @@ def _decoded(data: bytes) -> str:
 
 
 def is_path(source: object) -> bool:
-    """Return whether a path is meant, and no text: one of several lines, or with brackets or semicolons."""
+    """Return whether a path is meant, and no text, as of several lines, or with brackets or semicolons."""
     if isinstance(source, os.PathLike):
         return True
     if not isinstance(source, str) or "\n" in source or not source.strip():
         return False
-    return source.lower().endswith(SUFFIXES) or not re.search(r"[{(;]", source)
+    if source.lower().endswith(SUFFIXES):
+        return True
+    return not re.search(r"[{(;]", source) and (os.sep in source or os.path.exists(source))
 
 
 def read(source: object) -> Source:
