@@ -585,7 +585,7 @@ def test_simulate_refuses():
 
     for call, error, text in [
         (lambda: simulate(ptx=b"x"), TypeError, "source: expected str or a path, got bytes"),
-        (lambda: simulate(ptx=".nonsense"), gpureduce.SimulationError, "line 1"),
+        (lambda: simulate(ptx=".nonsense\n"), gpureduce.SimulationError, "line 1"),
         (
             lambda: simulate(ptx=SCALE.replace("mul.rn.f32", "frob.f32")),
             gpureduce.SimulationError,

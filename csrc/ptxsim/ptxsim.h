@@ -36,8 +36,9 @@ typedef struct ptx_error {
 } ptx_error;
 
 enum {
-    PTX_MAX_SHARED = 232448, /* bytes of a block: 227 KiB, the most on current devices */
-    PTX_HOST_THREADS = 256,  /* the most that a launch makes use of */
+    PTX_MAX_STATIC_SHARED = 49152, /* bytes of a block that declarations may take: 48 KiB on every device */
+    PTX_MAX_SHARED = 232448,       /* bytes of a block: 227 KiB, the most on current devices */
+    PTX_HOST_THREADS = 256,        /* the most that a launch makes use of */
 };
 
 typedef struct ptx_module ptx_module;

@@ -64,8 +64,8 @@ static int place_or_none(uint32_t pc) {
 }
 
 static PyObject *race_list(const ptx_racecheck *racecheck) {
-    static const char *const hazards[] = {"write-read",    "read-write", "write-write",
-                                          "uninitialised", "barrier",    "unfenced"};
+    static const char *const hazards[] = {"write-read", "read-write", "write-write", "uninitialised",
+                                          "barrier",    "unfenced",   "absent-lane"};
     if (racecheck == NULL)
         return Py_NewRef(Py_None);
     size_t count = 0;

@@ -115,7 +115,7 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
         others: dict[tuple, list[Race]] = {}
         for race in left:
             # A read of what nobody wrote, by the reader; a copy, by who did not wait for it.
-            side = race.second if race.kind == "uninitialised" else race.first
+            side = race.second if race.first is None else race.first
             others.setdefault((race.missing, *_place(side)), []).append(race)
         found += [Finding(group[0].missing, tuple(group)) for group in others.values()]
     return tuple(found)

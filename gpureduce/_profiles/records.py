@@ -21,6 +21,7 @@ _HAZARDS = {
     "write-write": "overwrites what another thread has written",
     "uninitialised": "reads shared memory that nobody has written",
     "unfenced": "copies what a thread has written by ordinary stores",
+    "absent-lane": "shuffles a value from a lane that does not execute the shuffle, which is undefined",
     "barrier": "is not at the barrier at which other threads of the block wait",
 }
 
@@ -133,17 +134,19 @@ class Race:
     kind : str
         ``"write-read"``, ``"read-write"`` or ``"write-write"`` (in this order, by threads that nothing
         orders), ``"uninitialised"`` (read before anybody wrote), ``"unfenced"`` (a bulk copy out of shared
-        memory of what was written before, without ``fence.proxy.async``) or ``"barrier"`` (threads that are
-        not at the barrier where others wait).
+        memory of what was written before, without ``fence.proxy.async``), ``"absent-lane"`` (a shuffle from
+        a lane that does not execute it: returned, inactive, or beyond the block) or ``"barrier"`` (threads
+        that are not at the barrier where others wait).
     first, second : Access or None
-        The two sides in the order in which the simulator met them; of an uninitialised read only the second.
+        The two sides in the order in which the simulator met them; of an uninitialised read, and of a shuffle,
+        only the second.
     kernel : str
         The kernel.
     block : int
         Linear number of the block whose shared memory it is, in this example, the lowest in which it was met.
         In a cluster the threads may be of other blocks: `Access.block`.
     address : int
-        The byte of shared memory; 0 for a barrier.
+        The byte of shared memory; 0 for a barrier; of a shuffle, the lane that it reads from.
     count : int
         How often it was met, lane by lane.
     """
@@ -183,6 +186,8 @@ class Race:
         """What would order the two sides."""
         if self.kind in ("uninitialised", "barrier"):
             return "a write" if self.kind == "uninitialised" else "one barrier for all"
+        if self.kind == "absent-lane":
+            return "the lane in the shuffle"
         if self.kind == "unfenced":
             return "fence.proxy.async"
         if self.first is not None and self.by_copy and self.kind != "read-write":
@@ -205,6 +210,11 @@ class Race:
         if self.kind == "barrier":
             others = f"; {self.second}" if self.second else ""
             return f"barrier ({where}): {self.first} waits{others} {_HAZARDS['barrier']}"
+        if self.kind == "absent-lane":
+            return (
+                f"{self.kind} ({where}, lane {self.address}): {self._side(self.second)} "
+                f"{_HAZARDS[self.kind]} (met {self.count:,} times)"
+            )
         second, first = self._side(self.second), self._side(self.first)
         text = f"{self.kind} ({where}, shared byte {self.address}): {second} {_HAZARDS[self.kind]}"
         if first:

@@ -2,6 +2,7 @@
 #include "machine/collective.h"
 #include "machine/exec.h"
 #include "machine/fault.h"
+#include "machine/hooks.h"
 
 ptx_status ptx_need_whole_warp(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
     if (mask == PTX_ALL_LANES)
@@ -111,6 +112,8 @@ static inline __attribute__((always_inline)) ptx_status exchange(ptx_warp *w, co
         in_range |= (uint32_t)valid << i;
         if (!valid)
             source = i;
+        if (!(mask >> source & 1) && w->block->observer_count)
+            ptx_hooks_absent_source(w, in, i, source);
         result[i] = mask >> source & 1 ? a[source] : PTX_POISON * 0x01010101u;
     }
     PTX_STORE_EACH_LANE(u32, d, result[i])

@@ -57,6 +57,10 @@ void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier) {
     TELL(warp->block, barrier_arrive, warp, barrier);
 }
 
+void ptx_hooks_absent_source(const ptx_warp *warp, const ptx_instr *in, unsigned lane, unsigned source) {
+    TELL(warp->block, absent_source, warp, in, lane, source);
+}
+
 void ptx_hooks_cluster_barrier(const ptx_block *block) {
     TELL(block, cluster_barrier, block);
 }

@@ -58,6 +58,9 @@ typedef struct ptx_hooks {
     void (*access)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
     /* bar.warp.sync of the lanes that `members` names, or something else that orders what they do. */
     void (*warp_sync)(void *state, const ptx_warp *warp, uint32_t members);
+    /* A shuffle of a lane reads from one that does not execute it. */
+    void (*absent_source)(void *state, const ptx_warp *warp, const ptx_instr *in, unsigned lane,
+                          unsigned source);
     /* A barrier of the block lets the warps of `mask` go on. */
     void (*barrier)(void *state, const ptx_block *block, uint32_t mask);
     /* A warp has arrived at a barrier and goes on. */
@@ -86,6 +89,7 @@ void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 /* An access that is not told of by its instruction's being issued. */
 void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_access *access);
 void ptx_hooks_warp_sync(const ptx_warp *warp);
+void ptx_hooks_absent_source(const ptx_warp *warp, const ptx_instr *in, unsigned lane, unsigned source);
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask);
 void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier);
 void ptx_hooks_cluster_barrier(const ptx_block *block);

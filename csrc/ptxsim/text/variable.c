@@ -108,8 +108,12 @@ bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     if (!kernel)
         return true; /* placed when a kernel first uses it */
     symbol->offset = align_up(kernel->shared_bytes, symbol->align);
-    if (symbol->offset + symbol->bytes > PTX_MAX_SHARED)
-        return ptx_unsupported(p, at, "the kernel's shared memory is over %d bytes", PTX_MAX_SHARED);
+    if (symbol->offset + symbol->bytes > PTX_MAX_STATIC_SHARED) /* ptxas refuses it, too */
+        return ptx_syntax(
+            p, at,
+            "kernel %s uses too much static shared memory: %zu bytes, %d are the most; dynamic shared "
+            "memory may be larger",
+            kernel->name, (size_t)symbol->offset + symbol->bytes, PTX_MAX_STATIC_SHARED);
     kernel->shared_bytes = symbol->offset + symbol->bytes;
     symbol->placed = true;
     return true;

@@ -517,11 +517,28 @@ static void block_begin(void *state, const ptx_block *block) {
     c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
 }
 
+static void on_absent_source(void *state, const ptx_warp *warp, const ptx_instr *in, unsigned lane,
+                             unsigned source) {
+    ptx_checking *c = state;
+    const ptx_race race = {.hazard = PTX_HAZARD_ABSENT_LANE,
+                           .first_pc = PTX_NO_PC,
+                           .second_pc = (uint32_t)(in - warp->worker->kernel->code),
+                           .first_thread = warp->index * PTX_LANES + source,
+                           .second_thread = warp->index * PTX_LANES + lane,
+                           .first_block = c->block,
+                           .second_block = c->block,
+                           .block = c->block,
+                           .address = source,
+                           .count = 1};
+    ptx_race_table_add(&c->table, &race);
+}
+
 static const ptx_hooks hooks = {.attach = attach,
                                 .detach = detach,
                                 .block_begin = block_begin,
                                 .access = on_access,
                                 .warp_sync = on_warp_sync,
+                                .absent_source = on_absent_source,
                                 .barrier = on_barrier,
                                 .barrier_arrive = on_barrier_arrive,
                                 .cluster_barrier = on_cluster_barrier,
