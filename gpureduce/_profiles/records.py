@@ -138,7 +138,7 @@ class Race:
         a lane that does not execute it: returned, inactive, or beyond the block) or ``"barrier"`` (threads
         that are not at the barrier where others wait).
     first, second : Access or None
-        The two sides in the order in which the simulator met them; of an uninitialised read, and of a shuffle,
+        The two sides in the order in which the simulator met them; of an uninitialised read and of a shuffle
         only the second.
     kernel : str
         The kernel.

@@ -114,7 +114,7 @@ static void test_refusals(void) {
     refuse("{ ret;", PTX_ERR_SYNTAX, 0, "never closed");
     refuse(".shared .align 3 .b8 a[4];", PTX_ERR_SYNTAX, 16, "power of two");
     refuse(".shared .b8 a[];", PTX_ERR_SYNTAX, 13, "must be .extern .shared");
-    refuse(".shared .b8 a[300000];", PTX_ERR_UNSUPPORTED, 13, "over 232448 bytes");
+    refuse(".shared .b8 a[49153];", PTX_ERR_SYNTAX, 13, "too much static shared memory: 49153 bytes, 49152");
     refuse("call foo;", PTX_ERR_UNSUPPORTED, 6, "the function 'foo' has no body here");
     refuse("call %r1, foo;", PTX_ERR_UNSUPPORTED, 6, "calls by address");
     refuse("call foo, (%r1);", PTX_ERR_UNSUPPORTED, 6, "'foo'");
