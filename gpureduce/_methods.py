@@ -23,7 +23,7 @@ def namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
     module
     """
     known = ("2021.12", "2022.12", "2023.12", numpy_like.__array_api_version__)
-    if api_version is not None and api_version not in known:
+    if api_version is not None and not (isinstance(api_version, str) and api_version in known):
         raise ValueError(f"api_version: expected one of {', '.join(known)}, got {api_version!r}")
     return numpy_like
 

@@ -42,6 +42,7 @@ from gpureduce._inspection import Info
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._rules.arguments import NO_VALUE
+from gpureduce._rules.dtypes import dtype_of
 from gpureduce._shapes import (
     astype,
     expand_dims,
@@ -279,7 +280,7 @@ class _Reducer:
         done = self._core(**dict(zip(_ARGUMENTS, given, strict=True)), **options)
         if done is not NotImplemented:
             return done
-        if self._op in ("any", "all") and dtype is not None and np.dtype(dtype) != np.dtype(bool):
+        if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
             raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
         as_array = out is ...
         if isinstance(out, tuple):
@@ -338,7 +339,7 @@ class _Reducer:
             if len(out) != 1:
                 raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
             out = out[0]
-        if self._op in ("any", "all") and dtype is not None and np.dtype(dtype) != np.dtype(bool):
+        if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
             raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
         options = {"device": device, "stream": stream, "as_device": as_device}
         return functions.reduceat(

@@ -71,6 +71,9 @@ def pytest_addoption(parser):
         help="test_property.py's; half of it test_property_more.py's",
     )
     parser.addoption("--boundary-cases", type=int, default=500, help="of each test in test_boundary.py")
+    parser.addoption(
+        "--hostile-seconds", type=float, default=2.0, help="of pairs of values in test_hostile_arguments.py"
+    )
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=200, help="of each entry point, in test_leaks.py")
     parser.addoption(

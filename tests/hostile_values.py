@@ -102,3 +102,43 @@ odd_shapes = st.one_of(
     junk,
 )
 shapes = mostly(st.lists(small, max_size=4).map(tuple), odd_shapes, 4)
+
+
+class Refuses:
+    """Raises whatever a number or an array is asked for."""
+
+    def __index__(self):
+        raise ValueError("on purpose")
+
+    __int__ = __float__ = __bool__ = __len__ = __iter__ = __array__ = __index__
+
+
+# By name, for every argument of every public function.
+HOSTILE = {
+    "None": None,
+    "True": True,
+    "-1": -1,
+    "2**45": 2**45,  # elements that no machine has,
+    "-2**63": -(2**63),
+    "2**64": 2**64,
+    "10**30": 10**30,
+    "0.5": 0.5,
+    "nan": float("nan"),
+    "inf": np.float64("inf"),
+    "1j": 1j,
+    "text": "1",
+    "surrogate": "\udc80",
+    "null byte": "a\0b",
+    "bytes": b"\xff",
+    "list": [1, [2]],
+    "tuple": (1, 2**70),
+    "dict": {},
+    "object": object(),
+    "refuses": Refuses(),
+    "dates": np.zeros(2, "M8[s]"),
+    "records": np.zeros(2, "i4,f4"),
+    "objects": np.array([1, None], object),
+    "text array": np.array("x"),
+    "function": lambda: None,
+    "class": int,
+}

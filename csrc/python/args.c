@@ -6,14 +6,21 @@
 #include "python/errors.h"
 #include "python/methods.h"
 
+const char *py_utf8(PyObject *value, Py_ssize_t *length) {
+    const char *text = PyUnicode_AsUTF8AndSize(value, length);
+    if (text == NULL)
+        PyErr_Clear();
+    return text;
+}
+
 const char *py_text_argument(PyObject *value, const char *name) {
     if (!PyUnicode_Check(value)) {
         PyErr_Format(PyExc_TypeError, "%s: expected str, got %s", name, Py_TYPE(value)->tp_name);
         return NULL;
     }
     Py_ssize_t length = 0;
-    const char *text = PyUnicode_AsUTF8AndSize(value, &length);
-    return text == NULL || strlen(text) == (size_t)length ? text : "";
+    const char *text = py_utf8(value, &length);
+    return text != NULL && strlen(text) == (size_t)length ? text : "";
 }
 
 int py_size_argument(PyObject *value, const char *name, int64_t *out) {
@@ -30,10 +37,11 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
 }
 
 int py_find_op(PyObject *name, gr_op *out) {
-    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    Py_ssize_t length;
+    const char *text = PyUnicode_Check(name) ? py_utf8(name, &length) : NULL;
     if (text != NULL && gr_op_find(text, out))
         return 0;
-    return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_ValueError, "op: unknown operator %R", name);
+    return PY_REFUSE(PyExc_ValueError, "op: unknown operator %R", name);
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
@@ -77,8 +85,14 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
     int found = 0;
     for (size_t i = 0; !PyLong_Check(given) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
         found = handle_of(given, state->names[names[i]], i == 0, &handle);
-    if (found >= 0)
-        number = PyNumber_Index(found > 0 ? handle : given);
+    PyObject *const asked = found > 0 ? handle : given;
+    if (found >= 0 && !PyIndex_Check(asked))
+        PyErr_Format(
+            PyExc_TypeError,
+            "stream: expected a handle of a CUDA stream (an integer) or an object that has one, got %s",
+            Py_TYPE(asked)->tp_name);
+    else if (found >= 0)
+        number = PyNumber_Index(asked);
     Py_XDECREF(handle);
     if (number == NULL)
         return -1;

@@ -8,6 +8,9 @@
 /* The text of a str, or NULL with an exception set. One that holds a NUL is no name of ours and must not pass
    for what stands before the NUL. */
 const char *py_text_argument(PyObject *value, const char *name);
+
+/* The text of a str; NULL without an exception where UTF-8 cannot encode it, as a lone surrogate. */
+const char *py_utf8(PyObject *value, Py_ssize_t *length);
 /* None is 0, and 0 is GR_GIVEN_ZERO; anything else is an integer (operator.index, so NumPy integers too, but
    no bool). An integer past 64 bits is clamped: every check of the value refuses it anyway, naming what is
    valid. */

@@ -3,6 +3,7 @@
 
 #include "conv/conv.h"
 #include "conv/cudnn.h"
+#include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/job.h"
@@ -178,9 +179,8 @@ static bool take_numbers(const py_arguments given, convolution *self) {
 
 /* The text of a str; NULL where it is none, or no argument. */
 static const char *text_of(PyObject *given) {
-    const char *text = given != NULL && PyUnicode_CheckExact(given) ? PyUnicode_AsUTF8(given) : NULL;
-    PyErr_Clear();
-    return text;
+    Py_ssize_t length;
+    return given != NULL && PyUnicode_CheckExact(given) ? py_utf8(given, &length) : NULL;
 }
 
 static bool find_layout(const char *name, gr_conv_layout *out) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 
@@ -30,7 +31,7 @@ void py_job_release(py_job *self) {
 /* Which device `text` means, as the kind and index; false where it may mean none. */
 static bool read_device(PyObject *text, gr_device_kind *kind, long *index) {
     Py_ssize_t length;
-    const char *name = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    const char *name = PyUnicode_CheckExact(text) ? py_utf8(text, &length) : NULL;
     *kind = GR_DEVICE_CUDA;
     *index = 0;
     if (name == NULL)

@@ -3,6 +3,7 @@
 
 #include "matmul/cublas.h"
 #include "matmul/matmul.h"
+#include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/job.h"
@@ -125,8 +126,8 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 static bool take_precision(PyObject *name, product *self) {
     if (py_is_none(name))
         return true;
-    const char *text = PyUnicode_CheckExact(name) ? PyUnicode_AsUTF8(name) : NULL;
-    PyErr_Clear();
+    Py_ssize_t length;
+    const char *text = PyUnicode_CheckExact(name) ? py_utf8(name, &length) : NULL;
     return text != NULL && gr_precision_find(text, &self->matmul.precision) &&
            (self->matmul.precision == GR_PRECISION_IEEE || self->matmul.dtype == GR_DTYPE_f32);
 }
@@ -135,8 +136,8 @@ static bool take_precision(PyObject *name, product *self) {
  */
 static bool take_variant(PyObject *name, bool precise, product *self) {
     gr_error ignored;
-    const char *text = name == NULL ? "auto" : PyUnicode_CheckExact(name) ? PyUnicode_AsUTF8(name) : NULL;
-    PyErr_Clear();
+    Py_ssize_t length;
+    const char *text = name == NULL ? "auto" : PyUnicode_CheckExact(name) ? py_utf8(name, &length) : NULL;
     if (text == NULL || strcmp(text, "auto") == 0)
         return text != NULL;
     if (gr_matmul_find(text, &self->matmul.variant, &ignored) != GR_OK ||

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,8 @@ from gpureduce._arrays.numbers import Numbers
 from gpureduce._arrays.reductions import Reductions
 from gpureduce._arrays.views import Views
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve
-from gpureduce._rules.dtypes import is_supported, name_of
+from gpureduce._rules.arguments import as_array, integer
+from gpureduce._rules.dtypes import dtype_of, is_supported, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -220,7 +220,10 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         ValueError
             For stream 0, which could be either default stream, or less than -1.
         """
-        versioned = max_version is not None and max_version[0] >= DLPACK_VERSION[0]
+        for name, pair in (("max_version", max_version), ("dl_device", dl_device)):
+            if pair is not None and not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+                raise TypeError(f"{name}: expected a tuple of two integers, got {pair!r}")
+        versioned = max_version is not None and integer(max_version[0], "max_version") >= DLPACK_VERSION[0]
         if dl_device is not None and tuple(dl_device) == (CPU, 0):
             if copy is False:
                 raise BufferError("DLPack: an array on a device reaches the CPU only as a copy")
@@ -302,7 +305,7 @@ def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(arr, masked.MaskedArray):
         raise TypeError("masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
-    host = np.asarray(arr)
+    host = as_array(arr, "arr")
     dtype = checked_dtype(host.dtype).newbyteorder("=")
     out = empty(host.shape, dtype, *resolve(device))
     if out.size:
@@ -333,8 +336,8 @@ def empty(
     -------
     DeviceArray
     """
-    dtype = checked_dtype(np.dtype(dtype))
-    shape = tuple(operator.index(length) for length in shape)
+    dtype = checked_dtype(dtype_of(dtype))
+    shape = tuple(integer(length, "shape") for length in shape)
     if any(length < 0 for length in shape):
         raise ValueError(f"negative lengths are not allowed: shape {shape}")
     if math.prod(shape) * dtype.itemsize > MAX_BYTES:

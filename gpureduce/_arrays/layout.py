@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.exceptions import AxisError
 
-from gpureduce._rules.arguments import c_strides
+from gpureduce._rules.arguments import c_strides, integer
 
 Axes = tuple[int, ...]
 
@@ -65,9 +66,9 @@ def _part(part: Any) -> Any:
 
 def shape_of(given: tuple[Any, ...], size: int) -> Axes:
     """Return the shape that the arguments of ``reshape`` name; -1 stands for what is left."""
-    if len(given) == 1 and not hasattr(given[0], "__index__"):
+    if len(given) == 1 and isinstance(given[0], Iterable) and not hasattr(given[0], "__index__"):
         given = tuple(given[0])
-    wanted = tuple([operator.index(length) for length in given])
+    wanted = tuple([integer(length, "shape") for length in given])
     known = math.prod(length for length in wanted if length != -1)
     if wanted.count(-1) > 1:
         raise ValueError("can only specify one unknown dimension")
@@ -108,7 +109,7 @@ def reshaped(shape: Axes, strides: Axes, wanted: Axes, item: int) -> Axes | None
 
 def normal_axis(axis: Any, ndim: int) -> int:
     """Return an axis counted from the first."""
-    index = operator.index(axis)
+    index = integer(axis, "axis")
     if not -ndim <= index < ndim:
         raise AxisError(index, ndim)
     return index % ndim

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpureduce._arrays.elements import Elements
+from gpureduce._rules.arguments import integer
 
 if TYPE_CHECKING:
     from typing import NoReturn, SupportsIndex
@@ -61,7 +61,7 @@ class Numbers(Elements):
                 raise ValueError("can only convert an array of size 1 to a Python scalar")
             return self.numpy().item()
         if len(index) == 1 and ndim != 1:
-            number = operator.index(index[0])
+            number = integer(index[0], "index")
             if not -size <= number < size:
                 raise IndexError(f"index {number} is out of bounds for size {size}")
             index = tuple(map(int, np.unravel_index(number % size, self.shape)))

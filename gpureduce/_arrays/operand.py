@@ -11,7 +11,14 @@ import numpy as np
 from gpureduce._arrays.device_array import DeviceArray, DeviceView, to_device
 from gpureduce._arrays.foreign import as_view
 from gpureduce._device.devices import Device, resolve, text
-from gpureduce._rules.arguments import broadcast_strides, host_array, host_mask, refuse_lazy, refuse_masked
+from gpureduce._rules.arguments import (
+    as_array,
+    broadcast_strides,
+    host_array,
+    host_mask,
+    refuse_lazy,
+    refuse_masked,
+)
 from gpureduce._rules.dtypes import BOOL, require_supported
 
 
@@ -77,7 +84,7 @@ def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
         view = device_view(a, device)
     if view is not None:
         return _of_view(view, name)
-    given = np.asarray(a)
+    given = as_array(a, name)
     array = host_array(given, name)
     operand = Operand(array, array.shape, array.dtype, *resolve(device))
     if given.dtype.char in "qQ":

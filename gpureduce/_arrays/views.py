@@ -11,7 +11,8 @@ from gpureduce import _core
 from gpureduce._arrays import layout
 from gpureduce._arrays.copies import converted, gathered, is_packed
 from gpureduce._arrays.elements import Elements
-from gpureduce._rules.dtypes import native
+from gpureduce._rules.arguments import flag
+from gpureduce._rules.dtypes import dtype_of, native
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -144,8 +145,9 @@ class Views(Elements):
         >>> a.reshape(2, -1).base is a, a.reshape(2, 3).T.reshape(6).base is None
         (True, True)
         """
-        if order not in ("C", "F"):
+        if not isinstance(order, str) or order not in ("C", "F"):
             raise ValueError(f"order: expected 'C' or 'F', got {order!r}")
+        copy = None if copy is None else flag(copy, "copy")
         wanted = layout.shape_of(shape, self.size)
         if order == "F":
             return self.T.reshape(wanted[::-1], copy=copy).T
@@ -169,7 +171,7 @@ class Views(Elements):
         -------
         DeviceArray
         """
-        if order not in ("C", "F"):
+        if not isinstance(order, str) or order not in ("C", "F"):
             raise ValueError(f"order: expected 'C' or 'F', got {order!r}")
         array = self.T if order == "F" else self
         return array.reshape(-1, copy=None if is_packed(array) else True)
@@ -214,7 +216,10 @@ class Views(Elements):
         >>> gpureduce.to_device([0.5, 1.5, 2.5], device="sim").astype("int8")
         DeviceArray([0, 1, 2], dtype=int8, device='sim')
         """
-        wanted = native(np.dtype(dtype), "dtype")
+        if not isinstance(casting, str) or casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+            raise ValueError(f"casting: expected a rule of numpy.can_cast, got {casting!r}")
+        copy = flag(copy, "copy")
+        wanted = native(dtype_of(dtype), "dtype")
         if not np.can_cast(self.dtype, wanted, casting):
             raise TypeError(
                 f"cannot cast array data from {self.dtype!r} to {wanted!r} by the rule {casting!r}"

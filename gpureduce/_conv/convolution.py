@@ -169,7 +169,7 @@ def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:
     """Return the dtype to work in: the one asked for, or that which holds both."""
     found = np.promote_types(x.dtype, w.dtype)
     if dtype is not None:
-        found = np.dtype(dtype)
+        found = dtypes.dtype_of(dtype)
         dtypes.require_supported(found, "dtype")
     name = "x, w" if dtype is None else "dtype"
     if dtypes.name_of(found) not in DTYPES:

@@ -6,13 +6,11 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
-
 from gpureduce import _core
 from gpureduce._course.host import Launch, host_part
 from gpureduce._device.kernels import KERNELS
 from gpureduce._device.variants import Variant, find, source, variants
-from gpureduce._rules.dtypes import ROWS
+from gpureduce._rules.dtypes import ROWS, dtype_of
 from gpureduce._version import __version__
 
 # One type for elements and results: a later pass runs the kernel of the first.
@@ -123,11 +121,11 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     record = find(variant, ladder="reduction")
     if not _fits(record):
         raise ValueError(f"variant: {variant} is not exported; there are {', '.join(exported())}")
-    name = np.dtype(dtype).name
+    name = dtype_of(dtype).name
     if name not in _TYPES:
         raise ValueError(f"dtype: expected one of {', '.join(_TYPES)}, got {name}")
     block = record.default_block_size if block_size is None else block_size
-    if block not in record.block_sizes:
+    if not isinstance(block, int) or block not in record.block_sizes:
         raise ValueError(
             f"block_size: {block!r} is not one of the block sizes of {variant}: "
             f"{', '.join(map(str, record.block_sizes))}"

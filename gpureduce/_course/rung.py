@@ -296,7 +296,9 @@ def ladder(
     >>> report.passed, [finding.race.missing for finding in report.findings if finding.kind == "race"]
     (False, ['__syncthreads'])
     """
-    options = tuple(options) if not isinstance(options, str) else options
+    if not isinstance(options, Iterable) or isinstance(options, str):
+        raise TypeError(f"options: expected a tuple of str, got {type(options).__name__}")
+    options = tuple(options)
     own = own_kernel(
         source,
         kernel,

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
-import numpy as np
-
 from gpureduce import _core
 from gpureduce._device import devices, libraries, module
 from gpureduce._device.kernels import KERNELS, ptx_text
-from gpureduce._rules.dtypes import ROWS, SUPPORTED
+from gpureduce._rules.dtypes import ROWS, SUPPORTED, dtype_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -322,7 +320,7 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
 
 def _name(dtype: DTypeLike) -> str:
     try:
-        return dtype if isinstance(dtype, str) and dtype in SUPPORTED else np.dtype(dtype).name
+        return dtype if isinstance(dtype, str) and dtype in SUPPORTED else dtype_of(dtype).name
     except TypeError:
         return repr(dtype)
 

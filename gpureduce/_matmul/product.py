@@ -177,7 +177,7 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
     given = [a.rule_dtype, b.rule_dtype]
     wanted = None
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted = dtypes.dtype_of(dtype)
         dtypes.require_supported(wanted, "dtype")
     if "bfloat16" in [each.name for each in [*given, wanted] if each is not None]:
         found = wanted if wanted is not None else np.promote_types(*given)
@@ -189,11 +189,16 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
         into = None if out is None else out.dtype
         resolve = np.matmul.resolve_dtypes
         asked = (*given, into)
-        found = (
-            resolve(asked, casting="same_kind")
-            if signature is None
-            else resolve(asked, signature=signature, casting="same_kind")
-        )[0]
+        try:
+            found = (
+                resolve(asked, casting="same_kind")
+                if signature is None
+                else resolve(asked, signature=signature, casting="same_kind")
+            )[0]
+        except TypeError:
+            both = " and ".join(map(str, given))
+            name, into = ("out", into) if wanted is None else ("dtype", wanted)
+            raise TypeError(f"{name}: cannot cast {both} to {into} by the rule 'same_kind'") from None
     return dtypes.as_named(found, "dtype")
 
 

@@ -337,7 +337,11 @@ def take(a: Any, device: Any) -> Operand:
 def _quantiles(given: Any, whole: int) -> np.ndarray:
     if type(given) is float and 0 <= given <= whole:
         return np.asarray(given / whole)
-    q = np.asanyarray(given) if whole == 1 else np.asanyarray(np.true_divide(given, whole))
+    q = given if isinstance(given, np.ndarray) else rules.as_array(given, "q")
+    if q.dtype.kind not in "biuf":
+        raise TypeError(f"q: expected real numbers, got {type(given).__name__} of dtype {q.dtype}")
+    if whole != 1:
+        q = np.asanyarray(np.true_divide(given, whole))
     if q.ndim > 2:
         raise ValueError("q: expected a number, or an array of one axis or two")
     if not ((q >= 0) & (q <= 1)).all():

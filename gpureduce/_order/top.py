@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,7 +108,7 @@ def topk(
     (array([9., 9., 3.]), array([1, 3, 0]))
     """
     operand = take(a, device)
-    stays = operand.view is not None if as_device is None else bool(as_device)
+    stays = operand.view is not None if as_device is None else rules.flag(as_device, "as_device")
     if operand.view is None:
         there = to_device(operand.handle, text(operand.kind, operand.index))
         operand = take(there, None)
@@ -118,10 +117,8 @@ def topk(
     if len(axes) > 1 or axis is None:
         raise TypeError("axis: expected one integer")
     length = operand.shape[axes[0]] if axes else 1
-    try:
-        count = operator.index(k)
-    except TypeError:
-        raise TypeError(f"k: expected an integer, got {type(k).__name__}") from None
+    count = rules.integer(k, "k")
+    largest, sorted = rules.flag(largest, "largest"), rules.flag(sorted, "sorted")
     if not axes and count != 1:
         raise ValueError(f"k: expected 1, since a has no axis, got {count}")
     if not 0 <= count <= length:
@@ -140,7 +137,7 @@ def topk(
             for target, dtype in ((values, operand.dtype), (indices, _INT64))
         ]
         place = (ends[0], values.kind, values.index, values.stream)
-        _core.order_firsts(lines.handle, count, bool(largest), bool(sorted), ends[1], place)
+        _core.order_firsts(lines.handle, count, largest, sorted, ends[1], place)
     return TopK(*(_result(target, axes, len(kept), stays) for target in (values, indices)))
 
 

@@ -16,6 +16,7 @@ from gpureduce._profiles.program import Program, program
 from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.simulate import run
 from gpureduce._rules.arguments import host_array
+from gpureduce._rules.dtypes import dtype_of
 
 _LAST_PASS_SPAN = 64  # elements per thread, of the last pass of a fixed grid; as our own rungs have it
 _LARGEST_BLOCK = 1024
@@ -161,7 +162,7 @@ def _dtype(of: Program, dtype: Any) -> np.dtype:
     """Return the dtype of a kernel's elements and results, or refuse a kernel that takes something else."""
     types = None if of.types is None else [each for each in of.types if each is not None]
     if of.types is None or types is None or len(types) < len(of.types):
-        return np.dtype("float32" if dtype is None else dtype)
+        return dtype_of("float32" if dtype is None else dtype)
     fits = len(types) == 3 and [each.pointer for each in types] == [True, True, False]
     if not fits or not types[0].elements or types[2].limits is None:
         takes = ", ".join(each.text for each in types)
@@ -200,7 +201,7 @@ def own_kernel(
     sizes, elements = tuple(_block(each) for each in given), _positive(elements, "elements")
     if grid is not None and not callable(grid):
         grid = _positive(grid, "grid")
-    if shared_bytes is not None and shared_bytes != 0:
+    if shared_bytes is not None and not (isinstance(shared_bytes, int) and shared_bytes == 0):
         shared_bytes = _positive(shared_bytes, "shared_bytes")
     found = program(source, kernel, options)
     if not found.sources and not found.entry:

@@ -110,7 +110,7 @@ def is_path(source: object) -> bool:
     """Return whether a path is meant, and no text, as of several lines, or with brackets or semicolons."""
     if isinstance(source, os.PathLike):
         return True
-    if not isinstance(source, str) or "\n" in source or not source.strip():
+    if not isinstance(source, str) or "\n" in source or "\0" in source or not source.strip():
         return False
     if source.lower().endswith(SUFFIXES):
         return True
@@ -144,6 +144,8 @@ def read(source: object) -> Source:
 def _options(given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError("options: expected a tuple of str, got str")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"options: expected a tuple of str, got {type(given).__name__}")
     given = tuple(given)
     if not all(isinstance(option, str) for option in given):
         raise TypeError("options: expected a tuple of str")
@@ -192,8 +194,8 @@ def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> P
     text = source.text
     if kernel is not None and not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
-    if kernel is not None and "\0" in kernel:
-        raise ValueError("kernel: a name has no NUL character")
+    if kernel is not None and re.search("[\0\ud800-\udfff]", kernel):
+        raise ValueError(f"kernel: {kernel!r} is no name: it has a NUL character or a surrogate")
     options = _options(options)
     if is_ptx(text):
         return Program(text, kernel or "", kernel or "")

@@ -15,6 +15,7 @@ from gpureduce._profiles.arguments import Types, check_type, is_array, value_byt
 from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program, with_sync
+from gpureduce._rules.arguments import integer
 
 if TYPE_CHECKING:
     import os
@@ -245,10 +246,10 @@ def simulate(
     if isinstance(args, (str, bytes, np.ndarray)) or not isinstance(args, Sequence):
         raise TypeError(f"args: expected a list or tuple of arguments, got {type(args).__name__}")
     extents = _extent(grid, "grid"), _extent(block, "block"), _extent(cluster, "cluster")
-    shared = operator.index(shared_bytes)
+    shared = integer(shared_bytes, "shared_bytes")
     if not 0 <= shared <= _LARGEST:
         raise ValueError(f"shared_bytes: expected 0 or more, got {shared_bytes}")
-    steps = None if max_steps is None else operator.index(max_steps)
+    steps = None if max_steps is None else integer(max_steps, "max_steps")
     if steps is not None and steps < 1:
         raise ValueError(f"max_steps: expected 1 or more, got {max_steps}")
     return run(program(source, kernel, options), extents, args, shared, races, steps)

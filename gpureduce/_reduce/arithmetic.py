@@ -11,6 +11,7 @@ from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import exactly, quick
+from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def sum(
     >>> gpureduce.sum([[1.0, 2.0], [3.0, 4.0]], axis=0, device="sim")
     array([4., 6.])
     """
+    exact = rules.flag(exact, "exact")
     ladder = "exact" if exact else "reduction"
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress, ladder)
     if exact:
@@ -448,6 +450,7 @@ def mean(
     array([[1.5],
            [3.5]])
     """
+    exact = rules.flag(exact, "exact")
     ladder = "exact" if exact else "reduction"
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress, ladder)
     if exact:
@@ -529,6 +532,7 @@ def dot(
     >>> gpureduce.dot([1, 2, 3], [4, 5, 6], device="sim")
     np.int64(32)
     """
+    exact = rules.flag(exact, "exact")
     ladder = "exact" if exact else "reduction"
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress, ladder)
     if exact:

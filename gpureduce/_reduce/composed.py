@@ -155,7 +155,7 @@ def logical_xor(
     if initial is None:
         rules.require_elements("logical_xor", call.count, call.operand.shape)
     elif initial is not NO_VALUE:
-        start = np.asarray(bool(initial), _INT64)
+        start = np.asarray(rules.flag(initial, "initial"), _INT64)
     target.set_dtype(dtypes.BOOL, "unsafe")
     target.follow_others()
     if not target.on_device:
@@ -223,6 +223,7 @@ def average(
     >>> gpureduce.average([[1.0, 2.0], [3.0, 5.0]], axis=1, weights=[1.0, 3.0], returned=True, device="sim")
     (array([1.75, 4.5 ]), array([4., 4.]))
     """
+    returned = rules.flag(returned, "returned")
     if weights is None and not returned:
         return mean(a, axis, keepdims=keepdims, device=device, stream=stream, as_device=as_device)
     options = Options(device=device, stream=stream, as_device=as_device)
@@ -355,7 +356,7 @@ def vecdot(
 
 def _axis_last(operand: Operand, axis: Any) -> Operand:
     """Return the operand with an axis moved to the end."""
-    (at,) = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
+    at = rules.one_axis(axis, len(operand.shape))
     order = [*(one for one in range(len(operand.shape)) if one != at), at]
     strides = strides_of(operand)
     return restrided(
@@ -463,14 +464,17 @@ def trace(
     operand = intake(a, options.device)
     if len(operand.shape) < 2:
         raise ValueError("a: diagonals need two dimensions or more")
+    offset = rules.integer(offset, "offset")
+    (first,) = rules.reduced_axes(rules.integer(axis1, "axis1"), len(operand.shape))
+    (second,) = rules.reduced_axes(rules.integer(axis2, "axis2"), len(operand.shape))
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    most = max(operand.shape)
+    offset = min(max(offset, -most), most)  # there are no elements beyond
     axis = None if len(operand.shape) == 2 else -1
     if operand.view is None:
         given = operand.handle if operand.given is None else operand.handle.view(operand.given)
-        return reduction("sum", np.diagonal(given, offset, axis1, axis2), options, axis, dtype, out)
-    (first,) = rules.reduced_axes(axis1, len(operand.shape))
-    (second,) = rules.reduced_axes(axis2, len(operand.shape))
-    if first == second:
-        raise ValueError("axis1 and axis2 cannot be the same")
+        return reduction("sum", np.diagonal(given, offset, first, second), options, axis, dtype, out)
     strides = operand.handle[2]
     kept = [one for one in range(len(operand.shape)) if one not in (first, second)]
     down, right = max(-offset, 0), max(offset, 0)

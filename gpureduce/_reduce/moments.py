@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -506,10 +505,11 @@ def moments(
     (np.int64(3), np.float64(3.0), np.float64(4.667), np.float64(0.595))
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    order = operator.index(order)
+    order = rules.integer(order, "order")
+    ddof, bias, fisher = rules.degrees(ddof), rules.flag(bias, "bias"), rules.flag(fisher, "fisher")
     if not 1 <= order <= 4:
         raise ValueError(f"order: expected 1 to 4, got {order}")
-    if nan_policy not in ("propagate", "omit"):
+    if not isinstance(nan_policy, str) or nan_policy not in ("propagate", "omit"):
         raise ValueError(f"nan_policy: expected 'propagate' or 'omit', got {nan_policy!r}")
     operand = intake(a, options.device)
     refuse_variant(axis)

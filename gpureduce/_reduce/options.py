@@ -38,7 +38,8 @@ class Options:
         progress: Progress = None,
         ladder: str = "reduction",
     ) -> None:
-        self.record = None if variant == AUTO else find(variant, AUTO, ladder=ladder)
+        auto = isinstance(variant, str) and variant == AUTO
+        self.record = None if auto else find(variant, AUTO, ladder=ladder)
         if self.record is None:
             for name, size in (("block_size", block_size), ("grid_size", grid_size)):
                 if size is not None:

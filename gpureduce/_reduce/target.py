@@ -12,7 +12,7 @@ from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
 from gpureduce._rules import dtypes
-from gpureduce._rules.arguments import c_strides, keeps_dims, kept_shape, require_out, same_strides
+from gpureduce._rules.arguments import c_strides, flag, keeps_dims, kept_shape, require_out, same_strides
 from gpureduce._rules.dtypes import name_of, native
 
 Casting = Literal["same_kind", "unsafe"]
@@ -48,7 +48,7 @@ class Target:
         self.hint: np.dtype | None = None  # its dtype, where elements can be cast to what it suggests
         if out is None:
             default = operand.view is not None and axis is not None
-            self.on_device = default if options.as_device is None else bool(options.as_device)
+            self.on_device = default if options.as_device is None else flag(options.as_device, "as_device")
         else:
             self._take_out(out, options.as_device)
         first = self.view if operand.view is None else operand.view
@@ -60,7 +60,7 @@ class Target:
     def _take_out(self, out: Any, as_device: bool | None) -> None:
         self.view = device_view(out, text(self.kind, self.index))
         self.on_device = self.view is not None
-        if as_device is not None and bool(as_device) != self.on_device:
+        if as_device is not None and flag(as_device, "as_device") != self.on_device:
             raise ValueError(f"as_device: {as_device} contradicts the place of out=")
         if self.view is None:
             require_out(out, self.shape)

@@ -38,7 +38,7 @@ def spread(
 ) -> Any:
     """Reduce by a variance or its root."""
     if correction is not NO_VALUE:
-        if ddof != 0:
+        if rules.degrees(ddof) != 0:
             raise ValueError("correction: is another name of ddof=; give one of them")
         ddof = correction
     ddof = rules.degrees(ddof)
@@ -60,7 +60,10 @@ def spread(
     root = op.endswith("std")
     if not (mean is NO_VALUE or mean is None):
         target.refuse_capture("mean= needs the host, and cannot be captured into a graph")
-        result: Any = _about(np.asarray(mean), operand, axes, mask, ddof, skip, root, target)
+        mean = rules.as_array(mean, "mean")
+        if mean.dtype.kind not in "biufc":
+            raise TypeError(f"mean: expected numbers, got dtype {mean.dtype}")
+        result: Any = _about(mean, operand, axes, mask, ddof, skip, root, target)
         return target.store(result)
     place = target.core_out(dtypes.core_dtype(op, operand.dtype))
     (bits,) = struct.unpack("Q", struct.pack("d", ddof))
@@ -83,7 +86,7 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, target: Target) -> Operand:
     if dtype is None:
         target.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)
         return operand
-    wanted = np.dtype(dtype)
+    wanted = dtypes.dtype_of(dtype)
     dtypes.require_supported(wanted, "dtype")
     if wanted.kind in "biu" or not wanted.isnative:
         raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")

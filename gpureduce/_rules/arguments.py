@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from gpureduce._rules.dtypes import BOOL, native, require_supported
+from gpureduce._rules.dtypes import BOOL, dtype_of, native, require_supported
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -45,11 +45,42 @@ def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
 
     The array itself (or a view) where it is one already; subclasses become plain arrays.
     """
-    array = np.asarray(a)
+    array = as_array(a, name)
     dtype = native(array.dtype, name)
     if not (array.dtype.isnative and array.flags.aligned):
         return array.astype(dtype)
     return array if array.dtype.num == dtype.num else array.view(dtype)
+
+
+# Numbers and flags
+
+
+def integer(value: Any, name: str, wanted: str = "an integer") -> int:
+    """Return an argument as an int; TypeError that names it for what is none."""
+    if not hasattr(value, "__index__") or isinstance(value, type):
+        raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+    try:
+        return operator.index(value)
+    except TypeError as error:  # as for an array of several integers
+        raise TypeError(f"{name}: expected {wanted}: {error}") from None
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return an argument that is true or false; TypeError that names it for what has no truth value."""
+    try:
+        return bool(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a bool, got {type(value).__name__}") from None
+
+
+def as_array(a: Any, name: str, dtype: Any = None) -> np.ndarray:
+    """Return an argument as an array of NumPy's; an error names the argument."""
+    try:
+        return np.asarray(a, dtype)
+    except ValueError as error:
+        if not isinstance(a, (list, tuple)):  # its own error
+            raise
+        raise ValueError(f"{name}: {error}") from None
 
 
 # Shapes
@@ -58,7 +89,7 @@ def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
 def _axis_index(axis: Any) -> int:
     if isinstance(axis, bool):
         raise TypeError("axis: an integer is required, not a bool")
-    index = operator.index(axis)
+    index = integer(axis, "axis")
     if not -_LARGEST_AXIS <= index <= _LARGEST_AXIS:
         raise OverflowError(f"axis: {index} is too large")
     return index
@@ -88,6 +119,14 @@ def reduced_axes(axis: Any, ndim: int, scalar_axis: bool = True) -> tuple[int, .
     return (_normal_axis(axis, ndim),)
 
 
+def one_axis(axis: Any, ndim: int) -> int:
+    """Return the axis of a function that needs exactly one, counted from the first."""
+    axes = reduced_axes(axis, ndim, scalar_axis=False)
+    if len(axes) != 1:
+        raise TypeError(f"axis: expected one integer, got {axis!r}")
+    return axes[0]
+
+
 def single_axis(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return the axes of argmin and argmax, which take one axis or None, but no tuple."""
     if isinstance(axis, tuple):
@@ -101,7 +140,7 @@ def keeps_dims(keepdims: Any) -> bool:
         return False
     if isinstance(keepdims, np.bool_):
         return bool(keepdims)
-    return operator.index(keepdims) != 0
+    return integer(keepdims, "keepdims", "a bool") != 0
 
 
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool = False) -> tuple[int, ...]:
@@ -157,7 +196,7 @@ def require_elements(op: str, count: int, shape: tuple[int, ...]) -> None:
 def host_mask(where: Any) -> np.ndarray:
     """Return ``where=`` as a bool array, not broadcast yet."""
     refuse_masked(where, "where")
-    mask = np.asarray(where) if hasattr(where, "__array__") else np.asarray(where, dtype=bool)
+    mask = np.asarray(where) if hasattr(where, "__array__") else as_array(where, "where", bool)
     # As in NumPy, a bare number is a truth value, but an array of numbers is not.
     if mask.dtype != BOOL and isinstance(where, np.generic):
         mask = mask.astype(bool)
@@ -181,7 +220,12 @@ def broadcast_strides(
 def initial_value(initial: Any, dtype: np.dtype) -> np.ndarray:
     """Return ``initial=`` as an array of no dimensions."""
     holder = np.empty(1, dtype)
-    holder[0] = initial  # NumPy's own conversion, and its errors
+    try:
+        holder[0] = initial  # NumPy's own conversion
+    except (TypeError, ValueError, OverflowError) as error:
+        kinds = [kind for kind in (TypeError, OverflowError) if isinstance(error, kind)]
+        raised = (*kinds, ValueError)[0]
+        raise raised(f"initial: expected a number of dtype {dtype}, got {initial!r}") from None
     return holder.reshape(())
 
 
@@ -208,7 +252,7 @@ def require_index_out(out: np.dtype) -> None:
 
 def require_inexact(dtype: Any, out: np.dtype | None) -> None:
     """Raise TypeError for integers in which NumPy's nanmean, nanvar and nanstd of floats give no result."""
-    for name, given in (("dtype", None if dtype is None else np.dtype(dtype)), ("out", out)):
+    for name, given in (("dtype", None if dtype is None else dtype_of(dtype)), ("out", out)):
         if given is not None and given.kind in "biu":
             raise TypeError(f"{name}: must be inexact, as the elements are; got {given}")
 

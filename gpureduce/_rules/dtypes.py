@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
+    """Return what ``dtype=`` means, by NumPy; an error for text that UTF-8 has no bytes for names it."""
+    try:
+        return np.dtype(dtype)
+    except UnicodeError:
+        raise TypeError(f"{name}: data type {dtype!r} not understood") from None
+
+
 class Row(NamedTuple):
     """A row of `dtypes.def`; `code` and `bits` are DLPack's."""
 
@@ -118,11 +126,14 @@ def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype
     """
     first, second = out, source
     if dtype is not None:
-        first = second = np.dtype(dtype)
+        first = second = dtype_of(dtype)
         if not first.isnative:
             raise TypeError(f"dtype: {first} selects a byte order; only native ones are taken")
         require_supported(first, "dtype")
-    resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
+    try:
+        resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
+    except TypeError:
+        raise TypeError(f"{'a' if dtype is None else 'dtype'}: {op} takes no {second}") from None
     return as_named(resolved, "out")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpureduce._rules.arguments import flag
 from gpureduce._states import part, spread
 from gpureduce._states.state import State
 
@@ -87,6 +88,7 @@ def partial(
     np.float64(2.0)
     """
     several = spread.is_spread(a, device)
+    keepdims, as_device = flag(keepdims, "keepdims"), as_device is not None and flag(as_device, "as_device")
     others = (axis, dtype, within, device, stream, keepdims or None, as_device or None)
     if where is True and isinstance(offset, int) and offset == 0 and all(each is None for each in others):
         state = (spread.state_at_once if several else part.state_at_once)(a, op, b)

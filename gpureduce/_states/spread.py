@@ -6,7 +6,7 @@ import inspect
 import itertools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,11 +72,13 @@ class Sharded:
     shape: tuple[int, ...]
 
     def __init__(self, parts: Sequence[Any], axis: int = 0) -> None:
+        if not isinstance(parts, Iterable):
+            raise TypeError(f"parts: expected a sequence of arrays, got {type(parts).__name__}")
         self.parts = tuple(each if hasattr(each, "shape") else np.asarray(each) for each in parts)
         if not self.parts:
             raise ValueError("parts: expected one array or more")
         shapes = [tuple(each.shape) for each in self.parts]
-        (self.axis,) = rules.reduced_axes(axis, len(shapes[0]), scalar_axis=False)
+        self.axis = rules.one_axis(axis, len(shapes[0]))
         self.dtype = self.parts[0].dtype
         for number, (each, shape) in enumerate(zip(self.parts, shapes, strict=True)):
             if each.dtype != self.dtype:
@@ -376,7 +378,7 @@ def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     given = signature.bind(*args, **options).arguments
     known = ("a", "b", "axis", "dtype", "keepdims", "device", "as_device", "exact", "ddof")
     for key, value in given.items():
-        automatic = key == "variant" and value == "auto"
+        automatic = key == "variant" and isinstance(value, str) and value == "auto"
         if key not in known and value is not signature.parameters[key].default and not automatic:
             raise ValueError(f"{key}: is not for several devices")
     keepdims = rules.keeps_dims(given.get("keepdims", False))

@@ -11,6 +11,7 @@ import numpy as np
 from gpureduce._device.devices import resolve
 from gpureduce._reduce import states as exact
 from gpureduce._rules import dtypes
+from gpureduce._rules.arguments import degrees
 from gpureduce._states.operators import IDENTITIES, MOST, OPERATORS, TRUTH, Fields
 from gpureduce._states.placed import Placed, of_fields
 
@@ -200,6 +201,7 @@ class State:
         >>> gpureduce.partial([1.0, 2.0, 6.0], "var", device="sim").result(ddof=1)
         np.float64(7.0)
         """
+        ddof = degrees(ddof)
         if ddof and self.op not in ("var", "std"):
             raise TypeError(f"ddof: is for var and std, not for {self.op}")
         return OPERATORS[self.op].result(self.to_host()._fields, self._held, self.dtype, ddof)[()]
@@ -252,6 +254,8 @@ class State:
         >>> gpureduce.State.from_bytes(gpureduce.partial([3, 7, 5], "max", device="sim").to_bytes())
         State('max', dtype=int64, shape=())
         """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"data: expected bytes, got {type(data).__name__}")
         data = bytes(data)
         op, held, dtype, shape = _read_head(data)
         state = nothing(op, held, dtype, (0,))

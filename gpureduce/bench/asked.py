@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gpureduce._rules.arguments import flag
+
 
 def sequence(value: Any, name: str) -> list:
     """Return one value, or several, as a list that is not empty."""
@@ -36,7 +38,7 @@ def dtype_name(dtype: Any) -> str:
     """Return the name of a dtype."""
     try:
         return np.dtype(dtype).name
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"dtypes: {dtype!r} is no dtype") from None
 
 
@@ -49,6 +51,7 @@ class Progress:
     """A bar for those who look on: in a notebook, or on standard error if that is a terminal."""
 
     def __init__(self, wanted: bool, steps: int) -> None:
+        wanted = flag(wanted, "progress")
         self.steps = steps
         self.output = None
         self.shown = wanted and sys.stderr.isatty()

@@ -31,8 +31,11 @@ def meant(ops: Any, names: Any) -> bool:
     """Return whether products are asked for; ValueError where reductions are asked for at the same time."""
     if ops is None:
         given = [] if names is None else sequence(names, "variants")
-        return any(name != AUTO and find(name, AUTO).ladder == LADDER for name in given)
+        rungs = [name for name in given if not (isinstance(name, str) and name == AUTO)]
+        return any(find(name, AUTO).ladder == LADDER for name in rungs)
     asked = sequence(ops, "ops")
+    if not all(isinstance(op, str) for op in asked):
+        raise TypeError(f"ops: expected names of operators, got {ops!r}")
     if OP in asked and len(asked) > 1:
         raise ValueError(f"ops: {OP!r} is measured by itself, not beside {asked}")
     return OP in asked

@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "python/args.h"
+
 /* An entry, borrowed; NULL where there is none. */
 static PyObject *entry(const py_state *state, PyObject *interface, py_name name) {
     return PyDict_GetItemWithError(interface, state->names[name]);
@@ -32,7 +34,7 @@ static bool take_type(PyObject *text, gr_dtype *out) {
     if (text == NULL || !PyUnicode_CheckExact(text))
         return false;
     Py_ssize_t length;
-    const char *type = PyUnicode_AsUTF8AndSize(text, &length);
+    const char *type = py_utf8(text, &length);
     if (type == NULL || length < 3 || length > 4 || type[1] == ' ' || (type[0] != '<' && type[0] != '|'))
         return false;
     const char *kind = strchr(kinds, type[1]);
