@@ -137,8 +137,8 @@ def read(source: object) -> Source:
     text = source.removeprefix("\ufeff")
     try:
         return Source(text, text.encode())
-    except UnicodeEncodeError as error:
-        raise ValueError(f"source: {error}") from None
+    except UnicodeEncodeError:
+        raise ValueError("source: a text has no surrogates") from None
 
 
 def _options(given: Iterable[str]) -> tuple[str, ...]:
