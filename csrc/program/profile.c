@@ -8,6 +8,7 @@ static void observed_free(gr_observed *observed) {
     ptx_racecheck_free(observed->races);
     ptx_visits_free(observed->visits);
     ptx_trace_free(observed->trace);
+    free(observed->printed);
     free(observed);
 }
 
@@ -23,6 +24,17 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
     if (status == PTX_OK && profile->watched & GR_WATCH_STEPS)
         status = ptx_trace_create(profile->timeline_block, &observed->trace, &failed);
     return gr_sim_check(status, &failed, error);
+}
+
+static bool keep_printed(void *arg, const char *text, size_t length) {
+    gr_observed *observed = arg;
+    char *grown = realloc(observed->printed, observed->printed_bytes + length);
+    if (grown == NULL)
+        return false;
+    memcpy(grown + observed->printed_bytes, text, length);
+    observed->printed = grown;
+    observed->printed_bytes += length;
+    return true;
 }
 
 gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_launch_config *config,
@@ -52,6 +64,8 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
         observed->observers[count++] = ptx_trace_observer(observed->trace);
     config->observers = observed->observers;
     config->observer_count = count;
+    config->print = keep_printed;
+    config->print_arg = observed;
     return GR_OK;
 }
 

@@ -20,6 +20,8 @@ typedef struct gr_observed {
     ptx_visits *visits;   /* NULL when they are not written down */
     ptx_trace *trace;     /* likewise */
     ptx_observer *observers[PTX_OBSERVERS];
+    char *printed; /* by the kernel */
+    size_t printed_bytes;
 } gr_observed;
 
 /* What is written down of the timeline's block on demand. */

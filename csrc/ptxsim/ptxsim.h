@@ -19,7 +19,8 @@ typedef enum ptx_status {
     PTX_ERR_ALIGNMENT,   /* an access not aligned to its size */
     PTX_ERR_BARRIER,     /* deadlock, divergence at a barrier, shfl/vote with missing lanes */
     PTX_ERR_TRAP,        /* trap instruction */
-    PTX_ERR_BUDGET,      /* the step budget ran out */
+    PTX_ERR_ASSERT,      /* a failed assert */
+    PTX_ERR_BUDGET,      /* the step budget ran out, or a kernel printed too much */
     PTX_ERR_INTERRUPTED, /* the interrupt callback said so */
 } ptx_status;
 
@@ -39,6 +40,7 @@ enum {
     PTX_MAX_STATIC_SHARED = 49152, /* bytes of a block that declarations may take: 48 KiB on every device */
     PTX_MAX_SHARED = 232448,       /* bytes of a block: 227 KiB, the most on current devices */
     PTX_HOST_THREADS = 256,        /* the most that a launch makes use of */
+    PTX_MAX_PRINTED = 64 << 20,    /* bytes that printf may print in one launch */
 };
 
 typedef struct ptx_module ptx_module;
@@ -123,6 +125,11 @@ typedef struct ptx_launch_config {
     uint64_t step_budget;           /* warp instructions in the whole launch; 0 means no limit */
     bool (*interrupted)(void *arg); /* called on the launching thread only, about every 10 ms; may be NULL */
     void *interrupted_arg;
+    /* Takes the text that a block printed; false where memory ran out. Called on the launching thread before
+       ptx_launch returns, in the order of the blocks' indices. A kernel that calls printf is stopped where
+       this is NULL. */
+    bool (*print)(void *arg, const char *text, size_t length);
+    void *print_arg;
     ptx_observer *const *observers; /* may be NULL; each sees one launch at a time */
     size_t observer_count;
 } ptx_launch_config;

@@ -141,12 +141,13 @@ static PyObject *observed_tuple(const gr_observed *observed) {
     const ptx_round *round = ptx_counters_rounds(observed->counters, &rounds);
     const uint64_t dropped = observed->races != NULL ? ptx_racecheck_dropped(observed->races) : 0;
     return Py_BuildValue(
-        "(s(III)(III)nNy#y#NNKNN)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
+        "(s(III)(III)nNy#y#NNKNNy#)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
         block[2], (Py_ssize_t)(ptx_kernel_shared_bytes(kernel) + observed->dynamic_shared_bytes),
         instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
         (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
         (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
-        (unsigned long long)dropped, visits_tuple(observed->visits), trace_tuple(kernel, observed->trace));
+        (unsigned long long)dropped, visits_tuple(observed->visits), trace_tuple(kernel, observed->trace),
+        observed->printed != NULL ? observed->printed : "", (Py_ssize_t)observed->printed_bytes);
 }
 
 PyObject *py_observed_list(const gr_profile *profile) {

@@ -16,7 +16,7 @@ from gpureduce import _core
 from gpureduce._course.rung import ladder
 from gpureduce._custom.nvrtc import CompileError
 from gpureduce._profiles.profile import Profile
-from gpureduce._profiles.simulate import simulate
+from gpureduce._profiles.simulate import simulated
 
 if TYPE_CHECKING:
     import os
@@ -277,7 +277,7 @@ def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _wrong_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]:
     try:
-        found = simulate(
+        found = simulated(
             source, kernel, case.grid, case.block, case.args, case.shared_bytes, max_steps=_MOST_STEPS
         )
     except _core.SimulationError as error:

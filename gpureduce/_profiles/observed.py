@@ -29,7 +29,7 @@ def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], fil
 
 
 def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
-    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits, trace = record
+    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits, trace, text = record
     rows = np.frombuffer(counters, dtype=np.uint64).reshape(-1, COUNTER_FIELDS)
     branches = {branch for *_, branch in static}
     instructions = tuple(
@@ -55,7 +55,10 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
         timeline = Timeline(name, block, states)
     seen = None if visits is None else accesses.of_bytes(*visits)
     steps = None if trace is None else Trace.of_bytes(*trace)
-    return KernelProfile(name, grid, shape, shared, instructions, stretches, found, timeline, seen, steps)
+    printed = text.decode(errors="replace")
+    return KernelProfile(
+        name, grid, shape, shared, instructions, stretches, found, timeline, seen, steps, printed
+    )
 
 
 def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:

@@ -97,6 +97,11 @@ class Profile:
         return total([kernel.totals for kernel in self.kernels])
 
     @property
+    def printed(self) -> str:
+        """The text that kernels wrote by ``printf``, in the order of the launches and of their blocks."""
+        return "".join(kernel.printed for kernel in self.kernels)
+
+    @property
     def races(self) -> tuple[Race, ...]:
         """The hazards of all launches; one that several launches of a kernel have is there once."""
         found: dict[tuple, Race] = {}

@@ -240,6 +240,8 @@ class KernelProfile:
         The stretches between barriers of the block, up to 1024; the last takes what comes later.
     races : tuple of Race
         Hazards in shared memory and at barriers.
+    printed : str
+        The text that its ``printf`` wrote, in the order of the blocks.
     """
 
     name: str
@@ -252,6 +254,7 @@ class KernelProfile:
     timeline: Timeline | None = field(repr=False, default=None)
     accesses: np.ndarray[Any, Any] | None = field(repr=False, compare=False, default=None)
     trace: Trace | None = field(repr=False, compare=False, default=None)
+    printed: str = field(repr=False, default="")
 
     @property
     def totals(self) -> Counts:

@@ -188,6 +188,8 @@ def simulate(
     -------
     Profile
         Its margins, races and errors have the lines of the source; of PTX those that ``nvcc -lineinfo`` left.
+        What the kernel wrote by ``printf`` goes to ``sys.stdout`` when the kernel has ended or is stopped, in
+        the order of the blocks, and is `Profile.printed`.
 
     Raises
     ------
@@ -201,8 +203,8 @@ def simulate(
         When the file cannot be read.
     SimulationError
         For PTX that the simulator does not know, naming the instruction and its line, and for a kernel that
-        it stops: an access out of bounds, a deadlock, a barrier that some lanes miss. Of these the
-        exception's ``profile`` holds what was seen until then. No array is changed.
+        it stops: an access out of bounds, a deadlock, a barrier that some lanes miss, a failed ``assert``. Of
+        these the exception's ``profile`` holds what was seen until then. No array is changed.
 
     Examples
     --------
@@ -239,6 +241,37 @@ def simulate(
     >>> a
     array([1., 2., 4., 6.], dtype=float32)
     """
+    try:
+        found = simulated(
+            source, kernel, grid, block, args, shared_bytes,
+            cluster=cluster, races=races, options=options, max_steps=max_steps,
+        )  # fmt: skip
+    except _core.SimulationError as error:
+        _print(getattr(error, "profile", None))
+        raise
+    _print(found)
+    return found
+
+
+def _print(found: Profile | None) -> None:
+    if found is not None and found.printed:
+        print(found.printed, end="")
+
+
+def simulated(
+    source: str | os.PathLike[str],
+    kernel: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any] = (),
+    shared_bytes: int = 0,
+    *,
+    cluster: int | Sequence[int] = 1,
+    races: bool = True,
+    options: Iterable[str] = (),
+    max_steps: int | None = None,
+) -> Profile:
+    """Do what `simulate` does, but print nothing."""
     if not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
     if not isinstance(races, bool):

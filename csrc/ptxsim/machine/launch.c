@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "diagnostic.h"
+#include "machine/output.h"
 #include "machine/run.h"
 #include "machine/schedule.h"
 #include "machine/turns.h"
@@ -242,6 +243,8 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
         status = add_areas(&run, error);
         if (status == PTX_OK)
             status = run_grid(&run, error);
+        if (!ptx_output_finish(&run) && status == PTX_OK)
+            status = ptx_fail(error, PTX_ERR_MEMORY, "out of memory for the text that is printed");
         ptx_view_close(memory, &run.view);
     }
     pthread_cond_destroy(&run.turns.moved);

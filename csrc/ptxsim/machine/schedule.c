@@ -9,6 +9,7 @@
 #include "machine/executor.h"
 #include "machine/hooks.h"
 #include "machine/lanes.h"
+#include "machine/output.h"
 #include "machine/products.h"
 #include "machine/run.h"
 #include "machine/turns.h"
@@ -315,6 +316,8 @@ static void run_turn(ptx_worker *worker, turn_state *turn) {
             link = &cluster->next;
             continue;
         }
+        for (unsigned b = 0; b < worker->run->cluster_blocks; b++)
+            ptx_output_end(cluster->blocks[b]);
         *link = cluster->next;
         cluster->next = worker->idle;
         worker->idle = cluster;
@@ -470,6 +473,7 @@ static void *allocate(size_t bytes) {
 static void close_block(ptx_block *block) {
     if (!block)
         return;
+    ptx_output_end(block);
     ptx_hooks_detach(block);
     free(block->shared.host);
     free(block->local.host);

@@ -14,6 +14,7 @@ typedef struct ptx_worker ptx_worker;
 typedef struct ptx_block ptx_block;
 typedef struct ptx_cluster ptx_cluster;
 typedef struct ptx_products ptx_products;
+typedef struct ptx_printed ptx_printed;
 
 /* What a handler returns when its warp should let others go on: the instruction is done. */
 #define PTX_PAUSED ((ptx_status)0x100)
@@ -148,6 +149,12 @@ typedef struct ptx_votes {
     uint32_t threads, yes;
 } ptx_votes;
 
+/* Text that grows. */
+typedef struct ptx_text {
+    char *bytes;
+    size_t length, capacity;
+} ptx_text;
+
 /* A thread block under way. */
 struct ptx_block {
     ptx_worker *worker;
@@ -163,6 +170,7 @@ struct ptx_block {
     uint32_t *predicates;
     unsigned observer_count;
     ptx_attached observers[PTX_OBSERVERS];
+    ptx_text text; /* that it printed */
     ptx_warp warps[PTX_MAX_WARPS];
 };
 
@@ -240,13 +248,16 @@ struct ptx_run {
     uint64_t cluster_count;
     _Atomic uint64_t next_cluster;
     _Atomic uint64_t steps;
+    _Atomic uint64_t printed_bytes;
     _Atomic uint64_t failed_cluster; /* the lowest that failed, UINT64_MAX while none has */
     _Atomic bool stop;               /* budget or interrupt: nobody goes on */
     pthread_mutex_t lock;            /* guards what follows */
     pthread_cond_t finished;
     ptx_turns turns;
-    bool ordered;     /* by it: blocks may watch each other, and there are several threads */
-    unsigned running; /* helper threads still at work */
+    bool ordered;         /* by it: blocks may watch each other, and there are several threads */
+    unsigned running;     /* helper threads still at work */
+    ptx_printed *printed; /* the text of blocks that have ended */
+    size_t printed_count, printed_capacity;
     ptx_status status;
     ptx_error error;
 };

@@ -337,6 +337,31 @@ static bool take_in(ptx_parser *p, const ptx_function *function, const ptx_state
     return true;
 }
 
+/* The opcode of a call of one of CUDA's functions that have no body in PTX, NULL if it is none of them. */
+static const char *opcode_of_call(const ptx_token *name) {
+    return ptx_token_is(name, "vprintf")        ? "call vprintf"
+           : ptx_token_is(name, "__assertfail") ? "call __assertfail"
+                                                : NULL;
+}
+
+/* Decodes such a call as one instruction, with the addresses of its variables as operands. */
+static bool decode_call(ptx_parser *p, const ptx_statement *statement, const char *opcode,
+                        size_t first_actual) {
+    ptx_statement call = *statement;
+    call.opcode = named_like(&statement->opcode, opcode);
+    p->operand_count = p->element_count = 0;
+    for (size_t i = first_actual; i < p->actual_count; i++) {
+        ptx_operand operand = {.kind = PTX_OPERAND_ADDRESS, .token = call.opcode};
+        operand.token.start = p->actuals[i].name;
+        operand.token.length = p->actuals[i].length;
+        if (!ptx_reserve(&p->operands, &p->operand_capacity, p->operand_count, sizeof *p->operands))
+            return ptx_out_of_memory(p);
+        p->operands[p->operand_count++] = operand;
+    }
+    p->actual_count = first_actual;
+    return ptx_decode(p, &call);
+}
+
 /* call (results), name, (parameters) */
 static bool parse_call(ptx_parser *p, const ptx_statement *statement) {
     const size_t first_actual = p->actual_count;
@@ -346,12 +371,15 @@ static bool parse_call(ptx_parser *p, const ptx_statement *statement) {
     const ptx_function *function = name.kind == PTX_TOKEN_NAME ? ptx_function_named(p, &name) : NULL;
     if (name.kind == PTX_TOKEN_NAME && *name.start == '%')
         return ptx_unsupported(p, &name, "calls by address are not simulated yet");
-    if (!function)
+    const char *opcode = name.kind == PTX_TOKEN_NAME && !function ? opcode_of_call(&name) : NULL;
+    if (!function && !opcode)
         return ptx_unsupported(p, &name, "the function '%.*s' has no body here, so that it is not supported",
                                (int)name.length, name.start);
     ptx_advance(p);
     if (ptx_accept(p, ",") && ptx_at(p, "(") && !parse_actuals(p))
         return false;
+    if (opcode)
+        return decode_call(p, statement, opcode, first_actual);
     if (p->call_depth == MAX_CALL_DEPTH)
         return ptx_unsupported(p, &name,
                                "calls more than %d deep, as of recursive functions, are not simulated yet",
