@@ -195,7 +195,7 @@ def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> P
     if kernel is not None and not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
     if kernel is not None and re.search("[\0\ud800-\udfff]", kernel):
-        raise ValueError(f"kernel: {kernel!r} is no name: it has a NUL character or a surrogate")
+        raise ValueError(f"kernel: a name has no NUL character and no surrogate, got {kernel!r}")
     options = _options(options)
     if is_ptx(text):
         return Program(text, kernel or "", kernel or "")
