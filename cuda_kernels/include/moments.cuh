@@ -47,8 +47,12 @@ template <class In> struct Moments {
     static __device__ State append(State s, In x, uint64_t) {
         const double value = double(widen(x));
         const bool is_nan = is_floating<In> && value != value;
-        if (s.count == 0)
-            s.shift = value - value == 0 ? value : 0.0;
+        if (__double2hiint(s.count) << 12 == 0) { // 0, or a power of two, as in variance.cuh
+            if (s.count == 0)
+                s.shift = value - value == 0 ? value : 0.0;
+            else if (is_far(fabs(s.count), s.first, s.second))
+                s = moved(s, s.shift + s.first / fabs(s.count));
+        }
         const double apart = is_nan ? 0.0 : value - s.shift, square = apart * apart;
         return {count_one(s.count, is_nan),
                 s.shift,

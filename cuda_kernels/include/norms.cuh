@@ -191,11 +191,21 @@ template <> struct Together<RootNorm<double>, double> {
 
 // The sum of terms is `value` times two to the power of `exponent`, so that no power over- or underflows; in
 // place of sums there may be the largest or the smallest magnitude.
+//
+// Exponents of powers of a large order p have no bits left for fractions. There `value` is the largest
+// magnitude (the smallest where p < 0), `exponent` the sum of the p-th powers of the quotients by it, and
+// `kind` the bits of p as a float: a term e^-x is off by x e^-x 2^-24 at the most by that, of which the root
+// leaves 2^-24 / p. From GR_ORDER_OF_EXTREME on, the root of a number of elements is 1.
 struct Powers {
     double value, exponent;
     uint32_t kind;
 };
 enum : uint32_t { GR_NO_POWERS, GR_SUM_OF_POWERS, GR_MOST_OF_ALL, GR_LEAST_OF_ALL };
+#define GR_LARGE_ORDER 0x1p40
+#define GR_ORDER_OF_EXTREME 0x1p60
+inline __device__ bool has_large_order(const Powers &s) {
+    return s.kind > GR_LEAST_OF_ALL;
+}
 
 inline __device__ double magnitude(float x) {
     return fabs(double(x));
@@ -230,8 +240,10 @@ inline __device__ Powers two_to(double whole, double rest) {
 static __device__ __noinline__ Powers power_of(double x, double order) {
     if (order == 0)
         return {x == 0 ? 0.0 : 1.0, 0, GR_SUM_OF_POWERS};
-    if (isinf(order))
+    if (fabs(order) >= GR_ORDER_OF_EXTREME)
         return {x, 0, order > 0 ? GR_MOST_OF_ALL : GR_LEAST_OF_ALL};
+    if (fabs(order) >= GR_LARGE_ORDER)
+        return {x, 1, __float_as_uint(float(order))};
     if (x == 0 || !(x < INFINITY))
         return {x != x ? x : (x == 0) == (order > 0) ? 0.0 : double(INFINITY), 0, GR_SUM_OF_POWERS};
     double exponent;
@@ -241,12 +253,18 @@ static __device__ __noinline__ Powers power_of(double x, double order) {
 
 // The root of a sum: the inverse of the above.
 static __device__ __noinline__ double root_of(const Powers &s, double order) {
+    if (s.kind == GR_NO_POWERS)
+        return order < 0 ? double(INFINITY) : 0.0;
+    if (has_large_order(s))
+        return s.value * exp(log(s.exponent) / order);
     if (s.kind != GR_SUM_OF_POWERS || order == 0)
         return s.value;
     if (s.value == 0 || !(s.value < INFINITY))
         return s.value != s.value ? s.value : (s.value == 0) == (order > 0) ? 0.0 : double(INFINITY);
     double exponent;
     const double mantissa = parted(s.value, exponent), whole = (exponent + s.exponent) / order;
+    if (!(fabs(whole) < 1e6)) // and more, where the order is about 0
+        return whole > 0 ? double(INFINITY) : 0.0;
     const double rest = __fma_rn(-whole, order, exponent + s.exponent) / order;
     const Powers root = two_to(whole, rest + log2(mantissa) / order);
     const double half = rint(root.exponent / 2); // in two steps: the whole of it may be beyond a double
@@ -259,6 +277,17 @@ static __device__ __noinline__ double root_of(const Powers &s, double order) {
 template <class In> struct RealOf { using type = In; };
 template <> struct RealOf<gr_c64> { using type = float; };
 template <> struct RealOf<gr_c128> { using type = double; };
+
+static __device__ Powers with_large_order(const Powers &a, const Powers &b) {
+    const double order = double(__uint_as_float(a.kind));
+    const bool later = order > 0 ? wins<true>(b.value, a.value) : wins<false>(b.value, a.value);
+    const Powers &top = later ? b : a, &rest = later ? a : b;
+    const double apart = (rest.value - top.value) / top.value; // -infinity / infinity: NaN
+    const double quotient = rest.value == top.value ? 1.0
+                            : isinf(top.value)      ? 0.0
+                                                    : exp(order * log1p(apart));
+    return {top.value, top.exponent + rest.exponent * quotient, top.kind};
+}
 
 template <class In> struct AnyNorm {
     using State = Powers;
@@ -273,6 +302,8 @@ template <class In> struct AnyNorm {
             return wins<true>(b.value, a.value) ? b : a;
         if (a.kind == GR_LEAST_OF_ALL)
             return wins<false>(b.value, a.value) ? b : a;
+        if (has_large_order(a))
+            return with_large_order(a, b);
         if (!(a.value < INFINITY && b.value < INFINITY))
             return {a.value + b.value, 0, GR_SUM_OF_POWERS};
         if (a.value == 0 || b.value == 0)

@@ -6,6 +6,13 @@
 // rounded, what it misses is in the sum, and there is no division. Integers of up to two bytes are summed up
 // as they are, and exactly.
 //
+// The sum of squares about the point of a State is at most a few times that about the mean, in whatever order
+// the elements come: where a thread keeps to a point, it takes the mean in its place, if that is far from the
+// point, whenever the number of its elements has doubled. See docs/moments.md for the bound.
+//
+// Squares of doubles may exceed a double. A State of doubles whose sum of squares is not below
+// GR_VAR_LARGEST is shrunk: its point and sum are scaled by GR_VAR_SHRINK, its squares by the square of that.
+//
 // NaNs are left out, and noted: which result that makes is for `finish`.
 #pragma once
 
@@ -18,42 +25,86 @@
 #include "absorb.cuh"
 #include "together.cuh"
 
-#define GR_VAR_BEYOND __longlong_as_double(0x7ff0000000000000ll)
+#define GR_VAR_SHRINK 0x1p-538 // its inverse, twice, makes a variance of a shrunk sum of squares
+#define GR_VAR_LARGEST 0x1p960 // so that products of two sums and a number of elements are finite
+
+template <class In> constexpr bool can_overflow = false;
+template <> constexpr bool can_overflow<double> = true;
+template <> constexpr bool can_overflow<gr_c128> = true;
+inline __device__ bool is_medium(double squares) {
+    return fabs(squares) < GR_VAR_LARGEST;
+}
+// A variance, or a sum of squares, of shrunk elements as that of the elements.
+inline __device__ double grown(double squares, bool is_shrunk) {
+    const double factor = is_shrunk ? 1 / GR_VAR_SHRINK : 1.0;
+    return squares * factor * factor;
+}
 
 // From the sum of squares about the mean. `ddof`: the bits of a double; `flags`: see reduce/params.h.
 template <class Out>
-__device__ Out variance(double squares, double count, bool has_nan, uint64_t ddof, uint32_t flags) {
+__device__ Out variance(double squares, double count, bool has_nan, uint64_t ddof, uint32_t flags,
+                        bool is_shrunk = false) {
     const double left = count - __longlong_as_double(int64_t(ddof));
     const bool none = flags & GR_FINISH_SKIP_NAN ? !(left > 0) : has_nan;
-    const double result =
+    const double quotient =
         none ? __longlong_as_double(0x7ff8000000000000ll) : squares / (left <= 0 ? 0.0 : left);
+    const double result = grown(quotient, is_shrunk);
     return Narrow<Out>::from(flags & GR_FINISH_ROOT ? sqrt(result) : result);
 }
+
+enum : uint32_t { GR_VAR_HAS_NAN = 1, GR_VAR_SHRUNK = 2 };
 
 // K: of points; T: of sums.
 template <class K, class T> struct Shifted {
     double count;
     K shift;
-    uint32_t has_nan;
+    uint32_t marks; // GR_VAR_HAS_NAN, GR_VAR_SHRUNK
     T sum, squares;
 };
 
-template <class K, class T> __device__ Shifted<K, T> merge(const Shifted<K, T> &a, const Shifted<K, T> &b) {
+template <class K, class T> __device__ Shifted<K, T> shrunk(const Shifted<K, T> &s) {
+    const double factor = s.marks & GR_VAR_SHRUNK ? 1.0 : GR_VAR_SHRINK;
+    return {s.count, K(s.shift * factor), s.marks | GR_VAR_SHRUNK, T(s.sum * factor),
+            T(s.squares * factor * factor)};
+}
+
+// Whether the point is so far from the mean that the squares about it are more than 4/3 of those about the
+// mean.
+template <class T> __device__ bool is_far(T count, T sum, T squares) {
+    return sum * sum > T(0.25) * count * squares;
+}
+// About the mean, rounded to a point.
+template <class K, class T> __device__ void recentre(T count, K &shift, T &sum, T &squares) {
+    const K mean = K(T(shift) + sum / count);
+    const T apart = T(shift) - T(mean), moved = fma(count, apart, sum);
+    squares = fma(apart, sum + moved, squares);
+    sum = moved;
+    shift = mean;
+}
+
+template <class K, class T>
+__device__ Shifted<K, T> merge_plain(const Shifted<K, T> &a, const Shifted<K, T> &b) {
     const T in_a = T(a.count), in_b = T(b.count), apart = T(b.shift) - T(a.shift);
     const T from_a = fma(in_b, apart, b.sum), from_b = fma(in_a, -apart, a.sum);
     const T sum_a = a.sum + from_a, sum_b = b.sum + from_b; // about either point
     const bool nearer = fabs(sum_b) < fabs(sum_a);
     const T more = nearer ? -apart * (a.sum + from_b) : apart * (b.sum + from_a);
-    return {a.count + b.count, nearer ? b.shift : a.shift, a.has_nan | b.has_nan, nearer ? sum_b : sum_a,
+    return {a.count + b.count, nearer ? b.shift : a.shift, a.marks | b.marks, nearer ? sum_b : sum_a,
             (a.squares + b.squares) + more};
 }
+template <class In, class K, class T>
+__device__ Shifted<K, T> merge(const Shifted<K, T> &a, const Shifted<K, T> &b) {
+    const Shifted<K, T> both = merge_plain(a, b);
+    if constexpr (can_overflow<In>)
+        if (both.marks >= GR_VAR_SHRUNK || !is_medium(both.squares))
+            return merge_plain(shrunk(a), shrunk(b));
+    return both;
+}
 
-// About the mean. Only of finite elements is the sum finite; if the squares are not then, they are beyond T.
+// About the mean. Only of finite elements is the sum finite.
 template <class K, class T> __device__ double centred(const Shifted<K, T> &s) {
     const double sum = s.sum, squares = s.squares;
     const double rest = squares - sum * (sum / s.count);
-    if (!isfinite(squares) && isfinite(sum))
-        return GR_VAR_BEYOND;
     return rest < 0 ? 0.0 : rest;
 }
 
@@ -70,7 +121,7 @@ template <> struct VarValue<gr_f16> {
     using type = float;
     using sum = float;
 };
-template <> struct VarValue<gr_bf16> : VarValue<gr_f16> {};
+template <> struct VarValue<gr_bf16> : VarValue<float> {};
 template <class In> constexpr bool is_floating = false;
 template <> constexpr bool is_floating<float> = true;
 template <> constexpr bool is_floating<double> = true;
@@ -103,35 +154,48 @@ template <class In> struct VarOfNumbers {
     static __device__ State load(In x, uint64_t) {
         return append(identity(), x, 0);
     }
-    // Without the arithmetic of merging: the first element is the point.
-    static __device__ State append(State s, In x, uint64_t) {
-        const Value value = Value(widen(x));
-        if (__double2hiint(s.count) == 0) // it is 0
-            s.shift = !is_floating<In> || isfinite(value) ? value : Value(0);
-        Value apart = value - s.shift;
+    static __device__ State append_plain(State s, Value value) {
+        T apart = T(value) - T(s.shift);
         if (is_floating<In> && value != value) {
             apart = 0;
-            s.has_nan = 1;
+            s.marks |= GR_VAR_HAS_NAN;
         } else {
             s.count += 1;
         }
-        s.sum += T(apart);
-        s.squares = fma(T(apart), T(apart), s.squares);
+        s.sum += apart;
+        s.squares = fma(apart, apart, s.squares);
         return s;
     }
+    // Without the arithmetic of merging. The first element is the point, until it turns out to be far from
+    // the mean, for which a power of two of elements is looked at.
+    static __device__ State append(State s, In x, uint64_t) {
+        const Value value = Value(widen(x));
+        const int high = __double2hiint(s.count);
+        if (high << 12 == 0) {
+            if (high == 0) // the count is 0
+                s.shift = !is_floating<In> || isfinite(value) ? value : Value(0);
+            else if (is_far(T(s.count), s.sum, s.squares))
+                recentre(T(s.count), s.shift, s.sum, s.squares);
+        }
+        const State next = append_plain(s, value);
+        if constexpr (can_overflow<In>)
+            if (s.marks >= GR_VAR_SHRUNK || !is_medium(next.squares))
+                return append_plain(shrunk(s), value * GR_VAR_SHRINK);
+        return next;
+    }
     static __device__ State combine(State a, State b) {
-        return merge(a, b);
+        return merge<In>(a, b);
     }
     // Which lanes of a warp have something to merge.
     static __device__ unsigned filled(const State &x) {
-        return __ballot_sync(0xffffffffu, x.count != 0 || x.has_nan);
+        return __ballot_sync(0xffffffffu, x.count != 0 || x.marks);
     }
     static __device__ State merge_warp(State x, unsigned filled) {
         const unsigned lanes = 32 - __clz(int(filled));
 #pragma unroll 1
         for (unsigned offset = 16; offset > 0; offset /= 2)
             if (offset < lanes)
-                x = merge(x, shuffle_down(x, offset));
+                x = merge<In>(x, shuffle_down(x, offset));
         return x;
     }
     // The same in half as many instructions, and after as long a wait: all States are moved to one point and
@@ -140,7 +204,7 @@ template <class In> struct VarOfNumbers {
     static __device__ State add_up_warp(State x) {
         constexpr unsigned all = 0xffffffffu, some = 0x01010101, few = 0xf;
         const unsigned lanes = filled(x);
-        if (lanes <= few)
+        if (lanes <= few || (can_overflow<In> && __any_sync(all, x.marks >= GR_VAR_SHRUNK)))
             return merge_warp(x, lanes);
         const bool has_some = (lanes & some) == some;
         Value shift = x.shift + __shfl_xor_sync(all, x.shift, 8);
@@ -150,8 +214,8 @@ template <class In> struct VarOfNumbers {
         const double count = warp_sum(x.count);
         const T sum = warp_sum(from_there), squares = warp_sum(fma(apart, x.sum + from_there, x.squares));
         const bool is_near = double(sum) * double(sum) <= 0.75 * count * double(squares);
-        if (is_near && isfinite(squares))
-            return {count, shift, uint32_t(__any_sync(all, x.has_nan)), sum, squares};
+        if (is_near && (can_overflow<In> ? is_medium(squares) : isfinite(squares)))
+            return {count, shift, uint32_t(__any_sync(all, x.marks)), sum, squares};
         return merge_warp(x, lanes);
     }
     // Few warps wait, many compute.
@@ -159,7 +223,8 @@ template <class In> struct VarOfNumbers {
         return blockDim.x > (sizeof(Value) == 4 ? 128 : 512) ? add_up_warp(x) : merge_warp(x, filled(x));
     }
     static __device__ Out finish(State s, uint64_t ddof, uint32_t flags) {
-        return variance<Out>(centred(s), s.count, s.has_nan, ddof, flags);
+        return variance<Out>(centred(s), s.count, s.marks & GR_VAR_HAS_NAN, ddof, flags,
+                             can_overflow<In> && s.marks & GR_VAR_SHRUNK);
     }
     static __device__ State start(Out) {
         return identity(); // there is no initial value
@@ -175,6 +240,7 @@ template <class F, class In> struct VarTogether {
     using State = typename F::State;
     using Value = typename F::Value;
     using T = typename F::T;
+    static constexpr uint32_t is_shrunk = 1u << 31; // beside the number of NaNs
     struct Kept {
         Value shift;
         uint32_t left_out;
@@ -183,27 +249,60 @@ template <class F, class In> struct VarTogether {
     static __device__ Kept open() {
         return {0, 0, 0, 0};
     }
-    static __device__ State close(const Kept &kept, uint64_t rows) {
-        return {double(rows - kept.left_out), kept.shift, kept.left_out != 0, kept.sum, kept.squares};
+    static __device__ uint32_t marks_of(const Kept &kept) {
+        return (kept.left_out & ~is_shrunk ? GR_VAR_HAS_NAN : 0) |
+               (kept.left_out & is_shrunk ? GR_VAR_SHRUNK : 0);
     }
-    static __device__ void set_shift(Kept &kept, In first) {
-        const Value value = Value(widen(first));
-        kept.shift = !is_floating<In> || isfinite(value) ? value : Value(0);
+    static __device__ State close(const Kept &kept, uint64_t rows) {
+        return {double(rows - (kept.left_out & ~is_shrunk)), kept.shift, marks_of(kept), kept.sum,
+                kept.squares};
+    }
+    // Of `count` elements so far, and the next one.
+    static __device__ void set_shift(Kept &kept, uint32_t count, Value next) {
+        if (count == 0)
+            kept.shift = !is_floating<In> || isfinite(next) ? next : Value(0);
+        else if (is_far(T(count), kept.sum, kept.squares))
+            recentre(T(count), kept.shift, kept.sum, kept.squares);
+    }
+    // The first of them where that is not finite.
+    template <unsigned N, class Each, class There>
+    static __device__ Value mean_of(const Each &x, const There &there) {
+        Value sum = 0, rows = 0;
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j) {
+            sum += there(j) ? Value(widen(x(j))) : Value(0);
+            rows += there(j) ? Value(1) : Value(0);
+        }
+        const Value mean = sum / rows;
+        return isfinite(mean) ? mean : Value(widen(x(0)));
+    }
+    static __device__ void shrink(Kept &kept) {
+        kept = {Value(kept.shift * GR_VAR_SHRINK), kept.left_out | is_shrunk, T(kept.sum * GR_VAR_SHRINK),
+                T(kept.squares * GR_VAR_SHRINK * GR_VAR_SHRINK)};
     }
     // `rows` were there before; where all of them were left out, there is no point yet.
     static __device__ void take_one(Kept &kept, uint32_t rows, In x) {
-        if (rows == kept.left_out)
-            set_shift(kept, x);
-        const Value value = Value(widen(x));
-        const T apart = value != value ? T(0) : T(value - kept.shift);
-        kept.left_out += value != value;
+        Value value = Value(widen(x));
+        if (value != value) {
+            ++kept.left_out;
+            return;
+        }
+        const uint32_t count = rows - (kept.left_out & ~is_shrunk);
+        if ((count & (count - 1)) == 0)
+            set_shift(kept, count, value);
+        if constexpr (can_overflow<In>) {
+            const T apart = value - kept.shift;
+            if (!(kept.left_out & is_shrunk) && !is_medium(fma(apart, apart, kept.squares)))
+                shrink(kept);
+            value *= kept.left_out & is_shrunk ? GR_VAR_SHRINK : 1.0;
+        }
+        const T apart = T(value) - T(kept.shift);
         kept.sum += apart;
         kept.squares = fma(apart, apart, kept.squares);
     }
+    // Together, unless a square or a sum overflows; whether that is so.
     template <unsigned N, class Each, class There>
-    static __device__ void take(Kept &kept, uint32_t rows, const Each &x, const There &there) {
-        if (rows == kept.left_out)
-            set_shift(kept, x(0));
+    static __device__ bool take_all(Kept &kept, const Each &x, const There &there) {
         Value sum = 0, squares = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; ++j) {
@@ -211,26 +310,39 @@ template <class F, class In> struct VarTogether {
             sum += apart;
             squares = fma(apart, apart, squares);
         }
-        if (is_floating<In> && !isfinite(squares)) {
-#pragma unroll
-            for (unsigned j = 0; j < N; ++j)
-                if (there(j))
-                    take_one(kept, rows + j, x(j));
-            return;
-        }
+        const T total = kept.squares + T(squares);
+        if (is_floating<In> && !(can_overflow<In> ? is_medium(total) : isfinite(squares)))
+            return false;
         kept.sum += T(sum);
-        kept.squares += T(squares);
+        kept.squares = total;
+        return true;
+    }
+    template <unsigned N, class Each, class There>
+    static __device__ void take(Kept &kept, uint32_t rows, const Each &x, const There &there) {
+        const uint32_t count = rows - kept.left_out; // as a signed number, negative where it is shrunk
+        bool together = true;
+        if (int32_t(count ^ (count + N)) > int32_t(count)) { // it is shrunk, 0 or about to double
+            together = int32_t(count) >= 0;
+            if (together)
+                set_shift(kept, count, count == 0 ? mean_of<N>(x, there) : Value(0));
+        }
+        if (together && take_all<N>(kept, x, there))
+            return;
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j)
+            if (there(j))
+                take_one(kept, rows + j, x(j));
     }
     template <unsigned N, class Each, class There>
     static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
-        Kept kept = {s.shift, 0, s.sum, s.squares};
+        Kept kept = {s.shift, s.marks & GR_VAR_SHRUNK ? is_shrunk : 0, s.sum, s.squares};
         unsigned rows = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; ++j)
             rows += there(j);
-        take<N>(kept, __double2hiint(s.count) != 0, x, there); // it is not 0
-        return {s.count + (rows - kept.left_out), kept.shift, s.has_nan | (kept.left_out != 0), kept.sum,
-                kept.squares};
+        take<N>(kept, __double2uint_rz(s.count), x, there);
+        return {s.count + (rows - (kept.left_out & ~is_shrunk)), kept.shift, s.marks | marks_of(kept),
+                kept.sum, kept.squares};
     }
 };
 
@@ -246,27 +358,37 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
     static __device__ Acc open() {
         return {0, 0, 0, 0, 0};
     }
-    template <unsigned N> static __device__ Acc any_turn(const Chunk<In> *x) {
+    template <unsigned N> static __device__ Acc scaled_turn(const Chunk<In> *x, double factor) {
         constexpr unsigned length = Chunk<In>::length;
         Value shift = 0;
         double count = 0, sum = 0, squares = 0;
 #pragma unroll
         for (unsigned i = 0; i < N * length; ++i) {
             const Value value = Value(widen(x[i / length].at(i % length)));
-            shift = isfinite(value) ? value : shift;
+            shift = isfinite(value) ? Value(value * factor) : shift;
         }
 #pragma unroll
         for (unsigned i = 0; i < N * length; ++i) {
             const double value = double(widen(x[i / length].at(i % length)));
             const bool is_nan = value != value;
-            const double apart = is_nan ? 0.0 : value - double(shift);
+            const double apart = is_nan ? 0.0 : value * factor - double(shift);
             count += is_nan ? 0.0 : 1.0;
             sum += apart;
             squares = fma(apart, apart, squares);
         }
-        return {count, shift, count < N * length, sum, squares};
+        return {count, shift, count < N * length ? GR_VAR_HAS_NAN : 0, sum, squares};
     }
-    // About a point; whether what comes of that is finite.
+    template <unsigned N> static __device__ Acc any_turn(const Chunk<In> *x) {
+        Acc turn = scaled_turn<N>(x, 1.0);
+        if constexpr (can_overflow<In>) {
+            if (!is_medium(turn.squares)) {
+                turn = scaled_turn<N>(x, GR_VAR_SHRINK);
+                turn.marks |= GR_VAR_SHRUNK;
+            }
+        }
+        return turn;
+    }
+    // About a point; whether what comes of that does not overflow.
     template <unsigned N>
     static __device__ bool about(const Chunk<In> *x, Value shift, Value &sums, Value &all) {
         constexpr unsigned length = Chunk<In>::length;
@@ -283,7 +405,7 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         }
         sums = tree_sum<N>([&](unsigned k) { return sum[k]; });
         all = tree_sum<N>([&](unsigned k) { return squares[k]; });
-        return !is_floating<In> || isfinite(all);
+        return !is_floating<In> || (can_overflow<In> ? is_medium(all) : isfinite(all));
     }
     template <unsigned N> static __device__ Value middle(const Chunk<In> *x) {
         return tree_sum<N>([&](unsigned k) { return Value(widen(x[k].at(0))); }) * (Value(1) / N);
@@ -292,7 +414,7 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         const Value shift = middle<N>(x);
         Value sums, all;
         const bool finite = about<N>(x, shift, sums, all);
-        acc = merge(acc, finite ? Acc{N * Chunk<In>::length, shift, 0, sums, all} : any_turn<N>(x));
+        acc = merge<In>(acc, finite ? Acc{N * Chunk<In>::length, shift, 0, sums, all} : any_turn<N>(x));
     }
     // In general_rows, with eight chunks on the way: about the point that is there, without a merge, unless
     // that is far from the mean. 8,192 rows of as many float64 take 125.3 us on an H200, 131.1 otherwise,
@@ -303,11 +425,13 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
             constexpr unsigned count = N * Chunk<In>::length;
             const Value shift = __double2hiint(acc.count) == 0 ? middle<N>(x) : acc.shift; // it is 0
             Value sums, all;
-            if (about<N>(x, shift, sums, all)) {
+            if (about<N>(x, shift, sums, all) && acc.marks < GR_VAR_SHRUNK) {
                 const double rows = acc.count + count, sum = acc.sum + double(sums);
                 const double squares = acc.squares + double(all);
-                if (sums * sums <= Value(0.75 * count) * all || sum * sum <= 0.9 * rows * squares) {
-                    acc = {rows, shift, acc.has_nan, sum, squares};
+                const bool is_near =
+                    sums * sums <= Value(0.75 * count) * all || sum * sum <= 0.75 * rows * squares;
+                if (is_near && (!can_overflow<In> || is_medium(squares))) {
+                    acc = {rows, shift, acc.marks, sum, squares};
                     return;
                 }
             }
@@ -315,7 +439,7 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         absorb<N>(acc, x, 0, 0);
     }
     static __device__ State close(const Acc &acc) {
-        return {acc.count, acc.shift, acc.has_nan, T(acc.sum), T(acc.squares)};
+        return {acc.count, acc.shift, acc.marks, T(acc.sum), T(acc.squares)};
     }
 };
 
@@ -399,8 +523,16 @@ inline __device__ double count_one(double count, bool is_nan) {
 struct ShiftedPairs {
     double count; // negative where there was a NaN
     Pair<double> shift, sum;
-    double squares;
+    double squares; // negative where they are shrunk
 };
+
+inline __device__ ShiftedPairs shrunk(const ShiftedPairs &s) {
+    const double factor = is_negative(s.squares) ? 1.0 : GR_VAR_SHRINK;
+    return {s.count,
+            {s.shift.re * factor, s.shift.im * factor},
+            {s.sum.re * factor, s.sum.im * factor},
+            s.squares * factor * factor};
+}
 
 inline __device__ bool is_finite(Pair<double> x) {
     return isfinite(x.re) && isfinite(x.im);
@@ -422,18 +554,42 @@ template <class In> struct VarOfComplex {
     static __device__ State load(In x, uint64_t) {
         return append(identity(), x, 0);
     }
+    // The squares of results without `_plain` are negative where they are shrunk.
+    static __device__ State append_plain(const State &s, Pair<double> value) {
+        const bool is_nan = value.re != value.re || value.im != value.im;
+        const double re = is_nan ? 0.0 : value.re - s.shift.re, im = is_nan ? 0.0 : value.im - s.shift.im;
+        return {count_one(s.count, is_nan),
+                s.shift,
+                {s.sum.re + re, s.sum.im + im},
+                fma(re, re, fma(im, im, fabs(s.squares)))};
+    }
+    static __device__ void set_shift(State &s, Pair<double> next) {
+        const double count = fabs(s.count);
+        if (count == 0) {
+            s.shift = is_finite(next) ? next : Pair<double>{0, 0};
+        } else if (product(s.sum, s.sum) > 0.25 * count * fabs(s.squares)) {
+            const Pair<double> mean = {s.shift.re + s.sum.re / count, s.shift.im + s.sum.im / count};
+            const Pair<double> apart = {s.shift.re - mean.re, s.shift.im - mean.im};
+            const Pair<double> sum = moved(s.sum, count, apart);
+            const double squares = fabs(s.squares) + product(apart, plus(s.sum, sum));
+            s = {s.count, mean, sum, with_sign(fabs(squares), is_negative(s.squares))};
+        }
+    }
     static __device__ State append(State s, In x, uint64_t) {
         const Pair<double> value = {x.re, x.im};
-        const bool is_nan = value.re != value.re || value.im != value.im;
-        if (s.count == 0)
-            s.shift = is_finite(value) ? value : Pair<double>{0, 0};
-        const double re = is_nan ? 0.0 : value.re - s.shift.re, im = is_nan ? 0.0 : value.im - s.shift.im;
-        s.count = count_one(s.count, is_nan);
-        s.sum = {s.sum.re + re, s.sum.im + im};
-        s.squares = fma(re, re, fma(im, im, s.squares));
-        return s;
+        if (__double2hiint(s.count) << 12 == 0) // 0, or a power of two
+            set_shift(s, value);
+        const State next = append_plain(s, value);
+        if constexpr (can_overflow<In>) {
+            if (is_negative(s.squares) || !is_medium(next.squares)) {
+                State smaller = append_plain(shrunk(s), {value.re * GR_VAR_SHRINK, value.im * GR_VAR_SHRINK});
+                smaller.squares = with_sign(smaller.squares, true);
+                return smaller;
+            }
+        }
+        return next;
     }
-    static __device__ State combine(State a, State b) {
+    static __device__ State combine_plain(const State &a, const State &b) {
         const double in_a = fabs(a.count), in_b = fabs(b.count);
         const Pair<double> apart = {b.shift.re - a.shift.re, b.shift.im - a.shift.im};
         const Pair<double> back = {-apart.re, -apart.im};
@@ -442,14 +598,24 @@ template <class In> struct VarOfComplex {
         const bool nearer = product(sum_b, sum_b) < product(sum_a, sum_a);
         const double more = nearer ? product(back, plus(a.sum, from_b)) : product(apart, plus(b.sum, from_a));
         return {count_of(a.count, b.count), nearer ? b.shift : a.shift, nearer ? sum_b : sum_a,
-                (a.squares + b.squares) + more};
+                fabs((fabs(a.squares) + fabs(b.squares)) + more)};
+    }
+    static __device__ State combine(State a, State b) {
+        State both = combine_plain(a, b);
+        if constexpr (can_overflow<In>) {
+            if (is_negative(a.squares) || is_negative(b.squares) || !is_medium(both.squares)) {
+                both = combine_plain(shrunk(a), shrunk(b));
+                both.squares = with_sign(both.squares, true);
+            }
+        }
+        return both;
     }
     static __device__ Out finish(State s, uint64_t ddof, uint32_t flags) {
         const double count = fabs(s.count);
-        double squares = s.squares - (s.sum.re * (s.sum.re / count) + s.sum.im * (s.sum.im / count));
-        if (!isfinite(s.squares) && is_finite(s.sum))
-            squares = GR_VAR_BEYOND;
-        return variance<Out>(squares < 0 ? 0.0 : squares, count, is_negative(s.count), ddof, flags);
+        const double squares =
+            fabs(s.squares) - (s.sum.re * (s.sum.re / count) + s.sum.im * (s.sum.im / count));
+        return variance<Out>(squares < 0 ? 0.0 : squares, count, is_negative(s.count), ddof, flags,
+                             can_overflow<In> && is_negative(s.squares));
     }
     static __device__ State start(Out) {
         return identity();
@@ -477,7 +643,7 @@ template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<Shift
         const auto squares = tree_sum<count>(
             [&](unsigned i) { return fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im); });
         State turn = {count, {first.re, first.im}, {sum.re, sum.im}, squares};
-        if (!isfinite(squares)) {
+        if (!(can_overflow<In> ? is_medium(squares) : isfinite(squares))) {
             turn = F::identity();
 #pragma unroll
             for (unsigned i = 0; i < count; ++i)

@@ -11,7 +11,7 @@ from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import intake
 from gpureduce._device.devices import text
 from gpureduce._reduce.options import Options, refuse_variant
-from gpureduce._reduce.power_sums import ratios, sums_of
+from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import quick
 from gpureduce._reduce.several import several
@@ -523,13 +523,13 @@ def moments(
         raise TypeError(f"a: moments are of real numbers, not of {operand.dtype}")
     target.refuse_capture("moments are finished on the host, and cannot be captured into a graph")
     target.follow_others()
-    sums = sums_of(operand, axes, mask, target.stream)
+    sums, exponents = scaled_sums(operand, axes, mask, target.stream)
     if nan_policy == "omit":
         sums[..., 0] = np.abs(sums[..., 0])
     dtype = dtypes.core_dtype("var", operand.dtype)
     with np.errstate(all="ignore"):
         found = [np.abs(sums[..., 0]).astype(np.int64)]
-        found += [part.astype(dtype) for part in islice(ratios(sums, ddof, bias, fisher), order)]
+        found += [part.astype(dtype) for part in islice(ratios(sums, exponents, ddof, bias, fisher), order)]
     if not target.on_device and (ddof >= found[0]).any() and order > 1:
         warn_of_few()
     place = text(target.kind, target.index)

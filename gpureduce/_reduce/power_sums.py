@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from gpureduce._arrays.copies import to_host
 from gpureduce._arrays.operand import Operand
 from gpureduce._device.devices import LEGACY_STREAM
+from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
+from gpureduce._reduce.shared import view_of
 
 PIECE_BYTES = 256 << 20  # of an array of the host, that is copied and summed up at once
+# Sums of squares between these have squares and fourth powers that neither over- nor underflow.
+_SMALLEST, _LARGEST = 1e-140, 1e140
+_FINE = 1e-120  # elements of this size are equal where the squares of their differences are 0
 
 
 def moved(sums: np.ndarray, e: Any) -> np.ndarray:
@@ -57,16 +63,62 @@ def sums_of(
     return total
 
 
-def ratios(sums: np.ndarray, ddof: Any, bias: bool, fisher: bool) -> Iterator[np.ndarray]:
-    """Yield mean, variance, skewness and kurtosis, in float64."""
+def scaled_sums(
+    operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int = LEGACY_STREAM
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of elements that are scaled by powers of two, and the exponents of the inverses.
+
+    Exponents are 0 unless powers of float64 over- or underflow. If some do, a second pass sums up all
+    elements, which are scaled in host memory so that the largest magnitude of each result is about 1.
+    """
+    sums = sums_of(operand, axes, mask, stream)
+    exponents = np.zeros(sums.shape[:-1], np.int64)
+    if operand.dtype != np.float64:
+        return sums, exponents
+    with np.errstate(all="ignore"):
+        second = moved(sums, -sums[..., 2] / np.abs(sums[..., 0]))[..., 3]
+        doubtful = ~np.isfinite(sums).all(axis=-1) | (second > _LARGEST) | (second < _SMALLEST)
+        doubtful &= (second != 0) | ~(np.abs(sums[..., 1]) >= _FINE)
+    if not doubtful.any():
+        return sums, exponents
+    high, low = floating.extremes(operand, axes, mask)[0]
+    doubtful &= ~(np.isinf(high) | np.isinf(low) | (high == low))
+    if not doubtful.any():
+        return sums, exponents
+    elements = _host_elements(operand, stream)
+    chosen: Any = True if mask is None else _host_elements(mask, stream)
+    largest = np.fmax.reduce(np.abs(elements), axis=axes, where=chosen, initial=0, keepdims=True)
+    each = np.where(doubtful.reshape(largest.shape), np.frexp(largest)[1], 0)
+    # In two steps, as the power of two for subnormals exceeds a double.
+    scaled = np.ldexp(np.ldexp(elements, -each // 2), -each - -each // 2)
+    mask = mask if mask is None else replace(mask, handle=chosen, view=None)
+    again = sums_of(replace(operand, handle=scaled, view=None), axes, mask)
+    return again, each.reshape(exponents.shape)
+
+
+def _host_elements(operand: Operand, stream: int) -> np.ndarray:
+    """Return the elements in host memory."""
+    if operand.view is None:
+        handle: np.ndarray = operand.handle
+        return handle
+    pointer, shape, strides, _ = operand.handle
+    view = view_of(operand.view, pointer, shape, strides, operand.dtype)
+    view.stream = stream
+    return to_host(view)
+
+
+def ratios(
+    sums: np.ndarray, exponents: np.ndarray, ddof: Any, bias: bool, fisher: bool
+) -> Iterator[np.ndarray]:
+    """Yield mean, variance, skewness and kurtosis of what `scaled_sums` returns, in float64."""
     n = np.abs(sums[..., 0])
     nan = np.where(np.signbit(sums[..., 0]), np.nan, 0.0)
     ahead = sums[..., 2] / n
     mean = sums[..., 1] + ahead
-    yield mean + nan
+    yield np.ldexp(mean, exponents) + nan
     _, _, _, second, third, fourth = np.moveaxis(moved(sums, -ahead), -1, 0)
     second = np.where(second < 0, 0.0, second)
-    yield second / np.maximum(n - ddof, 0) + nan
+    yield np.ldexp(second / np.maximum(n - ddof, 0), 2 * exponents) + nan
     constant = np.where(second / n <= (1e-15 * mean) ** 2, np.nan, nan)
     skewness = third * np.sqrt(n) / second**1.5
     if not bias:

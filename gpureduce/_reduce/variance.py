@@ -13,7 +13,7 @@ from gpureduce._arrays.operand import Operand, intake
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.options import Options, refuse_variant
-from gpureduce._reduce.power_sums import moved, sums_of
+from gpureduce._reduce.power_sums import moved, scaled_sums, sums_of
 from gpureduce._reduce.target import Casting, Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
@@ -156,11 +156,13 @@ def _about(
     squares: Any = 0
     with np.errstate(all="ignore"):
         for part, point in zip(parts, (points.real, points.imag), strict=False):
-            sums = sums_of(part, axes, mask, target.stream)
-            squares = squares + moved(sums, sums[..., 1] - point.astype(np.float64))[..., 3]
-        count, nan = np.abs(sums[..., 0]), np.signbit(sums[..., 0])
+            sums, exponents = scaled_sums(part, axes, mask, target.stream)
+            scaled = np.ldexp(point.astype(np.float64), -exponents)
+            second = moved(sums, sums[..., 1] - scaled)[..., 3]
+            count, nan = np.abs(sums[..., 0]), np.signbit(sums[..., 0])
+            squares = squares + np.ldexp(second / np.maximum(count - ddof, 0), 2 * exponents)
         few = ddof >= count
-        result = np.asarray(squares / np.maximum(count - ddof, 0))
+        result = np.asarray(squares)
         result[few if skip else nan] = np.nan
         if few.any() and not target.on_device:
             warn_of_few("." if skip else "")

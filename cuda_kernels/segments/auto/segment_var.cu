@@ -4,17 +4,19 @@
 #include "segments.cuh"
 #include "segments/spread/params.h"
 
+// Squares may exceed a double, and are then those of elements that are scaled by this factor.
+constexpr double SHRINK = 0x1p-538, LARGEST = 0x1p960;
+
 // Of elements: how many, and sums about a point among them, which is never rounded; as in variance.cuh, but
 // that NaNs and infinities make all NaN.
 struct Spread {
-    double count, point, sum, squares;
+    double count; // negative where the others are scaled
+    double point, sum, squares;
 
-    // The squares about the mean. Those that are beyond a double are so together.
+    // The squares about the mean, negative where they are scaled.
     __device__ operator double() const {
-        const double rest = squares - sum * (sum / count);
-        if (isinf(squares) && isfinite(sum))
-            return squares;
-        return rest < 0 ? 0 : rest;
+        const double rest = squares - sum * (sum / fabs(count));
+        return copysign(rest < 0 ? 0.0 : rest, count);
     }
 };
 inline __device__ double divide(const Spread &s, uint64_t) { // nobody asks for means of these
@@ -28,7 +30,8 @@ template <class V> struct SegmentVar {
     static __device__ State load(V x, int64_t) {
         return {1, x, x - x, x - x};
     }
-    static __device__ State combine(const State &a, const State &b) {
+    // Of counts that are not negative.
+    static __device__ State combine_plain(const State &a, const State &b) {
         const double apart = b.point - a.point;
         const double from_a = fma(b.count, apart, b.sum), from_b = fma(a.count, -apart, a.sum);
         const double sum_a = a.sum + from_a, sum_b = b.sum + from_b; // about either point
@@ -36,6 +39,18 @@ template <class V> struct SegmentVar {
         const double more = nearer ? -apart * (a.sum + from_b) : apart * (b.sum + from_a);
         return {a.count + b.count, nearer ? b.point : a.point, nearer ? sum_b : sum_a,
                 (a.squares + b.squares) + more};
+    }
+    static __device__ State scaled(const State &s) {
+        const double factor = s.count < 0 ? 1.0 : SHRINK;
+        return {fabs(s.count), s.point * factor, s.sum * factor, s.squares * factor * factor};
+    }
+    static __device__ State combine(const State &a, const State &b) {
+        State both = combine_plain(a, b);
+        if (a.count < 0 || b.count < 0 || !(fabs(both.squares) < LARGEST)) {
+            both = combine_plain(scaled(a), scaled(b));
+            both.count = -both.count;
+        }
+        return both;
     }
     static __device__ int64_t place(const State &) {
         return 0;
@@ -65,7 +80,9 @@ extern "C" __global__ void __launch_bounds__(GR_SPREAD_THREADS) segment_var_fini
             out[byte] = p.nothing[byte];
         return;
     }
-    double x = reinterpret_cast<const double *>(p.squares)[i] / max(double(count) - p.ddof, 0.0);
+    const double squares = reinterpret_cast<const double *>(p.squares)[i];
+    const double factor = squares < 0 ? 1 / SHRINK : 1.0;
+    double x = fabs(squares) / max(double(count) - p.ddof, 0.0) * factor * factor;
     x = p.root ? sqrt(x) : x;
     switch (p.to) {
     case SEGMENT_f32:
