@@ -248,6 +248,35 @@ def check_results_follow_their_stream():
         np.testing.assert_array_equal(again.numpy(), contents(order).sum(axis=0))
 
 
+def check_results_used_in_further_streams():
+    """A consumer may use a result in streams that DLPack does not name; its memory is not reused before."""
+    driver = Driver()
+    reader = driver.stream()
+    for place in (Place(driver, driver.stream()), Place(driver, LEGACY)):
+        for axis in (None, 0):
+            gpureduce.sum(place.theirs(place.array), axis=axis, as_device=True)
+        for order in ORDERS:
+            driver.wait(reader)
+            driver.wait(place.stream)
+            driver.set_order(order)
+            place.write(order)
+            before = waits()
+            result = gpureduce.sum(place.theirs(place.array), axis=0)
+            capsule = result.__dlpack__(stream=place.stream)
+            _core.stream_order(_core.CUDA, 0, place.stream, reader)
+            words = {"shape": (2 * SHAPE[1],), "typestr": "<i4", "data": (result.pointer, False)}
+            total = gpureduce.sum(Interface(strides=None, stream=reader, **words), as_device=True)
+            del result, capsule  # the consumer drops it: the reader's work is still to come
+            place.write(order + 1)
+            overwriting = [gpureduce.sum(place.theirs(place.array), axis=0) for _ in range(3)]
+            assert waits() == before
+            np.testing.assert_array_equal(
+                host(driver, overwriting[-1], place.stream), contents(order + 1).sum(axis=0)
+            )
+            expected = contents(order).sum(axis=0).view(np.int32).sum()
+            np.testing.assert_array_equal(host(driver, total, reader), expected)
+
+
 def check_arrays_of_several_streams():
     """What is used elsewhere is waited for on the device, both ways."""
     driver = Driver()
@@ -478,6 +507,7 @@ def check_threads():
         check_arrays_of_several_streams,
         check_arrays_whose_next_stream_nobody_knows,
         check_captures,
+        check_results_used_in_further_streams,
         check_the_host_in_a_capture,
         check_memory_of_graphs,
         check_stream_objects,

@@ -159,6 +159,31 @@ def test_results_are_used_at_once(torch, another, index):
         np.testing.assert_array_equal(another.host(there), 2 - host.sum(axis=0))
 
 
+def test_results_used_in_further_streams(torch, another, index):
+    """PyTorch's record_stream knows only memory of PyTorch's own; ours is not reused before it is read."""
+    host = contents(8)
+    stream, reader = another.stream(), another.stream()
+    with another.inside(stream):
+        array, double = another.array(host), another.array(2 * host)
+        finish(index)
+    for again in range(4):  # the first time memory comes from the driver, which waits
+        with another.inside(stream):
+            taken = another.taken(gpureduce.sum(array, axis=0))
+            finish(index)
+        with another.inside(reader):
+            busy = Busy(torch, another, reader)
+            if isinstance(another, Torch):
+                taken.record_stream(reader)
+            copied = taken + 1
+        del taken
+        with another.inside(stream):
+            overwriting = [gpureduce.sum(double, axis=0) for _ in range(4)]
+        assert not (again and busy.over())
+        finish(index)
+        np.testing.assert_array_equal(another.host(copied), host.sum(axis=0) + 1)
+        np.testing.assert_array_equal(overwriting[-1].numpy(), 2 * host.sum(axis=0))
+
+
 def test_results_for_those_who_work_elsewhere(torch, another, index):
     """The other array's stream is ordered with the call's, both ways, and nobody waits on the host."""
     host = contents(7)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* So much may wait to be freed, until the next block is taken. */
-enum { MOST_DEAD_BYTES = 64 << 20, MOST_DEAD = 256 };
+enum { MOST_DEAD_BYTES = 256 << 20, MOST_DEAD = 1024 };
 
 /* A graph's destructor runs in a thread of the driver, perhaps while the process forks: the list of the dead
    has no lock. */

@@ -245,10 +245,9 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
         consumer = LEGACY_STREAM if stream is None else stream
-        if consumer != self.stream:
-            self._share()
-            if consumer != -1:
-                _core.stream_order(self.kind, self.index, self.stream, consumer)
+        self._share()  # the consumer may use it in further streams, of which DLPack says nothing
+        if consumer not in (-1, self.stream):
+            _core.stream_order(self.kind, self.index, self.stream, consumer)
 
 
 def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
