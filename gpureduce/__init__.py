@@ -23,6 +23,7 @@ from gpureduce import _former, _methods, numpy_like  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray, to_device
 from gpureduce._custom.kernel import ReductionKernel
 from gpureduce._custom.nvrtc import CompileError
+from gpureduce._device import low_memory  # noqa: F401
 from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
 from gpureduce._device.variants import Variant, ptx, source, variants
 from gpureduce._functions import (

@@ -56,6 +56,9 @@ class Array:
     def _settle(self) -> None: ...
 
 def array_class(of: type, /) -> None: ...
+def on_low_memory(
+    release_caches: Callable[[int], bool], error_class: Callable[[], type[MemoryError]], /
+) -> None: ...
 def scan(
     a: object,
     product: bool,

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "device/low_memory.h"
+
 /* So much may wait to be freed, until the next block is taken. */
 enum { MOST_DEAD_BYTES = 256 << 20, MOST_DEAD = 1024 };
 
@@ -112,9 +114,11 @@ gr_status gr_block_take(gr_block_list *blocks, const gr_order *order, size_t byt
     *block = (gr_block){.home = blocks, .bytes = bytes, .order = *order};
     atomic_init(&block->users, 1);
     gr_status status = take(blocks, order, block, error);
-    if (status == GR_ERR_MEMORY && order->capture == 0 && atomic_load(&blocks->dead) != NULL) {
+    if (status == GR_ERR_MEMORY && order->capture == 0) {
         gr_block_list_free(blocks);
         status = take(blocks, order, block, error);
+        if (status == GR_ERR_MEMORY && gr_release_caches(blocks->backend))
+            status = take(blocks, order, block, error);
     }
     if (status != GR_OK) {
         free(block);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "device/low_memory.h"
+
 /* Of pieces that are kept; a program with more streams than that waits for the device now and then. */
 enum { MOST_CLEAN = 64 };
 
@@ -124,8 +126,8 @@ static gr_status take_for_graph(gr_store *store, const gr_order *order, size_t b
     return status;
 }
 
-gr_status gr_memory_take(gr_store *store, const gr_order *order, size_t bytes, bool clean, gr_memory *out,
-                         gr_error *error) {
+static gr_status take_once(gr_store *store, const gr_order *order, size_t bytes, bool clean, gr_memory *out,
+                           gr_error *error) {
     gr_backend *backend = store->shelf.backend;
     *out = (gr_memory){.order = *order};
     if (order->capture != 0 && clean && bytes > GR_CLEAN_BYTES)
@@ -139,6 +141,18 @@ gr_status gr_memory_take(gr_store *store, const gr_order *order, size_t bytes, b
         gr_shelf_take(&store->shelf, &clean_pieces, GR_CLEAN_BYTES, order, &out->kept, error);
     if (status == GR_OK)
         out->address = ((piece *)out->kept)->address;
+    return status;
+}
+
+gr_status gr_memory_take(gr_store *store, const gr_order *order, size_t bytes, bool clean, gr_memory *out,
+                         gr_error *error) {
+    gr_status status = take_once(store, order, bytes, clean, out, error);
+    if (status != GR_ERR_MEMORY || order->capture != 0)
+        return status;
+    gr_block_list_free(store->blocks);
+    status = take_once(store, order, bytes, clean, out, error);
+    if (status == GR_ERR_MEMORY && gr_release_caches(store->shelf.backend))
+        status = take_once(store, order, bytes, clean, out, error);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "feed/feed.h"
 
+#include "device/low_memory.h"
 #include "feed/direct.h"
 #include "feed/later.h"
 #include "feed/ring.h"
@@ -27,6 +28,8 @@ static gr_status bring(gr_device *device, brought *self, const gr_interrupt *int
         if (!gr_ring_brings(device, source))
             continue;
         status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
+        if (status == GR_ERR_MEMORY && gr_release_caches(backend))
+            status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
         if (status == GR_OK)
             status = gr_ring_bring(device, source, self->owned[i], interrupt, error);
         *source = (gr_source){.origin = source->origin + self->owned[i], .bytes = source->bytes};

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "device/low_memory.h"
 #include "program/program.h"
 
 gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
@@ -108,6 +109,8 @@ static gr_status bring(gr_backend *backend, gr_stream stream, const gr_source *s
     if (source->host == NULL)
         return GR_OK;
     gr_status status = backend->streams->take(backend, stream, source->bytes, owned, error);
+    if (status == GR_ERR_MEMORY && gr_release_caches(backend))
+        status = backend->streams->take(backend, stream, source->bytes, owned, error);
     if (status == GR_OK && source->bytes > 0)
         status = backend->upload(backend, stream, *owned, source->host, source->bytes, error);
     *first += *owned;

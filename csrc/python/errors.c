@@ -37,17 +37,27 @@ int py_errors_init(PyObject *module, py_state *state) {
     return PyModule_AddObjectRef(module, "SimulationError", state->simulation_error);
 }
 
+static void raise_memory(const py_state *state, const char *message) {
+    PyObject *class = state->memory_error != NULL ? PyObject_CallNoArgs(state->memory_error) : NULL;
+    if (class == NULL)
+        PyErr_Clear();
+    PyErr_SetString(class != NULL && PyExceptionClass_Check(class) ? class : PyExc_MemoryError, message);
+    Py_XDECREF(class);
+}
+
 PyObject *py_raise(const py_state *state, const gr_error *error) {
     PyObject *const types[] = {
         [GR_OK] = state->device_error,
         [GR_ERR_VALUE] = PyExc_ValueError,
         [GR_ERR_TYPE] = PyExc_TypeError,
-        [GR_ERR_MEMORY] = PyExc_MemoryError,
+        [GR_ERR_MEMORY] = PyExc_MemoryError, /* or a subclass: raise_memory */
         [GR_ERR_DEVICE] = state->device_error,
         [GR_ERR_SIMULATION] = state->simulation_error,
         [GR_ERR_INTERRUPTED] = PyExc_KeyboardInterrupt,
     };
-    if (error->status != GR_ERR_INTERRUPTED || !PyErr_Occurred())
+    if (error->status == GR_ERR_MEMORY)
+        raise_memory(state, error->message);
+    else if (error->status != GR_ERR_INTERRUPTED || !PyErr_Occurred())
         PyErr_SetString(types[error->status], error->message);
     return NULL;
 }

@@ -251,6 +251,8 @@ static PyMethodDef methods[] = {
      "back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
      "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
+    {"on_low_memory", py_on_low_memory, METH_VARARGS,
+     "on_low_memory(release_caches, error_class): what is called when memory of a device runs out"},
     {"array_class", py_array_class, METH_O,
      "array_class(class): that of results on devices, which has no attributes beside those of Array"},
     {"array_empty", py_array_empty, METH_VARARGS,
@@ -361,6 +363,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     py_state *state = state_of(module);
     Py_VISIT(state->device_error);
     Py_VISIT(state->simulation_error);
+    Py_VISIT(state->memory_error);
     Py_VISIT(state->array_type);
     Py_VISIT(state->array_class);
     for (int i = 0; i < PY_KNOWN_TYPES; ++i)
@@ -372,6 +375,7 @@ static int core_clear(PyObject *module) {
     py_state *state = state_of(module);
     Py_CLEAR(state->device_error);
     Py_CLEAR(state->simulation_error);
+    Py_CLEAR(state->memory_error);
     Py_CLEAR(state->array_type);
     Py_CLEAR(state->array_class);
     Py_CLEAR(state->no_value);

@@ -80,6 +80,7 @@ typedef enum py_name {
 typedef struct py_state {
     PyObject *device_error;
     PyObject *simulation_error;
+    PyObject *memory_error; /* a function that returns the class of errors about memory, or NULL */
     PyObject *array_type;  /* _core.Array */
     PyObject *array_class; /* gpureduce.DeviceArray, once the package has named it */
     PyObject *no_value;    /* numpy._NoValue */

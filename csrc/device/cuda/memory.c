@@ -45,8 +45,9 @@ static gr_status check_allocated(const cuda_backend *self, gr_cu_result result, 
     if (result == GR_CU_OUT_OF_MEMORY &&
         self->driver->memory_info(&free_bytes, &total_bytes) == GR_CU_SUCCESS)
         return gr_cuda_check(self->driver, result, error,
-                             "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free", bytes,
-                             self->base.info.index, free_bytes, total_bytes);
+                             "allocating %zu bytes on cuda:%d, which has %zu of %zu bytes free%s", bytes,
+                             self->base.info.index, free_bytes, total_bytes,
+                             bytes <= free_bytes ? ", but the driver allocates in larger pieces" : "");
     return gr_cuda_check(self->driver, result, error, "allocating %zu bytes on cuda:%d", bytes,
                          self->base.info.index);
 }

@@ -1,0 +1,32 @@
+/* Device memory that ran out: what other libraries are asked for then, and the class of the error. Both are
+   functions of gpureduce/_device/low_memory.py. */
+#include "device/low_memory.h"
+#include "python/methods.h"
+
+static PyObject *release_caches; /* set when the package is imported, and called from any thread */
+
+static bool release(int index) {
+    /* Python ends a daemon thread that asks for the GIL then, and with it the stack on which others work. */
+    if (release_caches == NULL || Py_IsFinalizing())
+        return false;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *answer = PyObject_CallFunction(release_caches, "i", index);
+    const bool released = answer != NULL && PyObject_IsTrue(answer) > 0;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+        PyErr_SetInterrupt(); /* the call that allocates is asked for signals later */
+    PyErr_Clear();
+    Py_XDECREF(answer);
+    PyGILState_Release(gil);
+    return released;
+}
+
+PyObject *py_on_low_memory(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *caches, *class;
+    if (!PyArg_ParseTuple(args, "OO", &caches, &class))
+        return NULL;
+    Py_XSETREF(release_caches, Py_NewRef(caches));
+    Py_XSETREF(state->memory_error, Py_NewRef(class));
+    gr_on_low_memory(release);
+    Py_RETURN_NONE;
+}
