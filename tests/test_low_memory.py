@@ -149,7 +149,7 @@ def test_pytorch_keeps_the_device(device):
     """A call takes what PyTorch keeps unused; where all is in use the error is of both classes."""
     torch = pytest.importorskip("torch")
     index = int(device.partition(":")[2] or 0)
-    host = np.arange(1 << 22, dtype=np.int32).reshape(1 << 11, 1 << 11)
+    host = np.arange(1 << 24, dtype=np.int32).reshape(1 << 12, 1 << 12)  # more than PyTorch leaves
     there = gpureduce.to_device(host, device)
     expected = gpureduce.sum(there, axis=1).numpy()
     gpureduce.free_memory()
