@@ -74,11 +74,11 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
     for (size_t i = 0; list != NULL && i < count; ++i) {
         const ptx_race *race = &races[i];
         py_append(&list,
-                  Py_BuildValue("(siiIIKKKKK)", hazards[race->hazard], place_or_none(race->first_pc),
+                  Py_BuildValue("(siiIIKKKKKi)", hazards[race->hazard], place_or_none(race->first_pc),
                                 place_or_none(race->second_pc), race->first_thread, race->second_thread,
                                 (unsigned long long)race->first_block, (unsigned long long)race->second_block,
                                 (unsigned long long)race->block, (unsigned long long)race->address,
-                                (unsigned long long)race->count));
+                                (unsigned long long)race->count, (int)race->collides));
     }
     return list;
 }

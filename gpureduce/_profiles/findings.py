@@ -91,6 +91,11 @@ def _take_early_reads(found: list[list[Race]], races: list[Race]) -> list[Race]:
     return left
 
 
+def _write_first(races: list[Race]) -> tuple[Race, ...]:
+    """Return the races; of a store that collides with itself, that one first."""
+    return tuple(sorted(races, key=lambda race: bool(race.remedy) and race.kind != "write-write"))
+
+
 def _place(side: Access | None) -> tuple[str, int]:
     return (side.file, side.line or side.ptx_line) if side else ("", 0)
 
@@ -114,8 +119,10 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
             found.append(Finding(missing, tuple(_example(group, missing))))
         others: dict[tuple, list[Race]] = {}
         for race in left:
-            # A read of what nobody wrote, by the reader; a copy, by who did not wait for it.
-            side = race.second if race.first is None else race.first
+            # A read of what nobody wrote, by the reader; a copy, by who did not wait; a store that collides
+            # with itself, by the store.
+            stored = bool(race.remedy) and race.kind != "write-read"
+            side = race.second if race.first is None or stored else race.first
             others.setdefault((race.missing, *_place(side)), []).append(race)
-        found += [Finding(group[0].missing, tuple(group)) for group in others.values()]
+        found += [Finding(group[0].missing, _write_first(group)) for group in others.values()]
     return tuple(found)

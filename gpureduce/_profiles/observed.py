@@ -6,6 +6,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._profiles import accesses
+from gpureduce._profiles.collisions import with_remedies
 from gpureduce._profiles.counts import COUNTER_FIELDS, from_row
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Access, Instruction, KernelProfile, Race, Round
@@ -14,7 +15,7 @@ from gpureduce._profiles.trace import Trace
 
 
 def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], file: str) -> Race:
-    kind, first, second, first_thread, second_thread, first_block, second_block, *rest = fields
+    kind, first, second, first_thread, second_thread, first_block, second_block, *rest, _ = fields
 
     def side(index: int, thread: int, of: int) -> Access | None:
         if index < 0:
@@ -42,7 +43,10 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
         )
         for i, (line, text, effect, frames, branch) in enumerate(static)
     )
-    found = tuple(_race(race, name, instructions, file) for race in races or ())
+    found = with_remedies(
+        tuple(_race(race, name, instructions, file) for race in races or ()),
+        [race[-1] for race in races or ()],
+    )
     stretches = tuple(
         Round(i, blocks, warps, warps - working, threads, threads - busy, wavefronts, ideal)
         for i, (blocks, warps, working, threads, busy, wavefronts, ideal) in enumerate(

@@ -136,7 +136,7 @@ class Race:
         orders), ``"uninitialised"`` (read before anybody wrote), ``"unfenced"`` (a bulk copy out of shared
         memory of what was written before, without ``fence.proxy.async``), ``"absent-lane"`` (a shuffle from
         a lane that does not execute it: returned, inactive, or beyond the block) or ``"barrier"`` (threads
-        that are not at the barrier where others wait).
+        that are not at the barrier where others wait, or lanes that miss an instruction of their warp).
     first, second : Access or None
         The two sides in the order in which the simulator met them; of an uninitialised read and of a shuffle
         only the second.
@@ -149,6 +149,8 @@ class Race:
         The byte of shared memory; 0 for a barrier; of a shuffle, the lane that it reads from.
     count : int
         How often it was met, lane by lane.
+    remedy : str
+        What threads need that write one word by the same store, where no barrier helps; elsewhere ``""``.
     """
 
     kind: str
@@ -158,6 +160,7 @@ class Race:
     block: int
     address: int
     count: int
+    remedy: str = ""
 
     @property
     def same_warp(self) -> bool:
@@ -182,10 +185,24 @@ class Race:
         return self.first is not None and re.search(r"\b(cp|st)\.async\b", self.first.ptx) is not None
 
     @property
+    def _opcode(self) -> str:
+        """The opcode of the first side, without a guard."""
+        return re.sub(r"^@!?\S+\s+", "", self.first.ptx).split(None, 1)[0].rstrip(";") if self.first else ""
+
+    @property
+    def _at_barrier(self) -> bool:
+        """Whether the first side is at a barrier of the block or the cluster."""
+        return re.match(r"bar(rier)?\.(?!warp)", self._opcode) is not None
+
+    @property
     def missing(self) -> str:
         """What would order the two sides."""
-        if self.kind in ("uninitialised", "barrier"):
-            return "a write" if self.kind == "uninitialised" else "one barrier for all"
+        if self.remedy:
+            return self.remedy
+        if self.kind == "uninitialised":
+            return "a write"
+        if self.kind == "barrier":
+            return "one barrier for all" if self._at_barrier else "the lanes of its membermask"
         if self.kind == "absent-lane":
             return "the lane in the shuffle"
         if self.kind == "unfenced":
@@ -208,8 +225,11 @@ class Race:
     def __str__(self) -> str:
         where = f"{self.kernel}, block {self.block}"
         if self.kind == "barrier":
-            others = f"; {self.second}" if self.second else ""
-            return f"barrier ({where}): {self.first} waits{others} {_HAZARDS['barrier']}"
+            if self._at_barrier:
+                others = self.second or "another lane of the warp"
+                return f"barrier ({where}): {self.first} waits; {others} {_HAZARDS['barrier']}"
+            others = f": {self.second}, for one" if self.second else ""
+            return f"barrier ({where}): {self.first} executes {self._opcode}, which other lanes miss{others}"
         if self.kind == "absent-lane":
             return (
                 f"{self.kind} ({where}, lane {self.address}): {self._side(self.second)} "
@@ -218,7 +238,12 @@ class Race:
         second, first = self._side(self.second), self._side(self.first)
         text = f"{self.kind} ({where}, shared byte {self.address}): {second} {_HAZARDS[self.kind]}"
         if first:
-            text += f", {first}; {self.missing} is missing between"
+            text += f", {first}; "
+            text += (
+                f"no barrier helps: use {self.remedy}"
+                if self.remedy
+                else f"{self.missing} is missing between"
+            )
         return f"{text} (met {self.count:,} times)"
 
 

@@ -175,7 +175,7 @@ static char *probe_kernel(const probe *p) {
     char *text = malloc(16000);
     int used = snprintf(
         text, 16000,
-        ".shared .align 1024 .b8 s[%u];\n.reg .b32 %%s<64>, %%a<4>;\n"
+        ".reg .b32 %%s<64>, %%a<4>;\n"
         "mov.b32 %%r1, 0; mov.u32 %%r2, s;\nmad.lo.u32 %%r3, %%r31, 16, %%r2; mad.wide.u32 %%rd1, %%r31, 16, "
         "%%rd30;\n"
         "LOOP: ld.global.v4.u32 {%%r4, %%r5, %%r6, %%r7}, [%%rd1]; st.shared.v4.u32 [%%r3], {%%r4, %%r5, "
@@ -187,7 +187,7 @@ static char *probe_kernel(const probe *p) {
         "%%rd4, %%rd2;\n"
         "or.b64 %%rd5, %%rd2, 0x800200000; add.u64 %%rd5, %%rd5, %u;\nfence.proxy.async; bar.sync 0;\n" BEGIN
         "wgmma.mma_async.sync.aligned.%s {",
-        AROUND, AROUND, AROUND, AROUND + 2048, REGION / 16, p->shape);
+        AROUND, AROUND, AROUND + 2048, REGION / 16, p->shape);
     for (unsigned i = 0; i < sums; i++)
         used += snprintf(text + used, 16000 - (size_t)used, "%s%%s%u", i ? ", " : "", i);
     used += snprintf(text + used, 16000 - (size_t)used,
@@ -244,18 +244,23 @@ static void test_layout(sim *s, const probe *p, const layout_result *at) {
 }
 
 static void test_layouts(void) {
+    static const char shared[] = ".extern .shared .align 1024 .b8 s[];\n";
     static uint8_t memory[AROUND + 2048 + 8];
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
         const probe *p = &probes[i];
-        char *statements = probe_kernel(p), *text = sim_kernel(statements);
+        char *statements = probe_kernel(p), *kernel = sim_kernel(statements);
+        char *text = malloc(strlen(kernel) + sizeof shared);
+        sprintf(text, SIM_HEADER "%s%s", shared, kernel + strlen(SIM_HEADER));
         sim s;
         fill(p, memory);
         sim_open(&s, text, memory, sizeof memory, THREADS * 4 * p->n / 2);
+        s.config.dynamic_shared_bytes = AROUND;
         for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; k++)
             if (strcmp(layouts[k].operand, p->operand) == 0)
                 test_layout(&s, p, &layouts[k]);
         sim_close(&s);
         free(text);
+        free(kernel);
         free(statements);
     }
 }

@@ -30,7 +30,8 @@ static ptx_status refuse(const ptx_kernel *kernel, ptx_error *error, const char 
 static ptx_status check_block(const ptx_kernel *kernel, const uint32_t block[3], ptx_error *error) {
     if (block[0] < 1 || block[0] > 1024 || block[1] < 1 || block[1] > 1024 || block[2] < 1 || block[2] > 64 ||
         block[0] * block[1] * block[2] > 1024)
-        return refuse(kernel, error, "a block of %u x %u x %u threads; it must have 1 to 1024", block[0],
+        return refuse(kernel, error,
+                      "a block of %u x %u x %u threads; at most 1024 x 1024 x 64, and 1024 in all", block[0],
                       block[1], block[2]);
     uint32_t threads = block[0] * block[1] * block[2];
     if (kernel->max_threads && threads > kernel->max_threads)
@@ -48,8 +49,8 @@ static ptx_status check_config(const ptx_kernel *kernel, const ptx_launch_config
     const uint32_t *grid = config->grid;
     if (grid[0] < 1 || grid[0] > INT32_MAX || grid[1] < 1 || grid[1] > 65535 || grid[2] < 1 ||
         grid[2] > 65535)
-        return refuse(kernel, error, "a grid of %u x %u x %u blocks is out of range", grid[0], grid[1],
-                      grid[2]);
+        return refuse(kernel, error, "a grid of %u x %u x %u blocks; at most %d x 65535 x 65535", grid[0],
+                      grid[1], grid[2], INT32_MAX);
     ptx_status status = check_block(kernel, config->block, error);
     if (status != PTX_OK)
         return status;

@@ -317,7 +317,17 @@ static void describe_nearest(ptx_allocation *const *items, size_t count, uint64_
                  start);
 }
 
+/* Allocations begin far above: an address below this is an offset from a null pointer. */
+enum { NEAR_NULL = 1 << 20 };
+
 void ptx_memory_describe(ptx_memory *memory, const ptx_view *view, uint64_t address, char *to, size_t size) {
+    if (address < NEAR_NULL) {
+        if (address)
+            snprintf(to, size, "%llu bytes past a null pointer", (unsigned long long)address);
+        else
+            snprintf(to, size, "it is a null pointer");
+        return;
+    }
     pthread_mutex_lock(&memory->lock);
     size_t known = memory->freed_count < REMEMBERED ? memory->freed_count : REMEMBERED;
     bool was_freed = false;

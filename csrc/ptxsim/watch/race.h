@@ -24,6 +24,7 @@ typedef struct ptx_race {
     uint64_t block;                       /* the one whose shared memory it is */
     uint64_t address;                     /* in shared memory, in bytes; of an absent lane, its number */
     uint64_t count;                       /* how often, lane by lane */
+    bool collides; /* both wrote by one store, and no barrier between instructions orders them */
 } ptx_race;
 
 /* The most different reports of a launch; further ones are counted only. */

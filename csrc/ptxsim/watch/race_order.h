@@ -37,11 +37,20 @@ typedef struct ptx_race_cluster {
     uint32_t issuer[PTX_COPIERS]; /* the thread that began the last copy */
 } ptx_race_cluster;
 
+/* The word that a store of the kernel has written in shared memory, or that it has written several. */
+typedef struct ptx_stored {
+    uint64_t address;
+    uint32_t time;        /* of the first write, before `begin` where there is none in this block */
+    bool several, shared; /* words; by lanes of one execution */
+} ptx_stored;
+
 /* One block after the other, of those that share a place. Times count orderings; `knows` says up to when
    another's accesses come before. Threads are numbered over the cluster, copiers after them. */
 struct ptx_checking {
     const ptx_instr *code;
+    size_t count; /* of instructions */
     struct cell *cells;
+    ptx_stored *stored; /* by the index of the instruction */
     struct crowd *crowds;
     size_t crowd_count, crowd_capacity;
     ptx_lent *lent;

@@ -14,9 +14,11 @@ static bool same_place(const ptx_race *a, const ptx_race *b) {
 
 static void join(ptx_race *to, const ptx_race *from) {
     uint64_t count = to->count + from->count;
+    const bool collides = to->collides || from->collides;
     if (from->block < to->block)
         *to = *from;
     to->count = count;
+    to->collides = collides;
 }
 
 void ptx_race_table_add(ptx_race_table *table, const ptx_race *race) {

@@ -80,7 +80,8 @@ static uint64_t block_of(const ptx_checking *c, unsigned thread) {
     return c->cluster->blocks[thread / c->threads]->block;
 }
 
-static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
+static void report_as(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first,
+                      bool collided) {
     if (first >= c->everybody)
         first = c->cluster->issuer[first - c->everybody];
     const ptx_race race = {.hazard = hazard,
@@ -92,8 +93,13 @@ static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t 
                            .second_block = c->block,
                            .block = t->owner->block,
                            .address = t->address,
-                           .count = 1};
+                           .count = 1,
+                           .collides = collided};
     ptx_race_table_add(&c->table, &race);
+}
+
+static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
+    report_as(c, t, hazard, first_pc, first, false);
 }
 
 /* Where a lane's value for the cell at hand lies in its registers. An access by the cluster's addresses names
@@ -109,6 +115,25 @@ static const uint8_t *stored_value(const touch *t, unsigned lane) {
 static bool same_value(const ptx_checking *c, const touch *t, const writer *by) {
     return by->access == c->cluster->access && t->access && t->in->effect == PTX_EFFECT_STORE &&
            memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
+}
+
+/* Whether this is a write over another thread's by the same store, which lanes have executed at once, or
+   which has written this word alone in the block. */
+static bool collides(const ptx_checking *c, const touch *t, const writer *by) {
+    if (t->effect != PTX_EFFECT_STORE || by->pc != t->pc || !t->access)
+        return false;
+    const ptx_stored *stored = &c->stored[t->pc];
+    return by->access == c->cluster->access || stored->shared || !stored->several;
+}
+
+static void note_stored(const ptx_checking *c, const touch *t) {
+    ptx_stored *stored = &c->stored[t->pc];
+    for (uint32_t left = t->access->mask; left; left &= left - 1) {
+        const uint64_t address = t->access->address[__builtin_ctz(left)];
+        if (stored->time < c->begin)
+            *stored = (ptx_stored){.address = address, .time = c->cluster->now};
+        stored->several = stored->several || stored->address != address;
+    }
 }
 
 /* ---- cells ---- */
@@ -127,7 +152,7 @@ static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
     if (t->effect != PTX_EFFECT_STORE)
         report(c, t, PTX_HAZARD_WRITE_READ, by->pc, thread);
     else if (!same_value(c, t, by))
-        report(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread);
+        report_as(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread, collides(c, t, by));
 }
 
 /* Whether a barrier of all warps of the block came in between. */
@@ -235,6 +260,8 @@ static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
     check_readers(c, t, &at->read[1]);
     if (at->crowd)
         check_crowd(c, t, at);
+    if (effect == PTX_EFFECT_STORE && t->access && at->write.access == c->cluster->access)
+        c->stored[t->pc].shared = true;
     if (effect == PTX_EFFECT_STORE)
         note_write(c, t, &at->write, false);
     else
@@ -297,6 +324,8 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
         note_landed(c, &t);
         return;
     }
+    if (t.effect == PTX_EFFECT_STORE)
+        note_stored(c, &t);
     for (uint32_t left = access->mask; left; left &= left - 1) {
         t.lane = (unsigned)__builtin_ctz(left);
         t.writer = thread_of(c, &t);
@@ -449,6 +478,7 @@ static void release(ptx_checking *c) {
     forget_crowds(c);
     free(c->crowds);
     free(c->lent);
+    free(c->stored);
     free(c->cells);
     free(c);
 }
@@ -459,12 +489,14 @@ static void *attach(ptx_observer *self, const ptx_worker *worker) {
     if (!c)
         return NULL;
     c->code = worker->kernel->code;
+    c->count = worker->kernel->count;
     c->shared_bytes = worker->run->shared_bytes;
     c->unit = unit_of(worker->kernel);
     c->threads = worker->warp_count * PTX_LANES;
     c->everybody = c->threads * worker->run->cluster_blocks;
     c->cells = calloc(c->shared_bytes / c->unit + 1, sizeof(cell));
-    if (c->cells && ptx_order_open(c, has_mbarriers(worker->kernel)))
+    c->stored = calloc(worker->kernel->count, sizeof *c->stored);
+    if (c->cells && c->stored && ptx_order_open(c, has_mbarriers(worker->kernel)))
         return c;
     release(c);
     return NULL;
@@ -483,6 +515,7 @@ static void detach(ptx_observer *self, void *state) {
 /* All times are forgotten. */
 static void reset(ptx_checking *c) {
     memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof(cell));
+    memset(c->stored, 0, c->count * sizeof *c->stored);
     forget_crowds(c);
     ptx_order_reset(c);
 }
