@@ -105,6 +105,8 @@ __device__ Shifted<K, T> merge(const Shifted<K, T> &a, const Shifted<K, T> &b) {
 template <class K, class T> __device__ double centred(const Shifted<K, T> &s) {
     const double sum = s.sum, squares = s.squares;
     const double rest = squares - sum * (sum / s.count);
+    if (sizeof(T) == 4 && !isfinite(squares) && isfinite(sum)) // squares of finite elements, beyond a float
+        return __longlong_as_double(0x7ff0000000000000ll);
     return rest < 0 ? 0.0 : rest;
 }
 
@@ -121,7 +123,7 @@ template <> struct VarValue<gr_f16> {
     using type = float;
     using sum = float;
 };
-template <> struct VarValue<gr_bf16> : VarValue<float> {};
+template <> struct VarValue<gr_bf16> : VarValue<gr_f16> {};
 template <class In> constexpr bool is_floating = false;
 template <> constexpr bool is_floating<float> = true;
 template <> constexpr bool is_floating<double> = true;
