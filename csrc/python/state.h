@@ -81,9 +81,9 @@ typedef struct py_state {
     PyObject *device_error;
     PyObject *simulation_error;
     PyObject *memory_error; /* a function that returns the class of errors about memory, or NULL */
-    PyObject *array_type;  /* _core.Array */
-    PyObject *array_class; /* gpureduce.DeviceArray, once the package has named it */
-    PyObject *no_value;    /* numpy._NoValue */
+    PyObject *array_type;   /* _core.Array */
+    PyObject *array_class;  /* gpureduce.DeviceArray, once the package has named it */
+    PyObject *no_value;     /* numpy._NoValue */
     PyObject *names[PY_NAMES];
     gr_registry registry;
     _Atomic(gr_device *) opened[GR_DEVICES]; /* of the registry's, those that calls have asked for */
