@@ -531,6 +531,8 @@ def outcome(name):
     """Run a call; return its result, or the type of the exception it raised."""
     try:
         return CALLS[name]()
+    except MemoryError as error:  # where PyTorch is loaded it is one of its RuntimeErrors, too
+        return type(error)
     except RuntimeError as error:
         assert isinstance(error, gpureduce.DeviceError) or str(error) in ("on purpose", REGISTRY), error
         return type(error)

@@ -22,7 +22,7 @@ LIMITS = {
     "float64": (2.0**-53, 1023, -1074, 24),
     "float32": (2.0**-24, 127, -149, 6),
     "float16": (2.0**-11, 15, -24, 2),
-    "bfloat16": (2.0**-8, 60, -60, 2),  # whose squares are added up in float32
+    "bfloat16": (2.0**-8, 50, -50, 2),  # whose squares are added up in float32
 }
 PARTS = {"complex128": "float64", "complex64": "float32"}
 ORDERS = ("spread", "near", "first", "middle", "last", "alternating", "two", "halves")

@@ -508,3 +508,28 @@ def test_while_a_graph_is_captured(call, device):
         call,
     )
     assert lines in (["works", "end"], ["refused", "end"])
+
+
+@pytest.mark.gpu
+def test_pytorch_keeps_the_device(device):
+    """A call takes what PyTorch keeps unused; where all is in use the error is of both classes."""
+    torch = pytest.importorskip("torch")
+    index = int(device.partition(":")[2] or 0)
+    host = np.arange(1 << 24, dtype=np.int32).reshape(1 << 12, 1 << 12)  # more than PyTorch leaves
+    there = gpureduce.to_device(host, device)
+    expected = gpureduce.sum(there, axis=1).numpy()
+    gpureduce.free_memory()
+    with torch.cuda.device(index):
+        kept, piece = [], torch.cuda.mem_get_info()[0]
+        while piece >= 1 << 21:
+            try:
+                kept.append(torch.empty(piece, dtype=torch.uint8, device="cuda"))
+            except torch.OutOfMemoryError:
+                piece //= 2
+        for kind in (MemoryError, torch.OutOfMemoryError):
+            with pytest.raises(kind, match=r"which has \d+ of \d+ bytes free"):
+                gpureduce.to_device(host, device)
+        kept.clear()
+        assert torch.cuda.memory_reserved() > host.nbytes
+        np.testing.assert_array_equal(gpureduce.to_device(host, device).numpy(), host)
+        np.testing.assert_array_equal(gpureduce.sum(there, axis=1).numpy(), expected)

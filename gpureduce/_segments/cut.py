@@ -159,22 +159,10 @@ def run(
         target.refuse_capture("slices in batches need the host, and cannot be captured into a graph")
         place = None
 
-    def reduced(op: str, elements: Operand, place: Any = None, part: Cut | Labels | Batches = cut) -> Any:
-        if isinstance(part, Batches):
-            return np.concatenate([reduced(op, elements, None, each) for each in part.cuts()], axis=axis)
-        return _core.segments(
-            elements.handle,
-            op,
-            axis,
-            part.handle(target),
-            part.ordered,
-            _of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
-            place,
-            operand.kind,
-            operand.index,
-            target.stream,
-            ddof,
-        )
+    def reduced(op: str, elements: Operand, place: Any = None) -> Any:
+        cuts = cut.cuts() if isinstance(cut, Batches) else [cut]
+        parts = [_reduced(op, elements, axis, each, target, place, ddof) for each in cuts]
+        return np.concatenate(parts, axis=axis) if isinstance(cut, Batches) else parts[0]
 
     def ends_of(part: Operand) -> floating.Ends:
         if part.dtype.kind in "biu":
@@ -187,6 +175,25 @@ def run(
     if place is None and op in ("sum", "prod") and not (target.on_device or _core.all_finite(result)):
         floating.look(op, result, operand, (axis,), where="reduceat", ends_of=ends_of)
     return stored
+
+
+def _reduced(
+    op: str, elements: Operand, axis: int, cut: Cut | Labels, target: Target, place: Any, ddof: float
+) -> Any:
+    """Have the core reduce; None where it writes to `place`."""
+    return _core.segments(
+        elements.handle,
+        op,
+        axis,
+        cut.handle(target),
+        cut.ordered,
+        _of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
+        place,
+        elements.kind,
+        elements.index,
+        target.stream,
+        ddof,
+    )
 
 
 @functools.cache
