@@ -317,7 +317,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("gpureduce: standard output is closed", file=sys.stderr)
         return 2
     output = _Output(sys.stdout)
-    with contextlib.redirect_stdout(output):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(output):
         try:
             code = _run(arguments)
             output.flush()

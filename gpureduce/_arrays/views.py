@@ -220,7 +220,8 @@ class Views(Elements):
             raise ValueError(f"casting: expected a rule of numpy.can_cast, got {casting!r}")
         copy = flag(copy, "copy")
         wanted = native(dtype_of(dtype), "dtype")
-        if not np.can_cast(self.dtype, wanted, casting):
+        rule: Any = casting
+        if not np.can_cast(self.dtype, wanted, rule):
             raise TypeError(
                 f"cannot cast array data from {self.dtype!r} to {wanted!r} by the rule {casting!r}"
             )

@@ -332,8 +332,11 @@ class BenchResult:
         ValueError
             When it is something else.
         """
-        is_text = isinstance(source, str) and source.lstrip().startswith("{")
-        text = source if is_text else read_text(source)
+        is_text = False
+        if isinstance(source, str) and source.lstrip().startswith("{"):
+            text, is_text = source, True
+        else:
+            text = read_text(source)
         try:
             record = json.loads(text)
             rows = tuple({"op": "matmul" if "k" in row else "sum", **row} for row in record.pop("rows"))

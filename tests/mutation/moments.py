@@ -19,7 +19,6 @@ MUTANTS = (
         "(a.squares + b.squares) + more};",
         "a.squares + b.squares};",
         LARGE_MEAN,
-        2,
     ),
     Mutant(
         "merged about another point, the sums stay where they were",
@@ -36,11 +35,11 @@ MUTANTS = (
         moments("large_mean"),
     ),
     Mutant(
-        "a column is about 0, which a large mean is far from",
+        "a column keeps to a point that is far from the mean",
         VARIANCE,
-        "kept.shift = !is_floating<In> || isfinite(value) ? value : Value(0);",
-        "kept.shift = Value(0);",
-        moments("axis"),
+        "else if (is_far(T(count), kept.sum, kept.squares))",
+        "else if (false)",
+        ("tests/test_exponents.py", "-k", "far_rows or all_exponents"),
     ),
     Mutant(
         "a turn counts NaNs, too",
@@ -52,15 +51,15 @@ MUTANTS = (
     Mutant(
         "a NaN of a column is forgotten",
         VARIANCE,
-        "kept.shift, kept.left_out != 0, kept.sum",
-        "kept.shift, 0, kept.sum",
+        "(kept.left_out & ~is_shrunk ? GR_VAR_HAS_NAN : 0)",
+        "(0)",
         moments("nans_among"),
     ),
     Mutant(
         "a column begins about a NaN that was left out",
         VARIANCE,
-        "set_shift(kept, x);",
-        ";",
+        "const uint32_t count = rows - (kept.left_out & ~is_shrunk);",
+        "const uint32_t count = rows;",
         moments("nans_among"),
     ),
     Mutant(
@@ -71,11 +70,11 @@ MUTANTS = (
         moments("far"),
     ),
     Mutant(
-        "squares beyond a double make NaN",
+        "squares beyond a double are not scaled",
         VARIANCE,
-        "if (!isfinite(squares) && isfinite(sum))",
-        "if (isnan(sum))",
-        moments("odd"),
+        "if (both.marks >= GR_VAR_SHRUNK || !is_medium(both.squares))",
+        "if (both.marks >= GR_VAR_SHRUNK)",
+        ("tests/test_exponents.py", "-k", "largest_double or all_exponents"),
     ),
     Mutant(
         "the borrow of 128 bits is forgotten",
@@ -127,10 +126,10 @@ MUTANTS = (
         moments("mask"),
     ),
     Mutant(
-        "ddof under the root is lost",
-        PYTHON + "variance.py",
-        "bits & ~3 | root * _ROOT",
-        "(0 if root else bits & ~3) | root * _ROOT",
+        "a standard deviation is a variance",
+        VARIANCE,
+        "Narrow<Out>::from(flags & GR_FINISH_ROOT ? sqrt(result) : result)",
+        "Narrow<Out>::from(result)",
         moments("as_numpy or arguments"),
     ),
 )

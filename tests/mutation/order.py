@@ -158,11 +158,11 @@ MUTANTS = (
     ),
     # Results
     Mutant(
-        "a step of small integers does not wrap",
+        "a difference of integers wraps",
         BETWEEN,
-        "step = Wide(widen(minus(upper, lower)))",
-        "step = Wide(widen(upper)) - Wide(widen(lower))",
-        order("stay_on_the_device"),
+        "return double(uint64_t(widen(upper)) - uint64_t(widen(lower)));",
+        "return double(int64_t(uint64_t(widen(upper)) - uint64_t(widen(lower))));",
+        ("tests/test_numpy_corners.py", "-k", "far_apart"),
     ),
     Mutant(
         "what is nearer is not asked",

@@ -27,9 +27,23 @@ MUTANTS = (
     Mutant(
         "flags are added",
         KERNEL,
-        "return int64_t(k + 1 == words ? a | b : a + b);",
+        "return int64_t(a | b | (beyond ? GR_EXACT_OVERFLOW : 0));",
         "return int64_t(a + b);",
         placed("carries or dot"),
+    ),
+    Mutant(
+        "an overflow is forgotten",
+        KERNEL,
+        "(beyond ? GR_EXACT_OVERFLOW : 0)",
+        "0",
+        ("tests/test_states.py", "-k", "overflow"),
+    ),
+    Mutant(
+        "a count wraps",
+        KERNEL,
+        "return (a | b | sum) < 0 ? INT64_MIN : sum;",
+        "return sum;",
+        ("tests/test_states.py", "-k", "overflow"),
     ),
     Mutant(
         "the imaginary squares are left out",
