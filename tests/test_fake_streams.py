@@ -470,6 +470,13 @@ def check_stream_objects():
     for wrong in ("0", 1.5, object(), -3):
         with pytest.raises((TypeError, ValueError, OverflowError)):
             gpureduce.sum(there, axis=0, stream=wrong)
+    # Of DLPack, which hands views with negative strides out as copies.
+    array = gpureduce.to_device(contents(0), "cuda")
+    with pytest.raises(BufferError, match="negative stride"):
+        array[::-1].__dlpack__(copy=False)
+    array[:1][::-1].__dlpack__(copy=False)  # one row has no direction
+    with pytest.raises(TypeError, match="stream: expected an integer"):
+        array.__dlpack__(stream="1")
 
 
 def check_threads():

@@ -581,3 +581,14 @@ def test_they_work_afterwards(peer, device):
             gpureduce.sum(array, device="sim")
         product = array @ array.T
         np.testing.assert_array_equal(peer.host(product), host @ host.T)
+
+
+@pytest.mark.gpu
+def test_pytorch_takes_views_with_negative_strides(device):
+    """As copies: a capsule with such strides ends the process in PyTorch."""
+    torch = pytest.importorskip("torch")
+    host = np.arange(24.0).reshape(4, 6)
+    array = gpureduce.to_device(host, device)
+    for view in (lambda a: a[1:, ::-2], lambda a: a[::-1], lambda a: a.T[::-1, 1:]):
+        taken = torch.from_dlpack(view(array))
+        np.testing.assert_array_equal(taken.cpu().numpy(), view(host))

@@ -206,7 +206,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         dl_device : tuple of int, optional
             Where the consumer wants the elements: the array's device or the CPU, ``(1, 0)``.
         copy : bool, optional
-            True copies always, False never, None where it must.
+            True copies always, False never, None where it must: a view with a negative stride.
 
         Returns
         -------
@@ -215,8 +215,8 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         Raises
         ------
         BufferError
-            For a device that is neither, for the CPU with ``copy=False``, and on the simulator, whose
-            addresses mean nothing to anybody else, unless the CPU is asked for.
+            For a device that is neither, for the CPU or a negative stride with ``copy=False``, and on the
+            simulator, whose addresses mean nothing to anybody else, unless the CPU is asked for.
         ValueError
             For stream 0, which could be either default stream, or less than -1.
         """
@@ -236,12 +236,18 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
             )
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"DLPack: the array lies on {self.device}, not on DLPack device {dl_device}")
+        if any(stride < 0 and length > 1 for stride, length in zip(self.strides, self.shape, strict=True)):
+            # DLPack has them, but PyTorch ends the process: https://github.com/pytorch/pytorch/issues/188023
+            if copy is False:
+                raise BufferError("DLPack: a view with a negative stride is handed out only as a copy")
+            copy = True
         array = self.copy() if copy else self
         array._finish_for(stream)
         return _export(array, array.pointer, array.__dlpack_device__(), versioned, bool(copy))
 
     def _finish_for(self, stream: int | None) -> None:
         """Let a consumer that works in `stream` see what was written to the array."""
+        stream = None if stream is None else integer(stream, "stream")
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
         consumer = LEGACY_STREAM if stream is None else stream
