@@ -595,3 +595,19 @@ def test_results_go_into_views(device):
     assert array.tolist() == [[0] * 4, host.sum(axis=1).tolist(), [0] * 4]
     with pytest.raises(ValueError, match="C-contiguous"):
         gpureduce.sum(to_device(host, device), axis=1, out=array.T[:, 0].reshape(1, 4)[0, ::-1])
+
+
+def test_views_of_six_axes_in_any_order(device):
+    """Positions and running sums need C order: a view with more strides than kernels take is copied."""
+    host = np.random.default_rng(5).permutation(np.arange(768.0)).reshape(2, 4, 2, 2, 4, 6)
+    array = to_device(host, device)
+    for axes in ((5, 3, 1, 4, 0, 2), (0, 5, 1, 4, 2, 3), (3, 2, 1, 0, 5, 4)):
+        expected, view = host.transpose(axes), array.transpose(axes)
+        for name in ("argmax", "argmin", "nanargmax", "nanargmin"):
+            for axis in (None, 0, 3, -1):
+                found = getattr(gpureduce, name)(view, axis=axis)
+                found = found.numpy() if isinstance(found, gpureduce.DeviceArray) else found
+                np.testing.assert_array_equal(found, getattr(np, name)(expected, axis=axis))
+        for axis in range(6):
+            found = gpureduce.cumulative_sum(view, axis=axis).numpy()
+            np.testing.assert_array_equal(found, np.cumsum(expected, axis=axis))

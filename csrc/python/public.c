@@ -199,7 +199,12 @@ static int take(const py_public *self, const py_arguments given, py_call *call) 
         return 0; /* there may be slices to warn of */
     if (taken > 0)
         taken = py_job_take_stream(&call->job, given[PY_NAME_stream]);
-    return taken > 0 && py_call_plan(call) < 0 ? -1 : taken;
+    if (taken <= 0 || py_call_plan(call) == 0)
+        return taken;
+    if (!gr_op_in_order(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
+        return -1;
+    PyErr_Clear();
+    return 0; /* Python copies views with too many strides into C order */
 }
 
 /* Tells NumPy's floating-point state of a result, whose reference it takes. */

@@ -131,7 +131,13 @@ def reduction(
     start = None if start is None else start.astype(given)
     place = target.core_out(given) if target.on_device else None
     target.follow_others()
-    result = run(kernel, operand, axes, mask, start, place, options.progress, target.stream)
+    try:
+        result = run(kernel, operand, axes, mask, start, place, options.progress, target.stream)
+    except ValueError:
+        if not is_place or operand.view is None:
+            raise
+        operand = target.in_c_order(operand)  # elements are numbered there
+        result = run(kernel, operand, axes, mask, start, place, options.progress, target.stream)
     return _stored(target, kernel, result, source, axes, mask, start)
 
 

@@ -85,7 +85,13 @@ def _place(plain, a, options, axis, out, keepdims) -> Any:
     if call.target.host_out is not None:
         rules.require_index_out(call.target.host_out.dtype)
     rules.require_elements(f"nan{plain}", call.count, operand.shape)
-    result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
+    try:
+        result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
+    except ValueError:
+        if call.operand.view is None:
+            raise
+        call.operand = call.target.in_c_order(call.operand)  # elements are numbered there
+        result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
     if result is not None and (result < 0).any():
         raise ValueError(_ALL_NAN)
     return call.target.store(result)

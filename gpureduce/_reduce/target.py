@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._arrays.copies import gathered
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
@@ -176,6 +180,14 @@ class Target:
     def room(self, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
         """Return new memory that belongs to the stream of the call."""
         return _core.array_empty(shape, name_of(dtype), self.kind, self.index, self.stream_owner)
+
+    def in_c_order(self, operand: Operand) -> Operand:
+        """Return a copy of elements on a device in C order, made in the stream of the call."""
+        pointer, shape, strides, _ = operand.handle
+        view = SimpleNamespace(pointer=pointer, shape=shape, strides=strides, dtype=operand.dtype)
+        view.size, view.kind, view.index, view.stream = math.prod(shape), self.kind, self.index, self.stream
+        made = gathered(view, shape, True)
+        return replace(operand, handle=made.view_tuple(), view=made)
 
     def give(self, made: DeviceArray) -> DeviceArray:
         """Return an array that was made and written in the stream of the call, in place of a result."""

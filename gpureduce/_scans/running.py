@@ -165,9 +165,12 @@ def _running(
         target.refuse_capture("a running sum in bool has a temporary array, which a graph would not keep")
         counts = target.room(tuple(shape), _INT64)
     place = target.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
-    result = _core.scan(
-        operand.handle, op == "prod", along, initial, place, operand.kind, operand.index, target.stream
-    )
+    try:
+        result = _scanned(op, operand, along, initial, place, target)
+    except ValueError:
+        if operand.view is None:
+            raise
+        result = _scanned(op, target.in_c_order(operand), along, initial, place, target)
     if counts is not None:
         view = target.view.view_tuple()
         _core.convert(counts.view_tuple(), "bool", view, operand.kind, operand.index, target.stream)
@@ -175,6 +178,13 @@ def _running(
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _look(op, stored, operand, along, initial)
     return stored
+
+
+def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, target: Target) -> Any:
+    """Have the core scan; None where it writes to `place`."""
+    return _core.scan(
+        operand.handle, op == "prod", along, initial, place, operand.kind, operand.index, target.stream
+    )
 
 
 def _look(op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool) -> None:
