@@ -53,7 +53,7 @@ def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _relative_error(value: np.generic, exact: int | float) -> float:
-    if value == exact:
+    if value.item() == exact:  # Python compares without rounding one of the two
         return 0.0
     return abs(float(value) - float(exact)) / abs(float(exact)) if exact else math.inf
 

@@ -633,3 +633,9 @@ def test_a_full_or_closed_standard_output(tmp_path):
         [1, None],
         [2, None],
     ]
+
+
+def test_the_demo_compares_without_rounding():
+    value, exact = np.float32(0.1), 0.1
+    assert _demo._relative_error(value, exact) == abs(float(value) - exact) / exact > 1e-8
+    assert _demo._relative_error(np.float64(exact), exact) == 0

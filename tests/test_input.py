@@ -439,3 +439,12 @@ def test_calls_keep_nothing(total):
     assert all(count <= then for count, then in zip(now, references, strict=True)), (now, references)
     if not UNDER_ASAN:  # it keeps freed memory on purpose
         assert after - before < 2**20
+
+
+def test_half_of_dlpack_is_named(device):
+    class Half:
+        def __dlpack__(self, stream=None):
+            raise AssertionError
+
+    with pytest.raises(TypeError, match="type Half has __dlpack__, but no __dlpack_device__"):
+        gpureduce.sum(Half(), device=device)

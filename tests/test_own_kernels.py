@@ -209,7 +209,7 @@ def test_a_cell_is_run_and_profiled(shell, capsys):
         ),
         ("--no-such a", CELL, "unrecognized arguments: --no-such"),
         ("a", CELL + CELL.replace("twice", "thrice"), "say which kernel; there are twice, thrice"),
-        ("-b x a", CELL, "argument -b/--block: invalid"),
+        ("-b x a", CELL, "argument -b/--block: 'x': expected"),
     ],
 )
 def test_a_cell_that_is_wrong_is_told_so_in_a_line(shell, capsys, line, cell, said):
@@ -225,3 +225,36 @@ def test_a_cell_as_a_rung(shell, capsys):
     assert isinstance(shell.user_ns["rung"], gpureduce.OwnRung) and shell.user_ns["rung"].block_sizes == (64,)
     assert shell.run_cell("%%cuda --help\nnone\n").result is None
     assert "usage: %%cuda" in capsys.readouterr().out
+
+
+TWICE = """
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry twice(.param .u64 a, .param .u64 b)
+{
+    .reg .b64 %d<2>;
+    .reg .f32 %f<2>;
+    ld.param.u64 %d0, [a];
+    ld.param.u64 %d1, [b];
+    ld.global.f32 %f0, [%d0+4];
+    add.f32 %f1, %f0, %f0;
+    st.global.f32 [%d1+8], %f1;
+    ret;
+}
+"""
+
+
+def test_interleaved_arrays_share_no_element():
+    whole = np.arange(10, dtype=np.float32)
+    gpureduce.simulate(TWICE, "twice", 1, 1, [whole[::2], whole[1::2]])
+    assert whole.tolist() == [0, 1, 2, 3, 4, 4, 6, 7, 8, 9]
+    for second in (whole[::3], whole[::-1], whole[4:]):
+        with pytest.raises(ValueError, match=r"args\[1\]: the array shares memory"):
+            gpureduce.simulate(TWICE, "twice", 1, 1, [whole[::2], second])
+
+
+def test_arrays_of_a_device_are_refused_in_words():
+    array = gpureduce.to_device(np.ones(4, np.float32), "sim")
+    with pytest.raises(TypeError, match=r"args\[0\]: expected a NumPy array or a number, got DeviceArray"):
+        gpureduce.simulate(TWICE, "twice", 1, 1, [array, array])

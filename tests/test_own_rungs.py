@@ -242,3 +242,30 @@ def test_on_the_command_line(tmp_path, capsys):
     assert main(["ladder", str(path), "--kernel", "tree<float, NO_GUARD>"]) == 1
     assert "| v0" not in capsys.readouterr().out
     assert main(["ladder", str(tmp_path / "none.cu")]) == 2
+
+
+ADDS_TO_OUT = """
+__global__ void mine(const float *in, float *out, unsigned n) {
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+        atomicAdd(out, in[i]);
+}
+"""
+LARGEST = """
+__global__ void mine(const float *in, float *out, unsigned n) {
+    float x = 0;
+    for (unsigned i = 0; i < n; ++i)
+        x = in[i] > x ? in[i] : x;
+    out[0] = x;
+}
+"""
+
+
+def test_a_failure_of_some_elements_is_explained_before_that_of_none():
+    (wrong,) = gpureduce.ladder(ADDS_TO_OUT, block_size=32, grid=1).check([0, 1, 40]).findings
+    assert wrong.n == 1 and 0 in wrong.others
+    assert wrong.message.endswith("; it adds to what lies in out, which nobody has set to 0")
+
+
+def test_what_is_no_sum_has_no_weights():
+    (wrong,) = gpureduce.ladder(LARGEST, block_size=32, grid=1).check([0, 1, 40, 100]).findings
+    assert wrong.n == 40 and "; it is no sum: " in wrong.message and "count" not in wrong.message

@@ -73,7 +73,13 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceArray | De
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _from_dlpack(obj, device)
     interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is None and hasattr(obj, "__dlpack__") and not any(hasattr(obj, name) for name in _ON_HOST):
+        kind = type(obj).__name__
+        raise TypeError(f"DLPack: an object of type {kind} has __dlpack__, but no __dlpack_device__")
     return None if interface is None else _from_interface(obj, interface, device)
+
+
+_ON_HOST = ("__array__", "__array_interface__", "__array_struct__")
 
 
 def _interface_with_stream(obj: Any, index: int) -> dict | None:

@@ -174,7 +174,8 @@ def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
     found: dict[tuple, Finding] = {}
     tried: set[int] = set()
     for block_size in rung.block_sizes:
-        for n in hostile_sizes(block_size, rung.elements) if sizes is None else sizes:
+        tries = hostile_sizes(block_size, rung.elements) if sizes is None else sizes
+        for n in sorted(tries, key=lambda n: n == 0):  # a failure of some elements tells more
             tried.add(n)
             for key, finding in _at(rung, n, block_size, found):
                 first = found.setdefault(key, finding)
@@ -257,12 +258,26 @@ def _why(rung: Checked, data: np.ndarray, block_size: int, passes: Sequence[Laun
     zeroed = next(iter(rung.passes(data, block_size, filled=0))).left
     if zeroed.sum(dtype=np.float64) == whole:
         return "; it adds to what lies in out, which nobody has set to 0"
+    if not _adds(rung, len(data), block_size):
+        return "; it is no sum: of two arrays added up it does not give the sum of its two results"
     runs = list(islice(_runs(rung, len(data), block_size), _MOST_RUNS + 1))
     if not runs:
         return ""
     said = ", ".join(_said(*run) for run in runs[:_MOST_RUNS])
     more = " and more" if len(runs) > _MOST_RUNS else ""
     return f"; {said}{more}{_reason(rung, runs, len(data), block_size)}"
+
+
+def _adds(rung: Checked, n: int, block_size: int) -> bool:
+    """Return whether the first pass is additive, so that its elements have weights; True where unknown."""
+    if rung.dtype.itemsize < 4:  # such results may wrap
+        return True
+    one, other = draw(n, rung.dtype), draw(n + 1, rung.dtype)[:n]
+    results = [
+        float(next(iter(rung.passes(data, block_size))).left.sum(dtype=np.float64))
+        for data in (one, other, one + other)
+    ]
+    return not np.isfinite(results).all() or results[0] + results[1] == results[2]
 
 
 def _said(begin: int, end: int, times: float) -> str:

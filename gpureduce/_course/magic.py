@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,7 +26,24 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _extent(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    try:
+        extents = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        extents = ()
+    if not 1 <= len(extents) <= 3 or min(extents) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected up to three positive numbers, as 4 or 4,2")
+    return extents
+
+
+def _words(line: str) -> list[str]:
+    """Return the words of a line; quotes that enclose a word go, those inside an expression stay."""
+    words = re.findall(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+|['"].*""", line.replace("\\\n", " "))
+    return [
+        shlex.split(word)[0]
+        if word.startswith("-") or re.fullmatch(r"""'[^']*'|"[^"]*"|['"].*""", word)
+        else word
+        for word in words
+    ]
 
 
 def _parser() -> _Parser:
@@ -71,7 +89,7 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
     shown: Any
     cell = f"// %%cuda {line.strip().rstrip(chr(92))}\n{cell}"  # lines are numbered as in the notebook
     try:
-        given = _parser().parse_args(shlex.split(line))
+        given = _parser().parse_args(_words(line))
         if given.help:
             print(_parser().format_help())
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,6 +219,13 @@ def _loaded(name: str, ptx: str, kind: int, index: int) -> object:
     return _core.custom_load(name, ptx, kind, index)
 
 
+def _compiled(
+    source: str | os.PathLike[str], kernel: str | None, options: tuple[str, ...], option: str
+) -> Program:
+    """Compile a kernel with a further option."""
+    return program(source, kernel, (*options, option))
+
+
 def ladder(
     source: str | os.PathLike[str],
     kernel: str | None = None,
@@ -311,8 +318,6 @@ def ladder(
         options=options,
     )
 
-    def compiled(option: str) -> Program:
-        return program(source, kernel, (*options, option))
-
+    compiled = partial(_compiled, source, kernel, options)
     chosen = is_ptx(read(source).text) or any("-arch" in option for option in options)
     return OwnRung(**vars(own), _compiled=None if chosen else compiled)

@@ -65,7 +65,7 @@ class CompileError(ValueError):
         self.source = source
 
     def __reduce__(self) -> tuple:
-        return (CompileError, (*self.args, self.log, self.source))
+        return (CompileError, (*self.args, self.log, self.source), vars(self))
 
 
 class Nvrtc:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,21 +126,18 @@ class OwnKernel:
         kernels = tuple(each.profile.kernels[0] for each in seen)
         return replace(
             seen[0].profile, title=title, kernels=kernels, variant=self.name, n=data.size,
-            result=seen[-1].left[0], _rerun=self._again([each.profile for each in seen]),
+            result=seen[-1].left[0], _rerun=partial(_again, tuple(each.profile for each in seen)),
         )  # fmt: skip
 
-    def _again(self, profiles: list[Profile]) -> Callable[[int, int], Profile]:
-        """Return how to look at another block, of whichever pass has it."""
 
-        def rerun(block: int, watched: int) -> Profile:
-            kernels: list[KernelProfile] = []
-            for each in profiles:
-                assert each._rerun is not None
-                blocks = each.kernels[0].grid[0]
-                kernels += each._rerun(min(block, blocks - 1), watched).kernels
-            return replace(profiles[0], kernels=tuple(kernels))
-
-        return rerun
+def _again(profiles: tuple[Profile, ...], block: int, watched: int) -> Profile:
+    """Run all passes once more and watch a block, of whichever pass has it."""
+    kernels: list[KernelProfile] = []
+    for each in profiles:
+        assert each._rerun is not None
+        blocks = each.kernels[0].grid[0]
+        kernels += each._rerun(min(block, blocks - 1), watched).kernels
+    return replace(profiles[0], kernels=tuple(kernels))
 
 
 def _block(value: Any) -> int:

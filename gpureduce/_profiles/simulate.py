@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     import os
 
 _LARGEST = 2**31 - 1
+_MOST_WORK = 100_000  # candidates for a shared element: about 1 ms
 _KEPT_BYTES = 1 << 26  # of arrays, so that another block can be looked at later
 
 
 Extent = tuple[int, int, int]
 Extents = tuple[Extent, Extent, Extent]  # of the grid, a block, a cluster
+_Placed = tuple[tuple[np.ndarray, int], ...]  # arrays, and the offsets of their parameters
 
 
 def _extent(value: Any, name: str) -> Extent:
@@ -50,6 +53,14 @@ def _check_array(array: np.ndarray, name: str) -> None:
         raise ValueError(f"{name}: the array is not in native byte order")
 
 
+def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two arrays share an element; True where that takes too long to find out."""
+    try:
+        return np.shares_memory(one, other, max_work=_MOST_WORK)
+    except (RuntimeError, ValueError):  # numpy.exceptions.TooHardError is a RuntimeError
+        return True
+
+
 class _Arrays:
     """The array arguments: copied where they are not contiguous, and back when the kernel is done."""
 
@@ -64,7 +75,7 @@ class _Arrays:
             if original is array:
                 self.places.append((plain, offset))
                 return
-            if np.may_share_memory(original, array):
+            if _overlap(original, array):
                 raise ValueError(f"{name}: the array shares memory with another argument; pass copies")
         plain = array
         if not (array.flags.c_contiguous and array.flags.aligned) or type(array) is not np.ndarray:
@@ -96,6 +107,11 @@ def _pack(
     buffer, arrays = bytearray(size), _Arrays()
     for i, (value, wanted, param) in enumerate(zip(args, types, params, strict=True)):
         name, (type_name, offset, length) = f"args[{i}]", param
+        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
+            kind = type(value).__name__
+            raise TypeError(
+                f"{name}: expected a NumPy array or a number, got {kind}; numpy.asarray copies one"
+            )
         if wanted is not None:
             check_type(value, wanted, param, name)
         if is_array(value, param):
@@ -302,29 +318,43 @@ def run(
     except _core.SimulationError as error:
         raise _core.SimulationError(_with_line(str(error), of)) from None
     packed, arrays = _pack(args, *params, of.types)
-    grid, block, cluster = extents
-    most = () if steps is None else (steps,)
-
-    def once(given: tuple, races: bool, drawn: int, watched: int) -> tuple[Profile, str | None]:
-        _, launches, problem = _core.simulate(
-            of.ptx, of.entry, grid, block, cluster, packed, given, shared, races, drawn, watched, *most
-        )
-        file = next(iter(of.sources), "") or outer_file(launches)
-        kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
-        title = f"{of.kernel}: {' x '.join(map(str, grid))} blocks of {' x '.join(map(str, block))}"
-        return Profile(title, kernels, file, sources=of.sources, compiler=of.compiler), problem
-
     before = arrays.as_they_are() if sum(each.nbytes for each in arrays.plain) <= _KEPT_BYTES else None
-
-    def rerun(block: int, watched: int) -> Profile:
-        assert before is not None
-        copies = {id(array): array.copy() for array, _ in before}
-        return once(tuple((copies[id(array)], offset) for array, offset in before), False, block, watched)[0]
-
+    once = partial(_once, of, extents, packed, shared, steps)
     profile, problem = once(tuple(arrays.places), races, 0, 0)
     if before is not None:
-        profile = replace(profile, _rerun=rerun)
+        profile = replace(profile, _rerun=partial(_again, once, before))
     if problem is not None:
         raise stopped(_with_line(problem, of, profile), profile)
     arrays.copy_back()
+    return profile
+
+
+def _once(
+    of: Program,
+    extents: Extents,
+    packed: bytes,
+    shared: int,
+    steps: int | None,
+    arrays: _Placed,
+    races: bool,
+    drawn: int,
+    watched: int,
+) -> tuple[Profile, str | None]:
+    """Run a kernel, and return its profile and why it was stopped, if so."""
+    grid, block, cluster = extents
+    most = () if steps is None else (steps,)
+    _, launches, problem = _core.simulate(
+        of.ptx, of.entry, grid, block, cluster, packed, arrays, shared, races, drawn, watched, *most
+    )
+    file = next(iter(of.sources), "") or outer_file(launches)
+    kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
+    title = f"{of.kernel}: {' x '.join(map(str, grid))} blocks of {' x '.join(map(str, block))}"
+    return Profile(title, kernels, file, sources=of.sources, compiler=of.compiler), problem
+
+
+def _again(once: partial, before: _Placed, block: int, watched: int) -> Profile:
+    """Run a kernel once more with its arrays as they were, and watch a block."""
+    copies = {id(array): array.copy() for array, _ in before}
+    arrays = tuple((copies[id(array)], offset) for array, offset in before)
+    profile: Profile = once(arrays, False, block, watched)[0]
     return profile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,7 @@ def _run_product(
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
     title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads per block"
 
-    def rerun(block: int, watched: int) -> Profile:
-        return _run_product(a, b, record, False, block, watched)
-
+    rerun = partial(_run_product, a, b, record, False)
     products = a.size * (b.shape[-1] if b.ndim > 1 else 1)
     profile = Profile(title, kernels, file, record.name, products, result, rerun)
     if problem is not None:
@@ -96,9 +95,7 @@ def _run_convolution(
     threads = kernels[-1].block[0] if kernels else 0
     title = f"{record.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads per block"
 
-    def rerun(block: int, watched: int) -> Profile:
-        return _run_convolution(x, w, asked, record, False, block, watched)
-
+    rerun = partial(_run_convolution, x, w, asked, record, False)
     products = math.prod(asked.shape) * math.prod(w.shape[1:])
     profile = Profile(title, kernels, file, record.name, products, result, rerun)
     if problem is not None:
@@ -112,9 +109,7 @@ def _run_exact(data: np.ndarray, record: Variant, races: bool, drawn: int = 0, w
     kernels = kernel_profiles(launches, file, drawn)
     title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads per block"
 
-    def rerun(block: int, watched: int) -> Profile:
-        return _run_exact(data, record, False, block, watched)
-
+    rerun = partial(_run_exact, data, record, False)
     profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
@@ -139,9 +134,7 @@ def _run(
     threads = kernels[0].block[0] if kernels else 0
     title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads per block"
 
-    def rerun(block: int, watched: int) -> Profile:
-        return _run(data, record, op, block_size, grid_size, False, block, watched)
-
+    rerun = partial(_run, data, record, op, block_size, grid_size, False)
     profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
