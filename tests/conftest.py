@@ -42,10 +42,11 @@ from gpureduce.bench import environment  # noqa: E402
 
 # Of documents, committed figures, builds and Python alone: slow builds leave them out.
 WITHOUT_C = {
-    "test_beside", "test_build", "test_conv_results", "test_dask", "test_documents", "test_examples",
-    "test_exercises", "test_export", "test_flox", "test_hardware_counters", "test_layers",
-    "test_matmul_results", "test_metadata", "test_mutants", "test_notebooks", "test_own_kernels",
-    "test_own_rungs", "test_pages", "test_peers", "test_results", "test_rung_counters",
+    "test_beside", "test_build", "test_compiling", "test_conv_results", "test_dask", "test_documents",
+    "test_examples", "test_exercises", "test_export", "test_flox", "test_hardware_counters",
+    "test_kernel_arguments", "test_layers", "test_magic", "test_matmul_results", "test_metadata",
+    "test_mutants", "test_notebooks", "test_nvcc_sources", "test_own_kernels", "test_own_rungs",
+    "test_pages", "test_peers", "test_pickling", "test_results", "test_rung_counters",
     "test_several_bench", "test_signatures", "test_state_processes",
 }  # fmt: skip
 

@@ -56,7 +56,8 @@ def _check_array(array: np.ndarray, name: str) -> None:
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether two arrays share an element; True where that takes too long to find out."""
     try:
-        return np.shares_memory(one, other, max_work=_MOST_WORK)
+        most: Any = _MOST_WORK  # NumPy's stubs know two values alone
+        return np.shares_memory(one, other, max_work=most)
     except (RuntimeError, ValueError):  # numpy.exceptions.TooHardError is a RuntimeError
         return True
 
