@@ -86,10 +86,10 @@ class Target:
         return self.host_out is not None and self.host_out.dtype.kind in "biu"
 
     def loop_dtype(self, op: str, source: np.dtype, dtype: Any = None) -> np.dtype:
-        """Return the dtype in which NumPy accumulates, in which an ``out=`` of the host takes part.
+        """Return the dtype in which NumPy accumulates; a host array given as ``out=`` takes part in the choice.
 
-        Elements on a device are not cast to what such an array suggests, which must be able to take the
-        result all the same.
+        Elements on a device are not cast to that dtype. The host array must be able to take the result all
+        the same.
         """
         if self.host_out is None:
             return dtypes.loop_dtype(op, source, dtype, None)
