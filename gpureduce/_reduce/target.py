@@ -86,7 +86,7 @@ class Target:
         return self.host_out is not None and self.host_out.dtype.kind in "biu"
 
     def loop_dtype(self, op: str, source: np.dtype, dtype: Any = None) -> np.dtype:
-        """Return the dtype in which NumPy accumulates; a host array given as ``out=`` takes part in the choice.
+        """Return the dtype in which NumPy accumulates; a host array given as ``out=`` takes part.
 
         Elements on a device are not cast to that dtype. The host array must be able to take the result all
         the same.
