@@ -593,6 +593,29 @@ def check_less_shared_memory():
     assert all(variant.runs_on("cuda") for variant in own)
 
 
+def check_outs_that_are_written():
+    """What is registered is called once for each call that has written a tensor of another library."""
+    told = []
+    _core.on_written(told.append)
+    there, place = gpureduce.to_device(HOST, "cuda"), gpureduce.to_device(np.zeros((), np.int64), "cuda")
+    out = tensor(place, shape=(), bits=64)
+    for _ in range(2):
+        assert gpureduce.sum(there, out=out) is out and place.item() == HOST.sum()
+    assert len(told) == 2 and told[0] is told[1] is out
+    gpureduce.sum(there, out=place)
+    gpureduce.sum(tensor(there), as_device=True)
+    with pytest.raises(ValueError, match="out: shape"):
+        gpureduce.sum(there, out=tensor(place, shape=(1,), bits=64))
+    assert len(told) == 2
+
+    def fails(out):
+        raise RuntimeError("on purpose")
+
+    _core.on_written(fails)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        gpureduce.sum(there, out=out)
+
+
 def check_no_clusters():
     there = gpureduce.to_device(HOST, "cuda")
     for array in (HOST, there):
@@ -619,6 +642,7 @@ def check_no_clusters():
         check_nothing_is_kept,
         check_the_default_is_measured,
         check_exact_sums,
+        check_outs_that_are_written,
         check_results_along_axes,
         check_parts_of_two_devices,
     ],

@@ -5,6 +5,7 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/methods.h"
 
 void py_job_begin(py_job *self, py_state *state) {
     self->state = state;
@@ -271,6 +272,21 @@ static bool is_settled(const py_job *self, const gr_binding *binding, size_t res
     return true;
 }
 
+/* Tells the library of a tensor given as `out` that it was written. PyTorch's autograd counts that. */
+static int mark_written(const py_job *self) {
+    if (self->place.tensor.managed == NULL || self->state->mark_written == NULL)
+        return 0;
+    PyObject *answer = PyObject_CallOneArg(self->state->mark_written, self->out);
+    Py_XDECREF(answer);
+    return answer == NULL ? -1 : 0;
+}
+
+PyObject *py_on_written(PyObject *module, PyObject *function) {
+    py_state *state = PyModule_GetState(module);
+    Py_XSETREF(state->mark_written, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
     gr_scalar scalar = {.bytes = {0}};
     const size_t results = count_results(self);
@@ -299,5 +315,5 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
         return NULL;
     }
     Py_XDECREF(result);
-    return Py_NewRef(self->out);
+    return mark_written(self) < 0 ? NULL : Py_NewRef(self->out);
 }

@@ -89,6 +89,7 @@ PyObject *py_kernel_params(PyObject *module, PyObject *args);
 /* Arrays, memory and streams of a device. */
 PyObject *py_array_class(PyObject *module, PyObject *class);
 PyObject *py_on_low_memory(PyObject *module, PyObject *args);
+PyObject *py_on_written(PyObject *module, PyObject *function);
 PyObject *py_array_empty(PyObject *module, PyObject *args);
 PyObject *py_array_view(PyObject *module, PyObject *args);
 PyObject *py_convert(PyObject *module, PyObject *args);

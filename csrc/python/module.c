@@ -253,6 +253,8 @@ static PyMethodDef methods[] = {
      "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"on_low_memory", py_on_low_memory, METH_VARARGS,
      "on_low_memory(release_caches, error_class): what is called when memory of a device runs out"},
+    {"on_written", py_on_written, METH_O,
+     "on_written(function): what is called with a tensor given as out= that a call has written"},
     {"array_class", py_array_class, METH_O,
      "array_class(class): that of results on devices, which has no attributes beside those of Array"},
     {"array_empty", py_array_empty, METH_VARARGS,
@@ -364,6 +366,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->device_error);
     Py_VISIT(state->simulation_error);
     Py_VISIT(state->memory_error);
+    Py_VISIT(state->mark_written);
     Py_VISIT(state->array_type);
     Py_VISIT(state->array_class);
     for (int i = 0; i < PY_KNOWN_TYPES; ++i)
@@ -376,6 +379,7 @@ static int core_clear(PyObject *module) {
     Py_CLEAR(state->device_error);
     Py_CLEAR(state->simulation_error);
     Py_CLEAR(state->memory_error);
+    Py_CLEAR(state->mark_written);
     Py_CLEAR(state->array_type);
     Py_CLEAR(state->array_class);
     Py_CLEAR(state->no_value);

@@ -81,6 +81,7 @@ typedef struct py_state {
     PyObject *device_error;
     PyObject *simulation_error;
     PyObject *memory_error; /* a function that returns the class of errors about memory, or NULL */
+    PyObject *mark_written; /* called with a tensor of another library that was given as `out`, or NULL */
     PyObject *array_type;   /* _core.Array */
     PyObject *array_class;  /* gpureduce.DeviceArray, once the package has named it */
     PyObject *no_value;     /* numpy._NoValue */

@@ -23,6 +23,7 @@ from gpureduce._core import DeviceError
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
 from gpureduce._rules.arguments import c_strides
 from gpureduce._rules.dtypes import named
+from gpureduce._rules.tensors import is_tensor, resolved
 
 _CUDA_HOST, _CUDA_MANAGED = 3, 13  # of DLPack's device types
 _ADDRESSES = 2**64
@@ -38,7 +39,7 @@ def _check_device(kind: int, index: int, device: str | Device | None) -> None:
         )
 
 
-def as_view(obj: object, device: str | Device | None = None) -> DeviceArray | DeviceView | None:
+def as_view(obj: Any, device: str | Device | None = None, name: str = "a") -> DeviceArray | DeviceView | None:
     """Return the elements of a device array without copying them.
 
     Nothing is waited for: the elements are there for what comes after the work of the view's stream.
@@ -49,6 +50,8 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceArray | De
         Anything.
     device : str or Device, optional
         Where the caller will work; None means where the array lies.
+    name : str
+        The argument that errors name.
 
     Returns
     -------
@@ -69,6 +72,10 @@ def as_view(obj: object, device: str | Device | None = None) -> DeviceArray | De
     if isinstance(obj, (DeviceArray, DeviceView)):
         _check_device(obj.kind, obj.index, device)
         return obj
+    if is_tensor(obj):
+        if obj.device.type == "cpu":
+            return None
+        obj = resolved(obj, name)
     # DLPack first: PyTorch's __cuda_array_interface__ names no stream, so nothing could be waited for.
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _from_dlpack(obj, device)

@@ -59,12 +59,12 @@ class Operand:
         return replace(self, handle=(self.handle[0], shape, strides, self.handle[3]), shape=shape)
 
 
-def device_view(a: Any, device: str | Device | None) -> DeviceArray | DeviceView | None:
+def device_view(a: Any, device: str | Device | None, name: str = "a") -> DeviceArray | DeviceView | None:
     """Return the elements of an array on a device; None for whatever numpy.asarray is to be asked about."""
     if isinstance(a, (np.ndarray, np.generic)):
         return None
     if isinstance(a, DeviceView) or hasattr(a, "__dlpack__") or hasattr(a, "__cuda_array_interface__"):
-        return as_view(a, device)
+        return as_view(a, device, name)
     return None
 
 
@@ -81,7 +81,7 @@ def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     if type(a) is not np.ndarray:
         refuse_masked(a, name)
         refuse_lazy(a, name)
-        view = device_view(a, device)
+        view = device_view(a, device, name)
     if view is not None:
         return _of_view(view, name)
     given = as_array(a, name)
@@ -102,7 +102,7 @@ def intake_beside(a: Any, first: Operand, name: str) -> Operand:
 def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:
     """Take ``where=``, repeated to the shape of `operand`; `before_copy` is called if it has to be copied."""
     place = text(operand.kind, operand.index)
-    view = device_view(where, place)
+    view = device_view(where, place, "where")
     if view is None:
         mask = host_mask(where)
         if operand.view is None:

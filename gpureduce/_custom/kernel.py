@@ -511,5 +511,5 @@ def _join(targets: list[Target], arrays: list[Operand]) -> None:
 def _out_dtype(target: Target) -> np.dtype | None:
     if target.out is None:
         return None
-    dtype = target.view.dtype if target.on_device else target.out.dtype
+    dtype = target.host_out.dtype if target.host_out is not None else target.view.dtype
     return native(dtype, "out")

@@ -116,7 +116,7 @@ def matmul(
     stack, core_shape = _shape(left.shape, right.shape, out)
     target = Target(out, options, left, 0, stack + core_shape, (), False)
     target.reads.append(right)
-    own = _dtype(left, right, dtype, out if target.host_out is not None else None)
+    own = _dtype(left, right, dtype, target.host_out)
     target.set_dtype(own if target.host_out is None else target.host_out.dtype)
     left, right = (_spread(operand.cast(own), stack) for operand in (left, right))
     place = target.core_out(own)

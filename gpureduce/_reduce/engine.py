@@ -103,7 +103,7 @@ def reduction(
     if where is not True:
         mask = target.take_mask(where, operand)
     if is_place and target.host_out is not None:
-        rules.require_index_out(out.dtype)
+        rules.require_index_out(target.host_out.dtype)
     if options.record is not None:
         target.work_in_default_stream()
         named = _run_variant(op, operand, axes, dtype, initial, mask, options)
@@ -231,8 +231,8 @@ def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
         _warn_of_empty_slices()
     with np.errstate(all="ignore"):
         if target.host_out is not None:  # NumPy's sums go into `out`, as it can hold them, before it divides
-            total = total.astype(target.out.dtype)
-            target.dtype = target.out.dtype
+            total = total.astype(target.host_out.dtype)
+            target.dtype = target.host_out.dtype
         return np.asarray(np.true_divide(total, count)).astype(target.dtype)
 
 
@@ -267,7 +267,7 @@ def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operan
     target = Target(out, options, left, None, (), (), False)
     target.reads.append(right)
     if target.host_out is not None:
-        rules.require_dot_out(out, dtype)
+        rules.require_dot_out(target.host_out, dtype)
     target.set_dtype(dtype)
     return _as_vector(left.cast(dtype)), _as_vector(right.cast(dtype)), target
 

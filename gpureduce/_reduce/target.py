@@ -15,8 +15,8 @@ from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
-from gpureduce._rules import dtypes
-from gpureduce._rules.arguments import c_strides, flag, keeps_dims, kept_shape, require_out, same_strides
+from gpureduce._rules import dtypes, tensors
+from gpureduce._rules.arguments import c_strides, flag, host_out, keeps_dims, kept_shape, same_strides
 from gpureduce._rules.dtypes import name_of, native
 
 Casting = Literal["same_kind", "unsafe"]
@@ -62,14 +62,15 @@ class Target:
         self.stream_owner = options.stream if self.given else self.stream
 
     def _take_out(self, out: Any, as_device: bool | None) -> None:
-        self.view = device_view(out, text(self.kind, self.index))
+        if tensors.is_tensor(out):
+            tensors.require_writable(out)
+        self.view = device_view(out, text(self.kind, self.index), "out")
         self.on_device = self.view is not None
         if as_device is not None and flag(as_device, "as_device") != self.on_device:
             raise ValueError(f"as_device: {as_device} contradicts the place of out=")
         if self.view is None:
-            require_out(out, self.shape)
-            self.host_out = out
-            self.hint = out.dtype if self.reads[0].view is None else None
+            self.host_out = host_out(out, self.shape)
+            self.hint = self.host_out.dtype if self.reads[0].view is None else None
         elif self.view.shape != self.shape:
             raise ValueError(f"out: shape {self.view.shape} is not that of the result, {self.shape}")
         elif self.view.read_only:
@@ -199,6 +200,8 @@ class Target:
         self._let_others_follow()
         if self.made is not None:
             self.made._settle()
+        else:
+            tensors.mark_written(self.out)
         return self.out
 
     def take(self, result: np.generic) -> Any:
@@ -218,7 +221,8 @@ class Target:
             if result is not None and result.size:
                 _core.device_write(self.kind, self.index, self.view.pointer, result, self.stream)
             return self._finished()
-        if self.out is None:
+        if self.host_out is None:
             return result if self.as_array else result[()]
-        np.copyto(self.out, result, casting="unsafe")
+        np.copyto(self.host_out, result, casting="unsafe")
+        tensors.mark_written(self.out)
         return self.out

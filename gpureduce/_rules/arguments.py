@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.exceptions import AxisError
 
+from gpureduce._rules import tensors
 from gpureduce._rules.dtypes import BOOL, dtype_of, native, require_supported
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def flag(value: Any, name: str) -> bool:
 
 def as_array(a: Any, name: str, dtype: Any = None) -> np.ndarray:
     """Return an argument as an array of NumPy's; an error names the argument."""
+    if not isinstance(a, np.ndarray) and tensors.is_tensor(a):
+        a = tensors.host_array(a, name)
     try:
         return np.asarray(a, dtype)
     except ValueError as error:
@@ -196,7 +199,7 @@ def require_elements(op: str, count: int, shape: tuple[int, ...]) -> None:
 def host_mask(where: Any) -> np.ndarray:
     """Return ``where=`` as a bool array, not broadcast yet."""
     refuse_masked(where, "where")
-    mask = np.asarray(where) if hasattr(where, "__array__") else as_array(where, "where", bool)
+    mask = as_array(where, "where", None if hasattr(where, "__array__") else bool)
     # As in NumPy, a bare number is a truth value, but an array of numbers is not.
     if mask.dtype != BOOL and isinstance(where, np.generic):
         mask = mask.astype(bool)
@@ -232,8 +235,10 @@ def initial_value(initial: Any, dtype: np.dtype) -> np.ndarray:
 # Results
 
 
-def require_out(out: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raise what NumPy raises for an ``out=`` that cannot take a result of `shape`."""
+def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an ``out=`` in host memory as an array; raise what NumPy raises for one of another shape."""
+    if tensors.is_tensor(out):
+        out = tensors.host_array(out, "out")
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out: expected an array, got {type(out).__name__}")
     refuse_masked(out, "out")
@@ -242,6 +247,7 @@ def require_out(out: np.ndarray, shape: tuple[int, ...]) -> None:
         raise ValueError(f"out: shape {out.shape} is not that of the result, {shape}")
     if not out.flags.writeable:
         raise ValueError("out: the array is read-only")
+    return out
 
 
 def require_index_out(out: np.dtype) -> None:

@@ -6,6 +6,7 @@ The rows of the core's `dtypes.def` say both. NumPy is asked for the dtypes of i
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,11 +18,19 @@ if TYPE_CHECKING:
 
 
 def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
-    """Return what ``dtype=`` means, by NumPy; an error for text that UTF-8 has no bytes for names it."""
+    """Return what ``dtype=`` means: to NumPy, or a dtype of PyTorch."""
     try:
         return np.dtype(dtype)
-    except UnicodeError:
+    except UnicodeError:  # text that UTF-8 has no bytes for
         raise TypeError(f"{name}: data type {dtype!r} not understood") from None
+    except TypeError:
+        kind = getattr(sys.modules.get("torch"), "dtype", None)
+        if kind is None or not isinstance(dtype, kind):
+            raise
+    found = str(dtype).removeprefix("torch.")
+    if found not in SUPPORTED:
+        raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")
+    return named(found)
 
 
 class Row(NamedTuple):
