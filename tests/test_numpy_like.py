@@ -333,6 +333,7 @@ def test_inspection(device, monkeypatch):
     assert gpureduce.to_device(NUMBERS, device).device in info.devices()
     with pytest.warns(gpureduce.SimulatorWarning) if device == "sim" else contextlib.nullcontext():
         monkeypatch.setattr(gpureduce._device.devices, "default", None)
+        monkeypatch.setattr(gpureduce._device.devices, "_not_warned", [True])
         assert info.default_device() in info.devices()
     kinds = {
         "bool": 1, "signed integer": 4, "unsigned integer": 4, "integral": 8, "real floating": 2,

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "device/process.h"
+
 /* A chunk is cut into this many pieces, which threads take one at a time, in whole lines of a cache. */
 enum { PIECES = 8, LINE = 64 };
 /* Of a short array the thread that waits copies, too, while the others wake up. Of a longer one it has to
@@ -21,6 +23,7 @@ struct gr_copy_pool {
     unsigned copied[GR_COPY_MOST_PLACES];
     unsigned busy; /* threads that copy */
     bool quit;
+    int process; /* that has the threads */
     size_t count;
     pthread_t threads[];
 };
@@ -70,6 +73,7 @@ gr_status gr_copy_pool_open(size_t threads, gr_copy_pool **out, gr_error *error)
     gr_copy_pool *pool = calloc(1, sizeof *pool + threads * sizeof pool->threads[0]);
     if (pool == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for copy threads");
+    pool->process = gr_process();
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -145,6 +149,8 @@ bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds) {
 }
 
 void gr_copy_pool_stop(gr_copy_pool *pool) {
+    if (pool->process != gr_process()) /* a signal handler forked in the middle of a call */
+        return;
     pthread_mutex_lock(&pool->lock);
     pool->chunks = 0;
     while (pool->busy > 0)

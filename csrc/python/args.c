@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "device/process.h"
 #include "python/errors.h"
 #include "python/methods.h"
 
@@ -113,7 +114,7 @@ static bool signal_pending(void *arg) {
     if (Py_IsFinalizing())
         return true;
     PyEval_RestoreThread(work->thread);
-    const bool pending = PyErr_CheckSignals() < 0;
+    const bool pending = PyErr_CheckSignals() < 0 || work->process != gr_process();
     work->thread = PyEval_SaveThread();
     return pending;
 }
@@ -121,6 +122,7 @@ static bool signal_pending(void *arg) {
 void py_begin(py_work *work) {
     work->error.status = GR_OK;
     work->interrupt = (gr_interrupt){.pending = signal_pending, .arg = work};
+    work->process = gr_process();
     work->thread = PyEval_SaveThread();
 }
 
@@ -128,6 +130,10 @@ int py_end(const py_state *state, py_work *work, gr_status status) {
     PyEval_RestoreThread(work->thread);
     if (status == GR_OK)
         return 0;
+    if (status == GR_ERR_INTERRUPTED && work->process != gr_process() && !PyErr_Occurred())
+        gr_fail(&work->error, GR_ERR_DEVICE,
+                "a signal handler forked the process in the middle of a call; the child has no threads that "
+                "could finish the call");
     py_raise(state, &work->error);
     return -1;
 }

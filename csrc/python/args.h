@@ -33,6 +33,7 @@ typedef struct py_work {
     gr_error error;
     gr_interrupt interrupt; /* a signal stops the work */
     PyThreadState *thread;  /* of the caller, for callbacks */
+    int process;            /* in which the work began */
 } py_work;
 
 void py_begin(py_work *work);

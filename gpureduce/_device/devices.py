@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import re
-import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,21 +42,14 @@ def _free_at_exit(process: int = os.getpid(), free: Callable[[], None] = _core.f
         free()
 
 
-_choosing = threading.RLock()  # of the default device
-
-
-def _hold() -> None:
-    _choosing.acquire()
-    _core.hold(True)
-
-
-def _let_go() -> None:
-    _core.hold(False)
-    _choosing.release()
-
-
-# Other threads may be in the middle of a call; the child has none that would give their locks back.
-os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
+# A fork waits until no thread holds a lock of the core, as the child has no thread that would release it. A
+# signal handler of Python's cannot interrupt these hooks, which are C functions.
+_release_locks = functools.partial(_core.hold, False)
+os.register_at_fork(
+    before=functools.partial(_core.hold, True),
+    after_in_parent=_release_locks,
+    after_in_child=_release_locks,
+)
 
 
 class SimulatorWarning(UserWarning):
@@ -140,6 +133,7 @@ def devices() -> tuple[Device, ...]:
 
 # Where calls without device= go, once that is known.
 default: tuple[int, int] | None = None
+_not_warned = [True]  # popped by the thread that warns
 
 
 def _find_default() -> tuple[int, int]:
@@ -148,20 +142,27 @@ def _find_default() -> tuple[int, int]:
         return default
     problem = _core.cuda_problem()
     found = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
-    with _choosing:  # many threads may come here, of which one has to warn
-        first, default = default is None, found
-    if first and problem is not None:
+    if problem is not None and _pop(_not_warned):
         try:
             warnings.warn(
                 f"no CUDA device ({problem}); kernels run on the simulator. Pass device='sim' to say so.",
                 SimulatorWarning,
                 stacklevel=outside_level(),
             )
-        except SimulatorWarning:  # warnings are errors here, and the next call has to get it, too
-            default = None
+        except BaseException:  # warnings are errors here, and the next call has to get it, too
+            _not_warned.append(True)
             raise
     _core.default_device(*found)
+    default = found
     return found
+
+
+def _pop(values: list[bool]) -> bool:
+    """Return whether there was an element, which one of several threads gets."""
+    try:
+        return values.pop()
+    except IndexError:
+        return False
 
 
 def resolve(device: str | Device | None) -> tuple[int, int]:

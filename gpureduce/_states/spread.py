@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from gpureduce._arrays.operand import intake
 from gpureduce._device.devices import Device, resolve, text
 from gpureduce._reduce import functions, several
 from gpureduce._rules import arguments as rules
-from gpureduce._states import at_once, part
+from gpureduce._states import at_once, part, threads
 from gpureduce._states.operators import find
 from gpureduce._states.state import State, nothing
 
@@ -180,8 +180,8 @@ def _on_all(
 ) -> list[State]:
     """Return the states of pieces: those on devices are made there, the others go where there is time.
 
-    Each device has a thread, one of them the caller's. When one fails, no other begins another piece, and the
-    first failure is raised.
+    Each device has a thread, one of them the caller's, which does the work of threads that cannot be started.
+    When one fails, no other begins another piece, and the first failure is raised.
     """
     homes = [_home(piece.array) for piece in pieces]
     places = dict.fromkeys(home for home in homes if home is not None)
@@ -192,42 +192,37 @@ def _on_all(
         loose = list(places)
     states: list[Any] = [None] * len(pieces)
     failures: dict[int, BaseException] = {}
-    lock, left = threading.Lock(), list(range(len(pieces)))
-    first = dict(zip(loose, (i for i in left if homes[i] is None), strict=False))  # each has a share
+    unplaced = deque(number for number, home in enumerate(homes) if home is None)
+    queues = {place: deque[int]() for place in [*places, *loose]}  # each device's, and what any device takes
+    for place in loose[: len(unplaced)]:  # each has a share
+        queues[place].append(unplaced.popleft())
+    for number, home in enumerate(homes):
+        if home is not None:
+            queues[home].append(number)
 
     def take(place: str | None) -> int | None:
-        with lock:
-            mine = first.pop(place, None)
-            if mine is None:
-                others = first.values()
-                free = (i for i in left if i not in others and homes[i] in (place, None))
-                mine = next(free, None)
-            if mine is None or failures:
-                return None
-            left.remove(mine)
-            return mine
+        for queue in (queues[place], unplaced):
+            try:
+                return None if failures else queue.popleft()
+            except IndexError:
+                pass
+        return None
 
     def work(place: str | None) -> None:
         while (number := take(place)) is not None:
             try:
                 states[number] = reduce(pieces[number], place)
             except BaseException as error:
-                with lock:
-                    failures[number] = error
+                failures[number] = error
 
-    mine, *others = dict.fromkeys([*places, *loose])
-    threads = [threading.Thread(target=work, args=(place,), name=f"gpureduce {place}") for place in others]
-    try:
-        for thread in threads:
-            thread.start()
-        work(mine)
-        for thread in threads:
-            thread.join()
-    except BaseException as stopped:  # Ctrl-C: what is under way ends, and nothing more begins
-        failures[len(pieces)] = stopped
-        raise
+    def stop(error: BaseException) -> None:
+        failures[len(pieces)] = error
+
+    threads.on_all(queues, work, stop)
     if failures:
         raise failures[min(failures)]
+    if any(state is None for state in states):
+        raise MemoryError("a thread had no host memory to record its failure")
     return states
 
 

@@ -177,31 +177,14 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     }
     ptx_worker_run(workers[0]);
     wait_for_helpers(run, &workers[0]->polled);
-    for (unsigned i = 1; i < started; i++)
+    for (unsigned i = 1; i < started && !run->forked; i++)
         pthread_join(threads[i], NULL);
     ptx_turns_close(run, workers[0]);
-    for (unsigned i = 0; i < PTX_HOST_THREADS; i++)
+    for (unsigned i = 0; i < PTX_HOST_THREADS && !run->forked; i++)
         ptx_worker_close(workers[i]);
     if (run->status != PTX_OK && error)
         *error = run->error;
     return run->status;
-}
-
-static bool init_locks(ptx_run *run) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0)
-        return false;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    bool finished = pthread_cond_init(&run->finished, &attributes) == 0;
-    bool moved = finished && pthread_cond_init(&run->turns.moved, &attributes) == 0;
-    pthread_condattr_destroy(&attributes);
-    if (moved && pthread_mutex_init(&run->lock, NULL) == 0)
-        return true;
-    if (moved)
-        pthread_cond_destroy(&run->turns.moved);
-    if (finished)
-        pthread_cond_destroy(&run->finished);
-    return false;
 }
 
 /* What the kernel finds in memory besides the allocations, in order of address. */
@@ -237,7 +220,7 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
         return status;
     run.block_threads = config->block[0] * config->block[1] * config->block[2];
     atomic_init(&run.failed_cluster, UINT64_MAX);
-    if (!init_locks(&run))
+    if (!ptx_run_open_locks(&run))
         return ptx_fail(error, PTX_ERR_MEMORY, "cannot create a lock");
     status = ptx_view_open(memory, &run.view, error);
     if (status == PTX_OK) {

@@ -4,6 +4,9 @@
 
 #include "machine/state.h"
 
+/* False, with no lock open, where one cannot be made. */
+bool ptx_run_open_locks(ptx_run *run);
+
 /* Records the error of a cluster (UINT64_MAX: of the launch as a whole). Of several that of the lowest one
    stays, which is the one that a single thread would have met. */
 void ptx_run_fail(ptx_run *run, uint64_t cluster, const ptx_error *error);

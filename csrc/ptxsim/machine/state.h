@@ -254,6 +254,7 @@ struct ptx_run {
     pthread_mutex_t lock;            /* guards what follows */
     pthread_cond_t finished;
     ptx_turns turns;
+    bool forked;          /* in the middle of the launch: the process has none of the helper threads */
     bool ordered;         /* by it: blocks may watch each other, and there are several threads */
     unsigned running;     /* helper threads still at work */
     ptx_printed *printed; /* the text of blocks that have ended */

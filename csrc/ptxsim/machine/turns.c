@@ -27,7 +27,7 @@ bool ptx_turns_open(ptx_run *run, unsigned threads) {
 
 void ptx_turns_close(ptx_run *run, ptx_worker *worker) {
     ptx_turns *turns = &run->turns;
-    for (size_t i = 0; i < turns->length; i++) {
+    for (size_t i = 0; i < turns->length && !run->forked; i++) {
         ptx_cluster *cluster = turns->ahead[i].waiting;
         if (!cluster)
             continue;
