@@ -98,6 +98,16 @@ def test_what_is_nearly_right(number, old, new, part, text):
     assert (part in found if part else not found) and text in found.get(part, ""), found
 
 
+def test_a_kernel_without_n_solves_no_ladder():
+    chosen = exercise("14")
+    solution = (chosen.folder / "solution.cu").read_text().replace(", unsigned n)", ")")
+    for guarded in ("in[i]", "in[i + blockDim.x]"):
+        index = guarded[3:-1]
+        assert f"({index} < n ? {guarded} : 0)" in solution
+        solution = solution.replace(f"({index} < n ? {guarded} : 0)", guarded)
+    assert failed(chosen.check(solution))["right"] == "the kernel takes no n: right for whole blocks only"
+
+
 def test_a_report_for_programs_that_grade(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["exercise", "list", "--json"]) == 0

@@ -269,3 +269,100 @@ def test_a_failure_of_some_elements_is_explained_before_that_of_none():
 def test_what_is_no_sum_has_no_weights():
     (wrong,) = gpureduce.ladder(LARGEST, block_size=32, grid=1).check([0, 1, 40, 100]).findings
     assert wrong.n == 40 and "; it is no sum: " in wrong.message and "count" not in wrong.message
+
+
+# As published ladders have it: no guard, and no number of elements to guard with.
+WITHOUT_N = """
+__global__ void reduce(TYPE *in, TYPE *out) {
+    extern __shared__ TYPE slots[];
+    const unsigned t = threadIdx.x, i = blockIdx.x * (blockDim.x * ELEMENTS) + t;
+    slots[t] = in[i];
+    for (unsigned k = 1; k < ELEMENTS; ++k)
+        slots[t] += in[i + k * blockDim.x];
+    __syncthreads();
+    for (unsigned stride = FROM; stride > 0; stride /= 2) {
+        if (t < stride)
+            slots[t] += slots[t + stride];
+        __syncthreads();
+    }
+    if (t == 0)
+        out[blockIdx.x] = slots[0];
+}
+"""
+
+
+def without_n(type_="float", from_="blockDim.x / 2", **options):
+    defined = (f"-DTYPE={type_}", f"-DELEMENTS={options.get('elements', 1)}", f"-DFROM={from_}")
+    return gpureduce.ladder(WITHOUT_N, options=defined, **options)
+
+
+def test_a_kernel_without_n_is_right_for_whole_blocks():
+    for rung in (without_n(block_size=(64, 256)), without_n("int", elements=2, block_size=64)):
+        report = rung.check()
+        assert report.passed and not rung.takes_n
+        assert str(report).endswith(" threads; it takes no n: right for whole blocks only")
+        assert report.as_dict()["note"] == report.note == "takes no n: right for whole blocks only"
+        least = 64 * rung.elements
+        assert report.sizes[0] == least and report.sizes[-1] > 2**18
+        assert all(n % least == 0 for n in report.sizes)
+    assert without_n(block_size=64).check([0, 1, 63, 64, 100, 640]).sizes == (64, 640)
+    assert tree().check([1]).note == "" and tree().takes_n
+
+
+def test_without_n_what_is_wrong_in_whole_blocks_is_explained():
+    (wrong,) = without_n(from_="blockDim.x / 4", block_size=64).check([64, 65, 640]).findings
+    assert (wrong.n, wrong.others) == (64, (640,))
+    assert "elements 32 to 63 are left out: threads 32 to 63 of block 0" in wrong.message
+    (stopped,) = without_n(block_size=64, elements=1, shared_bytes=4).check([128]).findings
+    assert stopped.kind == "stopped"
+    odd = without_n(block_size=100).check([100, 300])  # n % 8 is not 0, but n + 8 is no number of blocks
+    assert "a tree that halves 100 threads, no power of two, loses some" in odd.findings[0].message
+    assert odd.note and not odd.passed
+
+
+def test_without_n_other_numbers_of_elements_are_refused():
+    rung = without_n(block_size=64)
+    text = "reduce takes no n: right for whole blocks only, of 64 elements each; got "
+    for call, name, got in [
+        (lambda: rung.sum(np.ones(65, np.float32)), "a", "65"),
+        (lambda: rung.sum(np.ones(0, np.float32)), "a", "0"),
+        (lambda: rung.profile(1000), "arr_or_n", "1,000"),
+        (lambda: gpureduce.profile(1000, rung), "arr_or_n", "1,000"),
+        (lambda: rung.bench(63, "v0", device="sim"), "n", "63"),
+        (lambda: rung.bench([64, 65], "v0", device="sim"), "n", "65"),
+    ]:
+        with pytest.raises(ValueError, match=rf"^{name}: {text}{got} elements\Z"):
+            call()
+    with pytest.raises(ValueError, match=r"sizes: the kernel takes no n: .* none of these is; got \[1, 65\]"):
+        rung.check([1, 65])
+    with pytest.raises(ValueError, match="grid: reduce takes no n"):
+        without_n(grid=4)
+    row = rung.bench(640, "v0", device="sim").rows[-1]
+    assert row["variant"] == "mine" and row["relative_error"] < 1e-6 and row["launches"] == 2
+    found = gpureduce.profile(np.arange(640, dtype=np.float32), rung)
+    assert found.result == 204480 and len(found.kernels) == 2
+
+
+@pytest.mark.parametrize(("type_", "elements"), [("float", 1), ("double", 2), ("int", 1)])
+def test_without_n_on_the_device_of_the_tests(device, type_, elements):
+    """By the way that launches on a GPU take: zeros follow the results of a pass up to a whole block."""
+    rung = without_n(type_, block_size=64, elements=elements)
+    for blocks in (1, 2, 63, 64, 65, 5000):
+        data = np.random.default_rng(blocks).integers(-9, 16, blocks * 64 * elements).astype(rung.dtype)
+        assert rung.sum(data, device=device) == data.sum(dtype=np.float64)
+        out = np.zeros(1, rung.dtype)
+        call = rung._call(data, 64, devices.record(device))
+        _core.own_run(call, out)
+        assert out[0] == data.sum(dtype=np.float64) and call[6] == 0
+    for n in (78, 2**63):  # elements of the second pass: fewer than the first one leaves, and too many
+        with pytest.raises(ValueError, match="not plain"):
+            _core.own_run((*call[:3], (call[3][0], (n, 1)), *call[4:]), out)
+
+
+def test_without_n_names_of_c_and_ptx_tell_as_much():
+    plain = WITHOUT_N.replace("__global__", 'extern "C" __global__').replace("TYPE", "float")
+    plain = plain.replace("ELEMENTS", "1").replace("FROM", "blockDim.x / 2")
+    rung = gpureduce.ladder(plain, block_size=32)
+    ptx = gpureduce.ladder(rung._program.ptx, "reduce", block_size=32)
+    for each in (rung, ptx):
+        assert not each.takes_n and each.check([32, 320]).passed

@@ -33,6 +33,15 @@ static int take_passes(PyObject *passes, gr_custom_rung *rung) {
     return 0;
 }
 
+/* Without a parameter n, the n of a later pass is the size of a buffer that has the results before. */
+static bool passes_fit(const gr_custom_rung *rung) {
+    for (size_t i = 1; rung->count_bytes == 0 && i < rung->count; ++i)
+        if (rung->passes[i].n < rung->passes[i - 1].blocks ||
+            rung->passes[i].n - rung->passes[i - 1].blocks > UINT32_MAX)
+            return false;
+    return true;
+}
+
 /* (kernels, entry, data, passes, block, shared, count_bytes) */
 static int take_call(PyObject *given, own_call *self) {
     PyObject *kernels, *passes;
@@ -49,7 +58,8 @@ static int take_call(PyObject *given, own_call *self) {
     rung->shared_bytes = shared;
     rung->count_bytes = (size_t)count_bytes;
     rung->item_bytes = (size_t)PyArray_ITEMSIZE(self->data);
-    const bool fits = PyArray_ISCARRAY_RO(self->data) && (count_bytes == 4 || count_bytes == 8) &&
+    const bool fits = PyArray_ISCARRAY_RO(self->data) &&
+                      (count_bytes == 0 || count_bytes == 4 || count_bytes == 8) && passes_fit(rung) &&
                       rung->passes[0].n == (uint64_t)PyArray_SIZE(self->data);
     return fits ? 0 : PY_REFUSE(PyExc_ValueError, "a: an array that is not plain, or of another length");
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._profiles.own import WHOLE_BLOCKS
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Race
 
@@ -47,6 +48,13 @@ class Checked(Protocol):
     @property
     def elements(self) -> int:
         """Elements a thread."""
+
+    @property
+    def takes_n(self) -> bool:
+        """Whether it has a parameter n."""
+
+    def fits(self, n: int, block_size: int) -> bool:
+        """Return whether it can reduce `n` elements."""
 
     def passes(
         self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = 0xFF
@@ -104,12 +112,15 @@ class Report:
         The threads per block.
     findings : tuple of Finding
         What is wrong.
+    note : str
+        What limits the kernel: that it takes no n, and is right for whole blocks only; else empty.
     """
 
     name: str
     sizes: tuple[int, ...]
     block_sizes: tuple[int, ...]
     findings: tuple[Finding, ...]
+    note: str = ""
 
     @property
     def passed(self) -> bool:
@@ -123,6 +134,7 @@ class Report:
             "passed": self.passed,
             "sizes": list(self.sizes),
             "block_sizes": list(self.block_sizes),
+            "note": self.note,
             "findings": [
                 {
                     "kind": each.kind,
@@ -146,6 +158,8 @@ class Report:
         least, most = min(self.sizes, default=0), max(self.sizes, default=0)
         lengths = f"{len(self.sizes)} lengths from {least:,} to {most:,}" if most > least else f"{most:,}"
         where = f"{lengths} elements, in blocks of {blocks} threads"
+        if self.note:
+            where += f"; it {self.note}"
         if self.passed:
             return f"{self.name}: right, and without races, at {where}"
         found = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
@@ -164,6 +178,12 @@ def hostile_sizes(block_size: int, elements: int) -> list[int]:
     return sorted(size for size in sizes if size <= 2**19)
 
 
+def _tries(rung: Checked, block_size: int) -> list[int]:
+    """Return the sizes to check by default: without a parameter n rounded up to whole blocks."""
+    sizes, span = hostile_sizes(block_size, rung.elements), block_size * rung.elements
+    return sizes if rung.takes_n else sorted({max(1, -(-n // span)) * span for n in sizes})
+
+
 def draw(n: int, dtype: np.dtype) -> np.ndarray:
     """Return whole numbers, none of them 0, whose sum is exact."""
     return np.random.default_rng(n).integers(1, 16, n).astype(dtype)
@@ -174,19 +194,23 @@ def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
     found: dict[tuple, Finding] = {}
     tried: set[int] = set()
     for block_size in rung.block_sizes:
-        tries = hostile_sizes(block_size, rung.elements) if sizes is None else sizes
+        tries = _tries(rung, block_size) if sizes is None else sizes
+        tries = [n for n in tries if rung.fits(n, block_size)]
+        tried.update(tries)
         for n in sorted(tries, key=lambda n: n == 0):  # a failure of some elements tells more
-            tried.add(n)
             for key, finding in _at(rung, n, block_size, found):
                 first = found.setdefault(key, finding)
                 if first is not finding and n not in (first.n, *first.others):
                     found[key] = Finding(**{**vars(first), "others": (*first.others, n)})
-        if lost := _of_nan(rung, block_size, tried, found):
+        if lost := _of_nan(rung, block_size, tries, found):
             found.setdefault(("nan",), lost)
-    return Report(rung.name, tuple(sorted(tried)), rung.block_sizes, tuple(found.values()))
+    if sizes and not tried:
+        raise ValueError(f"sizes: the kernel {WHOLE_BLOCKS}, and none of these is; got {list(sizes)}")
+    note = "" if rung.takes_n else WHOLE_BLOCKS
+    return Report(rung.name, tuple(sorted(tried)), rung.block_sizes, tuple(found.values()), note)
 
 
-def _of_nan(rung: Checked, block_size: int, tried: set[int], found: dict) -> Finding | None:
+def _of_nan(rung: Checked, block_size: int, tried: Iterable[int], found: dict) -> Finding | None:
     """Return what is wrong with a sum of elements of which the last is NaN; nothing is said twice."""
     n = max((n for n in tried if n <= _RACES_UP_TO), default=0)
     if found or rung.dtype.kind != "f" or n == 0:
@@ -337,7 +361,7 @@ def _reason(rung: Checked, runs: Sequence[Run], n: int, block_size: int) -> str:
     if n % span and loses_the_rest(span):
         return ": all that lies behind the last whole block"
     for length in (2, 4, 8):
-        if n % length and loses_the_rest(length):
+        if rung.takes_n and n % length and loses_the_rest(length):
             return f": the last n % {length}, which fill no vector"
     if block_size & (block_size - 1) and next(_runs(rung, span, block_size), None):
         return f": a tree that halves {block_size} threads, no power of two, loses some"

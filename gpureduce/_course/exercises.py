@@ -15,6 +15,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._course.rung import ladder
 from gpureduce._custom.nvrtc import CompileError
+from gpureduce._profiles.own import WHOLE_BLOCKS
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulated
 
@@ -256,7 +257,11 @@ def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kernel: str = rules["KERNEL"]
     try:
         if "LADDER" in rules:
-            report = ladder(source, kernel, name="yours", **rules["LADDER"]).check(rules.get("SIZES"))
+            rung = ladder(source, kernel, name="yours", **rules["LADDER"])
+            if not rung.takes_n:
+                yield "right", f"the kernel {WHOLE_BLOCKS}"
+                return
+            report = rung.check(rules.get("SIZES"))
             for finding in report.findings:
                 yield "without races" if finding.kind == "race" else "right", str(finding).partition(": ")[2]
         cases: Callable[[], Iterable[Case]] = rules["cases"]

@@ -40,6 +40,8 @@ class OwnRung(OwnKernel):
         The threads per block that it is checked with; the first is the usual one.
     elements : int
         Elements a thread, of which the number of blocks follows.
+    takes_n : bool
+        Whether the kernel has a parameter n. Without one it is right for whole blocks only.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class OwnRung(OwnKernel):
             n, last = found[-1][1], found[-1][0]
             if last <= n and len(found) > 1:
                 raise ValueError(f"grid: {n} blocks for {last:,} elements; that never ends")
+            n = self.padded(n, block_size)
             found.append((n, self.blocks(n, block_size, first=False)))
         return tuple(found)
 
@@ -84,7 +87,7 @@ class OwnRung(OwnKernel):
         major, minor = device.compute_capability
         of = self._program if device.kind == "sim" else self._for_capability((major, minor))
         kernels = _loaded(self.name, of.ptx, *devices.resolve(device))
-        count_bytes = _core.kernel_params(of.ptx, of.entry)[0][2][2]
+        count_bytes = _core.kernel_params(of.ptx, of.entry)[0][2][2] if self.takes_n else 0
         launches = self._launches(len(data), block_size)
         return kernels, of.entry, data, launches, block_size, self._shared_bytes(block_size), count_bytes
 
@@ -112,12 +115,15 @@ class OwnRung(OwnKernel):
         ------
         TypeError
             For an array of another dtype.
+        ValueError
+            For elements that are not whole blocks, of a kernel that takes no n.
         SimulationError
             When the simulator stops the kernel.
         DeviceError
             When the device is not there or fails.
         """
         data, threads, where = self._data(a), self._size(block_size), devices.record(device)
+        self.check_size(data.size, threads, "a")
         if where.kind == "sim":
             *_, last = self.passes(data, threads)
             return last.left[0]
@@ -132,7 +138,7 @@ class OwnRung(OwnKernel):
         ----------
         sizes : iterable of int, optional
             Numbers of elements; None takes some that are whole blocks, nearly so, and not at all, up to 2**18
-            and some more.
+            and some more. A kernel that takes no n is checked only with those that are whole blocks.
 
         Returns
         -------
@@ -162,7 +168,7 @@ class OwnRung(OwnKernel):
         Parameters
         ----------
         n : int or sequence of int
-            How many elements.
+            How many elements; whole blocks, of a kernel that takes no n.
         variants : str or sequence of str, optional
             The rungs to set beside it; None takes all.
         device : str, Device or None
@@ -185,12 +191,16 @@ class OwnRung(OwnKernel):
             When the device is not there or fails.
         """
         where = devices.record(device)
+        threads = self._size(block_size)
+        for count in n if isinstance(n, Sequence) else (n,):
+            if isinstance(count, (int, np.integer)):
+                self.check_size(int(count), threads, "n")
         beside = runner.bench(n, variants, "sum", self.dtype, where, repeats, progress, block_size=block_size)
         rows: list[dict[str, Any]] = []
         for count in dict.fromkeys(row["n"] for row in beside.rows):
             rows += [row for row in beside.rows if row["n"] == count]
             data = runner.draw("sum", self.dtype.name, count)
-            measured = self._measured(data, self._size(block_size), where, repeats)
+            measured = self._measured(data, threads, where, repeats)
             exact = rows[-1]["exact"]
             error = runner.relative_error(measured["result"], exact)
             what = {"variant": self.name, "op": "sum", "dtype": self.dtype.name, "n": count}
@@ -243,6 +253,9 @@ def ladder(
     The kernel has the parameters of the rungs, ``(const float *in, float *out, uint64_t n)``: block b leaves
     the sum of its elements in ``out[b]``. It is launched again on these results until there is one.
 
+    A kernel ``(const float *in, float *out)``, which takes no n, is right for whole blocks only: it is
+    checked and timed with such numbers of elements, and zeros follow the results up to a whole block.
+
     Parameters
     ----------
     source : str or path_like
@@ -257,7 +270,7 @@ def ladder(
         Elements that a thread takes at least: there are ``ceil(n / (block_size * elements))`` blocks.
     grid : int or callable, optional
         The most blocks, of a kernel that walks the array; or a function of the number of elements and the
-        block size that returns how many there are.
+        block size that returns how many there are. A kernel that takes no n has none of this.
     shared_bytes : int, optional
         Dynamic shared memory per block; None gives each thread room for one element.
     dtype : dtype_like, optional

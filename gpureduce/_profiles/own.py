@@ -24,6 +24,7 @@ _LARGEST_BLOCK = 1024
 _STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions, of a pass and an element, that no rung comes near
 _NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
 _SIGNATURE = "(const float *in, float *out, uint64_t n)"
+WHOLE_BLOCKS = "takes no n: right for whole blocks only"
 
 Grid = int | Callable[[int, int], int] | None
 
@@ -47,13 +48,14 @@ class OwnKernel:
     dtype: np.dtype
     block_sizes: tuple[int, ...]
     elements: int
+    takes_n: bool
     _program: Program = field(repr=False)
     _grid: Grid = field(repr=False, default=None)
     _shared: int | None = field(repr=False, default=None)
 
     def blocks(self, n: int, block_size: int, first: bool = True) -> int:
         """Return how many blocks a pass over `n` elements has."""
-        whole = max(1, -(-n // (block_size * self.elements)))
+        whole = max(1, -(-n // self._span(block_size)))
         if callable(self._grid):
             return int(self._grid(n, block_size))
         if self._grid is None:
@@ -62,10 +64,32 @@ class OwnKernel:
             return 1
         return min(self._grid, whole)
 
+    def _span(self, block_size: int) -> int:
+        """Return how many elements a block takes at least."""
+        return block_size * self.elements
+
+    def fits(self, n: int, block_size: int) -> bool:
+        """Return whether the kernel can reduce `n` elements: without a parameter n, whole blocks of them."""
+        return self.takes_n or (n > 0 and n % self._span(block_size) == 0)
+
+    def check_size(self, n: int, block_size: int, name: str) -> None:
+        """Raise ValueError, which names the argument, where `fits` is false."""
+        if not self.fits(n, block_size):
+            raise ValueError(
+                f"{name}: {self.kernel} {WHOLE_BLOCKS}, of {self._span(block_size):,} elements each; "
+                f"got {n:,} elements"
+            )
+
+    def padded(self, count: int, block_size: int) -> int:
+        """Return how many elements a later pass over `count` results takes: without n, zeros fill a block."""
+        span = self._span(block_size)
+        return count if self.takes_n else -(-count // span) * span
+
     def passes(
         self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = _NEVER_SET
     ) -> Iterator[Pass]:
         """Yield the launches that reduce an array, one after the other, each as soon as it is done."""
+        self.check_size(len(data), block_size, "a")
         source, first = data, True
         while True:
             blocks = self.blocks(len(source), block_size, first)
@@ -83,11 +107,13 @@ class OwnKernel:
             extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
             shared = self._shared_bytes(block_size)
             steps = max(_STEPS, _STEPS_OF_ONE * len(source))
-            seen = run(self._program, extents, [given, left, len(source)], shared, races, steps)
+            args = [given, left, len(source)] if self.takes_n else [given, left]
+            seen = run(self._program, extents, args, shared, races, steps)
             yield Pass(source, left, seen, given.tobytes() != before)
             if blocks == 1:
                 return
-            source, first = left, False
+            source, first = np.zeros(self.padded(blocks, block_size), self.dtype), False
+            source[:blocks] = left
 
     def _shared_bytes(self, block_size: int) -> int:
         return block_size * self.dtype.itemsize if self._shared is None else self._shared
@@ -121,6 +147,7 @@ class OwnKernel:
         """
         own = self.dtype if isinstance(arr_or_n, (int, np.integer)) else None
         data, threads = self._data(elements_of(arr_or_n, own)), self._size(block_size)
+        self.check_size(data.size, threads, "arr_or_n")
         seen = list(self.passes(data, threads, races=races))
         title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads per block"
         kernels = tuple(each.profile.kernels[0] for each in seen)
@@ -156,13 +183,16 @@ def _positive(value: Any, name: str) -> int:
     return int(value)
 
 
-def _dtype(of: Program, dtype: Any) -> np.dtype:
-    """Return the dtype of a kernel's elements and results, or refuse a kernel that takes something else."""
+def _parameters(of: Program, dtype: Any) -> tuple[np.dtype, bool]:
+    """Return the dtype of a kernel's elements and results, and whether it takes n; or refuse the kernel."""
     types = None if of.types is None else [each for each in of.types if each is not None]
     if of.types is None or types is None or len(types) < len(of.types):
-        return dtype_of("float32" if dtype is None else dtype)
-    fits = len(types) == 3 and [each.pointer for each in types] == [True, True, False]
-    if not fits or not types[0].elements or types[2].limits is None:
+        sizes = [length for _, _, length in _core.kernel_params(of.ptx, of.entry)[0]]
+        if sizes not in ([8, 8], [8, 8, 4], [8, 8, 8]):
+            raise ValueError(f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}")
+        return dtype_of("float32" if dtype is None else dtype), len(sizes) == 3
+    pointers = [each.pointer for each in types] in ([True, True], [True, True, False])
+    if not pointers or not types[0].elements or (len(types) == 3 and types[2].limits is None):
         takes = ", ".join(each.text for each in types)
         raise ValueError(
             f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
@@ -173,7 +203,7 @@ def _dtype(of: Program, dtype: Any) -> np.dtype:
             f"kernel: the results of the blocks are reduced by the kernel again, so that in and out have one "
             f"type; these are '{one.text}' and '{other.text}'"
         )
-    return np.dtype(one.dtype)
+    return np.dtype(one.dtype), len(types) == 3
 
 
 def own_kernel(
@@ -204,15 +234,18 @@ def own_kernel(
     found = program(source, kernel, options)
     if not found.sources and not found.entry:
         raise ValueError("kernel: say which of the PTX")
-    sizes_of = [length for _, _, length in _core.kernel_params(found.ptx, found.entry)[0]]
-    if (found.types is None or None in found.types) and sizes_of not in ([8, 8, 4], [8, 8, 8]):
-        raise ValueError(f"kernel: a rung is a kernel such as {found.kernel}{_SIGNATURE}")
+    element, takes_n = _parameters(found, dtype)
+    if grid is not None and not takes_n:
+        raise ValueError(
+            f"grid: {found.kernel} takes no n, so that each block takes block_size * elements elements"
+        )
     return OwnKernel(
         name,
         found.kernel,
-        _dtype(found, dtype),
+        element,
         sizes,
         elements,
+        takes_n,
         found,
         grid,
         shared_bytes,

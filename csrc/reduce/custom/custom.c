@@ -127,10 +127,23 @@ gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const
     return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
 }
 
+/* Returns a buffer for the results of a launch; before it, zeros to the end of what the next one takes. */
+static uint32_t rung_output(const gr_custom_rung *rung, size_t pass, gr_program *program) {
+    static const char zero = 0;
+    const uint64_t results = rung->passes[pass].blocks;
+    if (pass + 1 == rung->count)
+        return gr_program_buffer(program, GR_BUFFER_OUTPUT, results * rung->item_bytes);
+    const uint64_t taken = rung->count_bytes == 0 ? rung->passes[pass + 1].n : results;
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_TEMPORARY, taken * rung->item_bytes);
+    if (taken > results)
+        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = out;
+    return out;
+}
+
 static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, gr_program *program,
                            gr_error *error) {
     struct {
-        uint64_t in, out, n; /* of n the first count_bytes */
+        uint64_t in, out, n; /* of n the first count_bytes, if any */
     } params = {0};
     gr_backend *backend = custom->device->backend;
     gr_kernel *kernel = NULL;
@@ -139,14 +152,13 @@ static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, 
     uint32_t in = gr_program_input(program, 0);
     for (size_t i = 0; status == GR_OK && i < rung->count; ++i) {
         const gr_custom_pass *pass = &rung->passes[i];
-        const gr_buffer_kind kind = i + 1 < rung->count ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
+        const uint32_t out = rung_output(rung, i, program);
         params.n = pass->n;
         gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, 16 + rung->count_bytes);
         step->found = kernel;
         step->grid[0] = pass->blocks;
         step->block[0] = rung->block;
         step->shared_bytes = rung->shared_bytes;
-        const uint32_t out = gr_program_buffer(program, kind, pass->blocks * rung->item_bytes);
         gr_program_place(program, 0, in);
         gr_program_place(program, 8, out);
         in = out;

@@ -41,8 +41,9 @@ size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_
 gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const gr_custom_request *request,
                         const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
 
-/* A kernel (const T *in, T *out, integer n) of which each block leaves one result, and its launches: over the
-   elements, then over what the launch before left, until there is one. */
+/* A kernel (const T *in, T *out, integer n), or without n, of which each block leaves one result, and its
+   launches: over the elements, then over what the launch before left, until there is one. Without n a launch
+   takes whole blocks: zeros follow what the launch before left, up to the n elements of the next pass. */
 typedef struct gr_custom_pass {
     uint64_t n;
     uint32_t blocks;
@@ -50,7 +51,7 @@ typedef struct gr_custom_pass {
 
 typedef struct gr_custom_rung {
     const char *entry;
-    size_t item_bytes, count_bytes; /* of an element, and of the parameter n: 4 or 8 */
+    size_t item_bytes, count_bytes; /* of an element, and of the parameter n: 4, 8, or 0 */
     uint32_t block, shared_bytes;
     size_t count;
     gr_custom_pass passes[GR_MOST_STEPS];
