@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from gpureduce._arrays import device_array
+from gpureduce._arrays import device_array, transfer
 from gpureduce._custom import kernel, nvrtc
 from gpureduce._device import devices, variants
 from gpureduce._profiles import counts, profile, records, simulate, timeline, variant
@@ -13,7 +13,7 @@ from gpureduce._reduce import bits, functions
 
 _MOVED = {
     "_counts": [counts],
-    "_device_array": [device_array],
+    "_device_array": [device_array, transfer],
     "_devices": [devices],
     "_general": [functions],
     "_nvrtc": [nvrtc],

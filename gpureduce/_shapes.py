@@ -9,6 +9,8 @@ import numpy as np
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.layout import normal_axis
 from gpureduce._arrays.operand import device_view
+from gpureduce._rules.arguments import as_array
+from gpureduce._rules.dtypes import dtype_of
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -26,7 +28,7 @@ def _array(name: str, x: Any) -> Any:
         raise TypeError(
             f"{name}: {type(x).__name__} has it; here it is for arrays of the host and DeviceArray"
         )
-    return np.asarray(x)
+    return as_array(x, "x")
 
 
 def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any = None) -> Any:
@@ -56,7 +58,7 @@ def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any =
     array = _array("astype", x)
     if isinstance(array, DeviceArray):
         device_view(array, device)
-    return array.astype(dtype, copy=copy)
+    return array.astype(dtype_of(dtype), copy=copy)
 
 
 def expand_dims(x: AnyArray, /, axis: SupportsIndex = 0) -> Any:

@@ -27,7 +27,7 @@ except ImportError as error:
     raise ImportError("gpureduce.flox needs flox: pip install 'gpureduce[flox]'") from error
 
 from gpureduce._device.devices import Device, resolve, text
-from gpureduce._rules.dtypes import is_supported
+from gpureduce._rules.dtypes import dtype_of, is_supported
 from gpureduce._segments.segments import group_reduce
 
 __all__ = ["Engine"]
@@ -104,7 +104,7 @@ def _in_wider(array: np.ndarray, dtype: Any) -> np.ndarray:
     """Return elements in the dtype of the result, where that is a wider one of their kind."""
     if dtype is None or array.dtype.kind in "biu":
         return array
-    wanted = np.dtype(dtype)
+    wanted = dtype_of(dtype)
     return array.astype(np.result_type(array, wanted), copy=False) if wanted.kind in "fc" else array
 
 

@@ -281,7 +281,7 @@ class _Reducer:
         if done is not NotImplemented:
             return done
         if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
-            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
+            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
         as_array = out is ...
         if isinstance(out, tuple):
             if len(out) != 1:
@@ -340,7 +340,7 @@ class _Reducer:
                 raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
             out = out[0]
         if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
-            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {np.dtype(dtype)}")
+            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
         options = {"device": device, "stream": stream, "as_device": as_device}
         return functions.reduceat(
             array, indices, self._op, axis=axis, dtype=dtype, out=out, **cast(Any, options)

@@ -19,9 +19,14 @@ tensor([[1., 0.],
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
+from numpy.typing import DTypeLike
+
+from gpureduce._rules import arguments as rules
+from gpureduce._rules import dtypes
 from gpureduce._torch import operators
-from gpureduce._torch.kernels import is_whole
+from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
 from gpureduce._torch.required import torch
 
 __all__ = [
@@ -49,20 +54,59 @@ def __dir__() -> list[str]:
 
 
 Axis = int | tuple[int, ...] | None
+Dtype: TypeAlias = "torch.dtype | DTypeLike"
+
+
+def _reduced(operator: Callable[..., torch.Tensor], a: Any, axis: Any, keepdims: Any) -> torch.Tensor:
+    """Call an operator; the errors about its arguments name them, where PyTorch's are its schema."""
+    _check_tensor(a, "a")
+    if axis is not None and type(axis) is not int:
+        axis = _integers(axis, "axis")
+    return operator(a, axis, keepdims if type(keepdims) is bool else rules.flag(keepdims, "keepdims"))
+
+
+def _check_tensor(a: Any, name: str) -> None:
+    if not isinstance(a, torch.Tensor):
+        raise TypeError(f"{name}: expected a tensor of PyTorch, got {type(a).__name__}")
+    if a.layout is not torch.strided:
+        raise TypeError(f"{name}: expected a dense tensor, got one of layout {a.layout}")
+
+
+def _integers(value: Any, name: str) -> Any:
+    """Return an int, or a tuple of them; NumPy's integers are taken as well."""
+    if isinstance(value, (tuple, list)):
+        return tuple([one if type(one) is int else rules.integer(one, name) for one in value])
+    return rules.integer(value, name)
+
+
+def _check_text(value: Any, name: str, optional: bool = False) -> None:
+    if not (isinstance(value, str) or (optional and value is None)):
+        raise TypeError(f"{name}: expected str{' or None' * optional}, got {type(value).__name__}")
+
+
+def _as_dtype(dtype: Any) -> torch.dtype:
+    """Return a dtype of PyTorch, which may be given by its name or as NumPy's."""
+    found = dtype
+    if not isinstance(dtype, torch.dtype):
+        found = BY_NAME.get(dtypes.name_of(dtypes.dtype_of(dtype)))
+    if found not in NAMES:
+        raise TypeError(f"dtype: expected one of {', '.join(map(str, NAMES))}, got {dtype!r}")
+    return found
 
 
 def _in_dtype(
     operator: Callable[..., torch.Tensor], a: torch.Tensor, axis: Axis, dtype: torch.dtype, keepdims: bool
 ) -> torch.Tensor:
     """Reduce elements that are cast before."""
+    _check_tensor(a, "a")
     # Integers need no cast: in 64 bits a result is right modulo every smaller power of two.
     if not (is_whole(a.dtype) and is_whole(dtype) and dtype != torch.bool):
         a = a.to(dtype)
-    return operator(a, axis, keepdims).to(dtype)
+    return _reduced(operator, a, axis, keepdims).to(dtype)
 
 
 def sum(
-    a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
+    a: torch.Tensor, axis: Axis = None, dtype: Dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
     """Return the sum of elements.
 
@@ -72,7 +116,7 @@ def sum(
         Of any strides, on a GPU or of the host.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
-    dtype : torch.dtype, optional
+    dtype : torch.dtype or dtype_like, optional
         Elements are cast to it, and it is the result's.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -93,12 +137,12 @@ def sum(
     tensor([5., 6.])
     """
     if dtype is not None:
-        return _in_dtype(operators.sum, a, axis, dtype, keepdims)
-    return operators.sum(a, axis, keepdims)
+        return _in_dtype(operators.sum, a, axis, _as_dtype(dtype), keepdims)
+    return _reduced(operators.sum, a, axis, keepdims)
 
 
 def prod(
-    a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
+    a: torch.Tensor, axis: Axis = None, dtype: Dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
     """Return the product of elements.
 
@@ -108,7 +152,7 @@ def prod(
         Of any strides, on a GPU or of the host.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
-    dtype : torch.dtype, optional
+    dtype : torch.dtype or dtype_like, optional
         Elements are cast to it, and it is the result's.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -129,12 +173,12 @@ def prod(
     tensor([ 3., 10.])
     """
     if dtype is not None:
-        return _in_dtype(operators.prod, a, axis, dtype, keepdims)
-    return operators.prod(a, axis, keepdims)
+        return _in_dtype(operators.prod, a, axis, _as_dtype(dtype), keepdims)
+    return _reduced(operators.prod, a, axis, keepdims)
 
 
 def mean(
-    a: torch.Tensor, axis: Axis = None, dtype: torch.dtype | None = None, keepdims: bool = False
+    a: torch.Tensor, axis: Axis = None, dtype: Dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
     """Return the arithmetic mean.
 
@@ -144,7 +188,7 @@ def mean(
         Of any strides, on a GPU or of the host.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
-    dtype : torch.dtype, optional
+    dtype : torch.dtype or dtype_like, optional
         Elements are cast to it, and it is the result's.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -165,10 +209,11 @@ def mean(
     tensor(2.7500)
     """
     if dtype is not None:
+        dtype = _as_dtype(dtype)
         if is_whole(dtype):
             raise TypeError(f"dtype: a mean is no whole number; expected a floating dtype, got {dtype}")
         return _in_dtype(operators.mean, a, axis, dtype, keepdims)
-    return operators.mean(a, axis, keepdims)
+    return _reduced(operators.mean, a, axis, keepdims)
 
 
 def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -198,7 +243,7 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     >>> gpureduce.torch.max(x, axis=1)
     tensor([3., 5.])
     """
-    return operators.max(a, axis, keepdims)
+    return _reduced(operators.max, a, axis, keepdims)
 
 
 def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -228,7 +273,7 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     >>> gpureduce.torch.min(x)
     tensor(1.)
     """
-    return operators.min(a, axis, keepdims)
+    return _reduced(operators.min, a, axis, keepdims)
 
 
 def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
@@ -258,7 +303,9 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     >>> gpureduce.torch.argmax(x, axis=1)
     tensor([0, 1])
     """
-    return operators.argmax(a, axis, keepdims)
+    if isinstance(axis, (tuple, list)):
+        raise TypeError("axis: argmax takes one integer or None, not several")
+    return _reduced(operators.argmax, a, axis, keepdims)
 
 
 def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
@@ -288,7 +335,9 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     >>> gpureduce.torch.argmin(x)
     tensor(1)
     """
-    return operators.argmin(a, axis, keepdims)
+    if isinstance(axis, (tuple, list)):
+        raise TypeError("axis: argmin takes one integer or None, not several")
+    return _reduced(operators.argmin, a, axis, keepdims)
 
 
 def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -314,7 +363,7 @@ def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     >>> gpureduce.torch.all(x > 1, axis=1)
     tensor([False,  True])
     """
-    return operators.all(a, axis, keepdims)
+    return _reduced(operators.all, a, axis, keepdims)
 
 
 def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -340,7 +389,7 @@ def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     >>> gpureduce.torch.any(x > 4)
     tensor(True)
     """
-    return operators.any(a, axis, keepdims)
+    return _reduced(operators.any, a, axis, keepdims)
 
 
 def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -366,7 +415,7 @@ def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) ->
     >>> gpureduce.torch.count_nonzero(x > 1)
     tensor(3)
     """
-    return operators.count_nonzero(a, axis, keepdims)
+    return _reduced(operators.count_nonzero, a, axis, keepdims)
 
 
 def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -395,7 +444,7 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     >>> gpureduce.torch.bitwise_and(torch.tensor([7, 6]))
     tensor(6)
     """
-    return operators.bitwise_and(a, axis, keepdims)
+    return _reduced(operators.bitwise_and, a, axis, keepdims)
 
 
 def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -420,7 +469,7 @@ def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> to
     >>> gpureduce.torch.bitwise_or(torch.tensor([1, 4]))
     tensor(5)
     """
-    return operators.bitwise_or(a, axis, keepdims)
+    return _reduced(operators.bitwise_or, a, axis, keepdims)
 
 
 def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
@@ -445,7 +494,7 @@ def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     >>> gpureduce.torch.bitwise_xor(torch.tensor([7, 6]))
     tensor(1)
     """
-    return operators.bitwise_xor(a, axis, keepdims)
+    return _reduced(operators.bitwise_xor, a, axis, keepdims)
 
 
 def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -466,6 +515,8 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     >>> gpureduce.torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
+    _check_tensor(a, "a")
+    _check_tensor(b, "b")
     return operators.dot(a, b)
 
 
@@ -492,6 +543,9 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
     tensor([[11.,  8.],
             [16., 27.]])
     """
+    _check_tensor(a, "a")
+    _check_tensor(b, "b")
+    _check_text(precision, "precision", True)
     row, column = a.ndim == 1, b.ndim == 1
     result = operators.matmul(a.unsqueeze(0) if row else a, b.unsqueeze(1) if column else b, precision)
     result = result.squeeze(-1) if column else result
@@ -532,9 +586,16 @@ def conv2d(
     tensor([[4., 4.],
             [4., 4.]])
     """
-    same = padding == "same"
+    _check_tensor(x, "x")
+    _check_tensor(w, "w")
+    _check_text(layout, "layout")
+    _check_text(precision, "precision", True)
+    stride, dilation = _integers(stride, "stride"), _integers(dilation, "dilation")
+    groups = _integers(groups, "groups")
+    same = isinstance(padding, str) and padding == "same"
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise ValueError(f"padding: expected 'same', 'valid' or numbers, got {padding!r}")
         padding = 0
+    padding = _integers(padding, "padding")
     return operators.conv2d(x, w, stride, padding, dilation, groups, layout, same, precision)

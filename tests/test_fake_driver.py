@@ -62,9 +62,9 @@ def driver_calls(symbol):
     return count(symbol.encode())
 
 
-def new_stream():
+def new_stream(index=0):
     driver, stream = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"]), ctypes.c_void_p()
-    assert _core.call_on(0, lambda: driver.cuStreamCreate(ctypes.byref(stream), 1)) == 0
+    assert _core.call_on(index, lambda: driver.cuStreamCreate(ctypes.byref(stream), 1)) == 0
     return stream.value
 
 
@@ -293,6 +293,19 @@ def check_bad_streams():
         gpureduce.sum(exporter)
     assert exporter.producer.deleted == 1
     assert gpureduce.sum(tensor(there)) == HOST.sum()
+    gpureduce.to_device(HOST, "cuda:1")
+    stream = new_stream(1)
+    text = f"stream: stream {stream:#x} belongs to cuda:1, but the call works on cuda:0"
+    for given in (stream, Named(ptr=stream)):
+        for array, options in (
+            (there, {}),
+            (there, {"initial": 0, "as_device": True}),
+            (HOST, {"device": "cuda:0"}),
+        ):
+            with pytest.raises(gpureduce.DeviceError, match=text):
+                gpureduce.sum(array, stream=given, **options)
+    with pytest.raises(gpureduce.DeviceError, match=text):
+        gpureduce.sum(tensor(there, Exchange(stream)))
 
 
 def check_elsewhere():
@@ -616,6 +629,18 @@ def check_outs_that_are_written():
         gpureduce.sum(there, out=out)
 
 
+def check_copies_of_others():
+    """`to_device` copies another library's array to another device. The fake has no kernels that copy."""
+    there = gpureduce.to_device(HOST, "cuda:1")
+    for exchange in (Exchange(), Exchange(new_stream(1))):
+        for device in ("cuda:0", "sim"):
+            exporter = tensor(there, exchange, shape=(20, 25), strides=(50, 2))
+            copy = gpureduce.to_device(exporter, device)
+            assert copy.device.removesuffix(":0") == device.removesuffix(":0")
+            assert exporter.producer.deleted == 1
+            np.testing.assert_array_equal(copy.numpy(), HOST.reshape(20, 50)[:, ::2])
+
+
 def check_no_clusters():
     there = gpureduce.to_device(HOST, "cuda")
     for array in (HOST, there):
@@ -643,6 +668,7 @@ def check_no_clusters():
         check_the_default_is_measured,
         check_exact_sums,
         check_outs_that_are_written,
+        check_copies_of_others,
         check_results_along_axes,
         check_parts_of_two_devices,
     ],

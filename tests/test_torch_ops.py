@@ -196,6 +196,62 @@ def test_what_is_refused(place):
         ops.matmul(a, a.T, "tf33")
 
 
+def test_numbers_and_dtypes_of_numpy_are_taken(place):
+    a = tensor((2, 3, 4), torch.float32, place)
+    for axis in (np.int64(1), (np.int64(0), np.int8(-1)), [0, np.uint8(2)]):
+        same = axis if isinstance(axis, np.integer) else tuple(map(int, axis))
+        assert torch.equal(ops.sum(a, axis=axis), torch.sum(a, same))
+    assert ops.max(a, np.int64(1), np.True_).shape == (2, 1, 4)
+    assert torch.equal(ops.argmin(a, axis=np.int64(2)), ops.argmin(a, axis=2))
+    for dtype in ("float64", np.float64, np.dtype("f8"), float):
+        for op in (ops.sum, ops.prod, ops.mean):
+            assert (
+                torch.equal(op(a, 0, dtype), op(a, 0, torch.float64))
+                and op(a, 0, dtype).dtype == torch.float64
+            )
+    x, w = tensor((1, 5, 5, 2), torch.float32, place), tensor((2, 2, 2, 1), torch.float32, place, 2)
+    numbers = np.int64(2), (np.int32(1), np.int64(0)), np.uint8(1), np.int64(2)
+    assert torch.equal(ops.conv2d(x, w, *numbers), ops.conv2d(x, w, 2, (1, 0), 1, 2))
+
+
+@pytest.mark.parametrize("op", [*THEIRS, *ONE_AXIS, *BITS])
+def test_errors_name_the_argument(op, place):
+    a = torch.ones((2, 3), device=place).bool()
+    function = getattr(ops, op)
+    for given, name in (
+        (([1, 2],), "a"), ((np.ones(3),), "a"), ((a.to_sparse(),), "a"),
+        ((a, "0"), "axis"), ((a, 1.5), "axis"), ((a, ((0,),)), "axis"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=rf"^{name}: "):
+            function(*given)
+    with pytest.raises(TypeError, match=r"^keepdims: "):
+        function(a, None, keepdims=np.ones(2))
+    if op in ("sum", "prod", "mean"):
+        for dtype in ("quint8", 3, object(), torch.quint8, "S3"):
+            with pytest.raises(TypeError, match=r"^dtype: "):
+                function(a, dtype=dtype)
+    if op in ONE_AXIS:
+        with pytest.raises(TypeError, match=r"^axis: .* takes one integer"):
+            function(a, (0, 1))
+
+
+def test_errors_of_products_name_the_argument(place):
+    a, x = torch.ones((2, 2), device=place), torch.ones((1, 2, 2, 1), device=place)
+    for call, name in (
+        (lambda: ops.dot(a[0], [1.0, 1.0]), "b"),
+        (lambda: ops.matmul(a.numpy if place == "cpu" else 1, a), "a"),
+        (lambda: ops.matmul(a, a, precision=3), "precision"),
+        (lambda: ops.conv2d(x, x.tolist()), "w"),
+        (lambda: ops.conv2d(x, x, stride="1"), "stride"),
+        (lambda: ops.conv2d(x, x, padding=None), "padding"),
+        (lambda: ops.conv2d(x, x, dilation=(1, 1.5)), "dilation"),
+        (lambda: ops.conv2d(x, x, groups=1.0), "groups"),
+        (lambda: ops.conv2d(x, x, layout=None), "layout"),
+    ):
+        with pytest.raises(TypeError, match=rf"^{name}: "):
+            call()
+
+
 # Gradients
 
 

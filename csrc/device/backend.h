@@ -46,7 +46,8 @@ typedef struct gr_image {
 typedef uint64_t gr_stream;
 typedef uint64_t gr_event; /* a place in a stream, which others can wait for */
 
-enum { GR_LEGACY_HANDLE = 1 }; /* what the driver and others also call the legacy default stream */
+enum { GR_LEGACY_HANDLE = 1 };     /* what the driver and others also call the legacy default stream */
+enum { GR_PER_THREAD_HANDLE = 2 }; /* the default stream of a thread */
 
 /* A stream as it stands when work is put into it. */
 typedef struct gr_order {

@@ -269,47 +269,14 @@ def checked_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray:
-    """Copy an array to a device.
-
-    Parameters
-    ----------
-    arr : array_like
-        Of a supported dtype, of any shape and layout. A `DeviceArray` that is there already is returned as
-        it is.
-    device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``; None takes the first CUDA device or, when there is none, the
-        simulator, with one `SimulatorWarning`.
-
-    Returns
-    -------
-    DeviceArray
-
-    Raises
-    ------
-    TypeError
-        For a dtype that is not supported, and for masked arrays.
-    DeviceError
-        When the device is not there or fails.
-    MemoryError
-        When its memory runs out.
-
-    Examples
-    --------
-    >>> import gpureduce
-    >>> a = gpureduce.to_device([[1.0, 2.0], [3.0, 4.0]], device="sim")
-    >>> a
-    DeviceArray([[1., 2.],
-                 [3., 4.]], dtype=float64, device='sim')
-    >>> a.numpy().sum()
-    np.float64(10.0)
-    """
+    """Copy an array of the host to a device, as `gpureduce.to_device`."""
     if isinstance(arr, DeviceArray):
         if device is None or resolve(device) == (arr.kind, arr.index):
             return arr
         arr = arr.numpy()
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(arr, masked.MaskedArray):
-        raise TypeError("masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
+        raise TypeError("arr: masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
     host = as_array(arr, "arr")
     dtype = checked_dtype(host.dtype).newbyteorder("=")
     out = empty(host.shape, dtype, *resolve(device))

@@ -66,7 +66,7 @@ def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic
         packed = rules.c_strides(shape, operand.dtype.itemsize)
         if not rules.same_strides(shape, operand.view.strides, packed):
             raise ValueError(f"a: {name} takes device arrays in C order; 'auto' takes any strides")
-    if dtype is not None and np.dtype(dtype) != dtypes.core_dtype(op, operand.dtype):
+    if dtype is not None and dtypes.dtype_of(dtype) != dtypes.core_dtype(op, operand.dtype):
         raise ValueError(
             f"variant: {name} accumulates in a dtype of its own, not in dtype={dtype}; 'auto' takes it"
         )

@@ -23,10 +23,10 @@ def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
         return np.dtype(dtype)
     except UnicodeError:  # text that UTF-8 has no bytes for
         raise TypeError(f"{name}: data type {dtype!r} not understood") from None
-    except TypeError:
+    except (TypeError, ValueError) as error:
         kind = getattr(sys.modules.get("torch"), "dtype", None)
         if kind is None or not isinstance(dtype, kind):
-            raise
+            raise TypeError(f"{name}: {error}") from None
     found = str(dtype).removeprefix("torch.")
     if found not in SUPPORTED:
         raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")

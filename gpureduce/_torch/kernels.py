@@ -23,6 +23,7 @@ Function = Callable[..., torch.Tensor]
 NAMES = {
     getattr(torch, row.numpy_name): row.numpy_name for row in dtypes.ROWS if hasattr(torch, row.numpy_name)
 }
+BY_NAME = {name: dtype for dtype, name in NAMES.items()}
 _BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 _WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
 _FIXED = {

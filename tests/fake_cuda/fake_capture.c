@@ -79,6 +79,20 @@ gr_cu_result cuStreamGetId(gr_cu_stream handle, unsigned long long *id) {
     return end(result);
 }
 
+/* Of a stream of any context, whichever is current. */
+gr_cu_result cuStreamGetCtx(gr_cu_stream handle, gr_cu_context *out) {
+    gr_cu_result result = begin(S_cuStreamGetCtx, CONTEXT);
+    const object *found = NULL;
+    for (const object *o = state.objects; o && result == GR_CU_SUCCESS; o = o->next)
+        if (o->kind == STREAM && o == (const object *)handle)
+            found = o;
+    if (result == GR_CU_SUCCESS && !found)
+        result = INVALID_HANDLE;
+    if (result == GR_CU_SUCCESS)
+        *out = found->context;
+    return end(result);
+}
+
 /* Pools give back what they hold beyond their threshold whenever somebody waits. */
 static void settle(void) {
     for (object *o = state.objects; o; o = o->next)

@@ -877,7 +877,7 @@ static bool only_after_failure(const char *symbol) {
 static bool is_left_out(const char *symbol) {
     return is_any_of(symbol,
                      "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync "
-                     "cuStreamGetId cuStreamGetCaptureInfo_v2 cuPointerGetAttributes "
+                     "cuStreamGetId cuStreamGetCtx cuStreamGetCaptureInfo_v2 cuPointerGetAttributes "
                      "cuUserObjectCreate cuGraphRetainUserObject ");
 }
 

@@ -291,7 +291,8 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
         return status;
     status = permit(self, launch, error);
     if (status == GR_OK)
-        status = enqueue(self, launch, gr_cuda_stream(launch->stream), error);
+        status = gr_cuda_check_stream(self, launch->stream,
+                                      enqueue(self, launch, gr_cuda_stream(launch->stream), error), error);
     return gr_cuda_leave(self, status, error);
 }
 

@@ -38,6 +38,28 @@ gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *er
     return gr_cuda_check(self->driver, result, error, "restoring the caller's CUDA context");
 }
 
+gr_status gr_cuda_check_stream(const cuda_backend *self, gr_stream stream, gr_status status,
+                               gr_error *error) {
+    const gr_cuda_driver *driver = self->driver;
+    gr_cu_context context = NULL, popped = NULL;
+    gr_cu_device device = self->device;
+    gr_error ignored;
+    if (status != GR_ERR_DEVICE || stream <= GR_PER_THREAD_HANDLE || gr_cuda_enter(self, &ignored) != GR_OK)
+        return status;
+    if (driver->stream_context(gr_cuda_stream(stream), &context) == GR_CU_SUCCESS &&
+        driver->context_push(context) == GR_CU_SUCCESS) {
+        if (driver->context_device(&device) != GR_CU_SUCCESS)
+            device = self->device;
+        driver->context_pop(&popped);
+    }
+    gr_cuda_leave(self, GR_OK, &ignored);
+    if (device == self->device)
+        return status;
+    return gr_fail(error, GR_ERR_DEVICE,
+                   "stream: stream 0x%llx belongs to cuda:%d, but the call works on cuda:%d",
+                   (unsigned long long)stream, (int)device, self->base.info.index);
+}
+
 gr_status gr_cuda_attach(gr_backend *base, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_status status = gr_cuda_enter(self, error);

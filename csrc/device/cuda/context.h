@@ -33,6 +33,10 @@ gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error);
 /* Ends what gr_cuda_enter began; `status` is how the work between them went, and wins. */
 gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *error);
 
+/* The status of a driver call with a stream. After a failure the message names the stream's device where that
+   is another device than the backend's. */
+gr_status gr_cuda_check_stream(const cuda_backend *self, gr_stream stream, gr_status status, gr_error *error);
+
 /* Between the two, gr_cuda_enter and gr_cuda_leave of this device have nothing to do in this thread. */
 gr_status gr_cuda_attach(gr_backend *base, gr_error *error);
 void gr_cuda_detach(gr_backend *base);

@@ -85,6 +85,7 @@ gr_status gr_cuda_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devp
     const gr_cu_stream in = gr_cuda_stream(stream);
     status = check_allocated(self, self->driver->pool_alloc(&address, bytes ? bytes : 16, self->pool, in),
                              bytes, error);
+    status = gr_cuda_check_stream(self, stream, status, error);
     if (status == GR_OK)
         *out = address;
     return gr_cuda_leave(self, status, error);

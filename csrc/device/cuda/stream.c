@@ -85,6 +85,7 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr
         result = driver->stream_id(handle, &id);
     status = gr_cuda_check(driver, result, error, "asking for stream 0x%llx of cuda:%d",
                            (unsigned long long)stream, base->info.index);
+    status = gr_cuda_check_stream(self, stream, status, error);
     status = gr_cuda_leave(self, status, error);
     if (status == GR_OK && capturing == GR_CU_CAPTURE_INVALIDATED)
         status = gr_fail(error, GR_ERR_DEVICE, "stream 0x%llx of cuda:%d: its capture has failed before",
@@ -161,14 +162,18 @@ static void cuda_event_close(gr_backend *base, gr_event event) {
 
 static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->event_record(event_of(event), gr_cuda_stream(stream)),
-                        "recording an event in a stream of cuda:%d", base->info.index);
+    const gr_status status =
+        GR_CUDA_CALL(self, error, self->driver->event_record(event_of(event), gr_cuda_stream(stream)),
+                     "recording an event in a stream of cuda:%d", base->info.index);
+    return gr_cuda_check_stream(self, stream, status, error);
 }
 
 static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->stream_follow(gr_cuda_stream(stream), event_of(event), 0),
-                        "ordering streams on cuda:%d", base->info.index);
+    const gr_status status =
+        GR_CUDA_CALL(self, error, self->driver->stream_follow(gr_cuda_stream(stream), event_of(event), 0),
+                     "ordering streams on cuda:%d", base->info.index);
+    return gr_cuda_check_stream(self, stream, status, error);
 }
 
 static gr_status cuda_event_done(gr_backend *base, gr_event event, bool wait, bool *done, gr_error *error) {

@@ -1,0 +1,73 @@
+"""Copies of arrays to a device: of the host's, and of other libraries' on devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from gpureduce import _core
+from gpureduce._arrays import device_array
+from gpureduce._arrays.copies import gathered, to_host
+from gpureduce._arrays.device_array import DeviceArray, DeviceView
+from gpureduce._arrays.operand import device_view
+from gpureduce._device.devices import LEGACY_STREAM, Device, resolve
+from gpureduce._rules.dtypes import require_supported
+
+if TYPE_CHECKING:
+    from gpureduce._reduce.types import AnyArray
+
+
+def to_device(arr: AnyArray, device: str | Device | None = None) -> DeviceArray:
+    """Copy an array to a device.
+
+    Parameters
+    ----------
+    arr : array_like or device array
+        Of a supported dtype, of any shape and layout. A `DeviceArray` that is there already is returned as
+        it is; another library's array on a device is copied.
+    device : str or Device, optional
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``; None takes the first CUDA device or, when there is none, the
+        simulator, with one `SimulatorWarning`. For an array on a device None takes that device.
+
+    Returns
+    -------
+    DeviceArray
+
+    Raises
+    ------
+    TypeError
+        For a dtype that is not supported, and for masked arrays.
+    DeviceError
+        When the device is not there or fails.
+    MemoryError
+        When its memory runs out.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> a = gpureduce.to_device([[1.0, 2.0], [3.0, 4.0]], device="sim")
+    >>> a
+    DeviceArray([[1., 2.],
+                 [3., 4.]], dtype=float64, device='sim')
+    >>> a.numpy().sum()
+    np.float64(10.0)
+    """
+    view = device_view(arr, None, "arr")
+    if view is None or isinstance(view, DeviceArray):
+        return device_array.to_device(cast(Any, arr), device)
+    require_supported(view.dtype, "arr")
+    view.stream = LEGACY_STREAM if view.stream is None else view.stream
+    if device is not None and resolve(device) != (view.kind, view.index):
+        return device_array.to_device(to_host(view), device)
+    return _copied(view)
+
+
+def _copied(view: DeviceView) -> DeviceArray:
+    """Return a copy on the device of another library's array, made in that library's stream."""
+    made: DeviceArray = gathered(view)
+    following = view.next_stream()
+    if following is None:  # the library may change or free the elements next
+        _core.hold_until_done(view.kind, view.index, made.stream, view)
+        following = LEGACY_STREAM
+    if following != made.stream:
+        _core.stream_order(view.kind, view.index, made.stream, following)
+    return made
