@@ -202,7 +202,7 @@ def test_halves_are_rounded():
          "pair<ns::Q, int> *, pair<ns::Q, int>, pair<pair<ns::Q, int>, ns::Q>, pair<ns::Q, int> **, "
          "volatile pair<ns::Q, int> *"),
         ("_Z2k5IfEv3boxIT_ES0_IS2_ES1_", "box<float>, box<box<float>>, float"),
-        ("_Z2k8PA4_iP1SS1_PKS1_PFviE", "int[4] *, S *, S, const S *, void(int) *"),
+        ("_Z2k8PA4_iP1SS1_PKS1_PFviE", "int (*)[4], S *, S, const S *, void (*)(int)"),
         ("_Z2k9ILb1ELc97ELln5EEvPfSt4pairIiiE", "float *, std::pair<int, int>"),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from gpureduce import _core
 from gpureduce._course import checks
 from gpureduce._device import devices
 from gpureduce._device.devices import Device
+from gpureduce._profiles.mangled import demangled
 from gpureduce._profiles.own import OwnKernel, own_kernel
 from gpureduce._profiles.program import Program, is_ptx, program, read
 from gpureduce.bench import environment, runner
@@ -86,7 +87,7 @@ class OwnRung(OwnKernel):
         """Return what the core takes to run the kernel on a device."""
         major, minor = device.compute_capability
         of = self._program if device.kind == "sim" else self._for_capability((major, minor))
-        kernels = _loaded(self.name, of.ptx, *devices.resolve(device))
+        kernels = _run(_loaded, self.name, of.ptx, *devices.resolve(device))
         count_bytes = _core.kernel_params(of.ptx, of.entry)[0][2][2] if self.takes_n else 0
         launches = self._launches(len(data), block_size)
         return kernels, of.entry, data, launches, block_size, self._shared_bytes(block_size), count_bytes
@@ -128,7 +129,7 @@ class OwnRung(OwnKernel):
             *_, last = self.passes(data, threads)
             return last.left[0]
         out = np.empty(1, self.dtype)
-        _core.own_run(self._call(data, threads, where), out)
+        _run(_core.own_run, self._call(data, threads, where), out)
         return out[0]
 
     def check(self, sizes: Iterable[int] | None = None) -> checks.Report:
@@ -211,7 +212,7 @@ class OwnRung(OwnKernel):
         """Return what a row has of this kernel."""
         if where.kind == "sim":
             return runner.counts_of(self.profile(data, block_size=block_size, races=False))
-        times = _core.own_time(self._call(data, block_size, where), *runner.rotation(data), repeats)
+        times = _run(_core.own_time, self._call(data, block_size, where), *runner.rotation(data), repeats)
         whole = runner.wall_times(lambda: self.sum(data, block_size=block_size, device=where), repeats)
         names = ("first_pass_us", "all_passes_us", "end_to_end_us")
         spreads = map(environment.spread, (*times, whole))
@@ -221,6 +222,15 @@ class OwnRung(OwnKernel):
             **dict(zip(names, spreads, strict=True)),
             "result": result.item(),
         }
+
+
+def _run(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of the core; errors have the demangled names of kernels."""
+    try:
+        return function(*args)
+    except (ValueError, MemoryError, _core.DeviceError) as error:
+        error.args = tuple(demangled(each) if isinstance(each, str) else each for each in error.args)
+        raise
 
 
 @lru_cache(maxsize=16)

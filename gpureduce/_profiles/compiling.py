@@ -11,7 +11,7 @@ from gpureduce._custom import host_code, implicit, nvcc, nvrtc
 from gpureduce._custom.disk_cache import digest, kept
 from gpureduce._custom.includes import included, without_folders
 from gpureduce._custom.toolkit import header_folders, headers_version
-from gpureduce._profiles.mangled import kernel_name
+from gpureduce._profiles.mangled import find_entries
 
 _NVCC = "by nvcc"  # what is kept in place of PTX where NVRTC does not do
 _HOST = "considered a host function"
@@ -93,7 +93,7 @@ class _Job:
         ptx, entry = self.nvrtc.instantiate(
             self.file,
             text,
-            self.kernel,
+            _expression(self.kernel),
             (*options, *({"-default-device"} - set(options))) if device else options,
             self._headers(prelude, libcuxx),
             self.shown,
@@ -103,7 +103,7 @@ class _Job:
     def by_nvcc(self, path: str) -> str:
         """Return the same by nvcc."""
         try:
-            ptx = nvcc.compile(path, self.file, self.source, self.kernel, self.options)
+            ptx = nvcc.compile(path, self.file, self.source, _expression(self.kernel), self.options)
         except nvcc.Refused as error:
             log = re.sub(
                 rf"^{re.escape(self.name)}(?=[(:])", lambda _: self.shown, str(error), flags=re.MULTILINE
@@ -113,12 +113,7 @@ class _Job:
 
     def _entry(self, ptx: str) -> str:
         """Return the name that the kernel has in PTX of all kernels of the source."""
-        entries = re.findall(r"\.entry\s+([\w$]+)", ptx)
-        names = {entry: kernel_name(entry) for entry in entries}
-        wanted = _spelled(self.kernel)
-        found = [entry for entry, name in names.items() if _spelled(name) == wanted]
-        if not found:
-            found = [entry for entry, name in names.items() if _spelled(name).split("::")[-1] == wanted]
+        found, names = find_entries(ptx, self.kernel)
         if len(found) != 1:
             there = ", ".join(names.values()) or "none"
             log = f"kernel: there is no kernel {self.kernel!r} in the source; it has {there}"
@@ -129,11 +124,10 @@ class _Job:
         return f"{compiler}\n{entry}\n{_numbered(ptx, self.name, list(self.includes.texts))}"
 
 
-def _spelled(kernel: str) -> str:
-    """Return the name of a kernel as all spell it."""
-    kernel = re.sub(r"\s+", " ", kernel).strip().removeprefix("::")
-    kernel = kernel.replace("unsigned int", "unsigned").replace("true", "1").replace("false", "0")
-    return re.sub(r"\s*([<>,*&])\s*", r"\1", re.sub(r"(?<=\d)[uUlL]+\b", "", kernel))
+def _expression(kernel: str) -> str:
+    """Return a kernel as an expression of C++: with parameters, one of several overloads."""
+    overload = re.fullmatch(r"((?:[^()<]|<.*>)+?)\s*\((.*)\)", kernel)
+    return f"static_cast<void (*)({overload[2]})>({overload[1]})" if overload else kernel
 
 
 def _numbered(ptx: str, name: str, files: list[str]) -> str:

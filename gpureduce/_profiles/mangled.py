@@ -1,8 +1,10 @@
-"""What the name of a kernel tells of its parameters, as the Itanium C++ ABI writes it."""
+"""Names of kernels as the Itanium C++ ABI mangles them: demangled, and what they tell of the parameters."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _NUMBERS = {
@@ -55,7 +57,10 @@ class CType:
 
 def pointer_to(to: CType) -> CType:
     """Return the type of a pointer."""
+    array_or_function = None if to.pointer else re.fullmatch(r"([^(]*?)((?:\[\w*\])+|\(.*\))", to.text)
     text = f"{to.text} *".replace("* *", "**")
+    if array_or_function is not None:
+        text = "{} (*){}".format(*array_or_function.groups())
     return CType(text, "" if to.pointer else to.dtype, True, to.text.startswith("const "))
 
 
@@ -127,16 +132,66 @@ class _Reader:
                 if self.text[self.at - 1] == "_":
                     continue  # it is in the list already
             else:
-                found = CType(f"{found.text}::{self.name()}".removeprefix("::"))
+                found = CType(f"{found.text}::{self.scope_name()}".removeprefix("::"))
                 arguments = None
             self.seen.append(found)
         del self.seen[-1:]  # the whole is in the list as a type, and not as the name of a function
         return found, arguments
 
+    def scope_name(self) -> str:
+        """Read a name; that of a namespace without a name has what the compiler made of the file's."""
+        name = self.name()
+        return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
+
+    def function(self) -> tuple[str, list[CType | None] | None]:
+        """Read the name of a function or variable, and the arguments of a template; None of no template."""
+        if self.take("N"):
+            found, arguments = self.nested()
+            return found.text, arguments
+        if self.take("Z"):
+            return self.local(), None
+        self.take("L")  # static
+        name = CType(self.name())
+        if not self.take("I"):
+            return name.text, None
+        self.seen.append(name)
+        text, arguments = self.arguments()
+        return name.text + text, arguments
+
+    def parameters(self, arguments: list[CType | None] | None) -> list[CType]:
+        """Read the types of a function's parameters, as far as an E or the end."""
+        if arguments is not None:
+            self.given = arguments
+            self.type()  # of the result
+        found = []
+        while self.next() not in ("", "E"):
+            found.append(self.type())
+        return [] if [each.text for each in found] == ["void"] else found
+
+    def local(self) -> str:
+        """Read what is declared inside a function: a variable, a class, or the class of a lambda."""
+        given = self.given
+        function, arguments = self.function()
+        scope = f"{function}({', '.join(each.text for each in self.parameters(arguments))})"
+        self.given = given
+        if not self.take("E"):
+            raise _NotRead
+        if not self.take("Ul"):
+            name = self.name()
+            if self.take("_"):
+                self.at += 1  # which of several of this name
+            return f"{scope}::{name}"
+        of = ", ".join(each.text for each in self.parameters(None))
+        self.take("E")
+        count = self.number_until("_")
+        return f"{scope}::{{lambda({of})#{int(count) + 2 if count else 1}}}"
+
     def class_type(self) -> CType:
         """Read the name of a class or an enumeration."""
         if self.take("N"):
             found, _ = self.nested()
+        elif self.take("Z"):
+            found = CType(self.local())
         else:
             name = self.name()
             found = CType(name, _CLASSES.get(name, ""))
@@ -198,9 +253,17 @@ class _Reader:
         texts: list[str] = []
         found: list[CType | None] = []
         while not self.take("E"):
-            if self.take("L"):
-                self.type()
-                texts.append(self.number_until("E").replace("n", "-"))
+            if self.take("XadL_Z"):  # an address
+                function, of_template = self.function()
+                self.parameters(of_template)
+                if not self.take("EE"):
+                    raise _NotRead
+                texts.append(f"&{function}")
+                found.append(None)
+            elif self.take("L"):
+                of = self.type()
+                value = self.number_until("E").replace("n", "-")
+                texts.append({"0": "false", "1": "true"}[value] if of.dtype == "bool" else value)
                 found.append(None)
             elif self.take("J"):
                 text, _ = self.arguments()
@@ -221,17 +284,8 @@ def kernel_name(entry: str) -> str:
     """
     reader = _Reader(entry)
     try:
-        if not reader.take("_Z"):
-            return entry
-        if reader.take("N"):
-            return reader.nested()[0].text
-        reader.take("L")  # static
-        name = CType(reader.name())
-        if not reader.take("I"):
-            return name.text
-        reader.seen.append(name)
-        return name.text + reader.arguments()[0]
-    except (_NotRead, ValueError, IndexError):
+        return reader.function()[0] if reader.take("_Z") else entry
+    except (_NotRead, ValueError, IndexError, KeyError, RecursionError):
         return entry
 
 
@@ -251,20 +305,66 @@ def parameters(entry: str) -> tuple[CType, ...] | None:
     try:
         if not reader.take("_Z"):
             return None
-        if reader.take("N"):
-            name, arguments = reader.nested()
-        else:
-            reader.take("L")  # static
-            name, arguments = CType(reader.name()), None
-            if reader.take("I"):
-                reader.seen.append(name)
-                arguments = reader.arguments()[1]
-        if arguments is not None:
-            reader.given = arguments
-            reader.type()  # of the result, void
-        found = []
-        while reader.at < len(entry):
-            found.append(reader.type())
-    except (_NotRead, ValueError, IndexError):
+        found = reader.parameters(reader.function()[1])
+        return tuple(found) if reader.at == len(entry) else None
+    except (_NotRead, ValueError, IndexError, KeyError, RecursionError):
         return None
-    return () if [each.text for each in found] == ["void"] else tuple(found)
+
+
+def demangled_names(entries: Iterable[str]) -> dict[str, str]:
+    """Return the names of kernels as one writes them; those that share one have their parameters, too.
+
+    >>> list(demangled_names(["_Z3sumPf", "_Z3sumPd", "_Z3maxPf"]).values())
+    ['sum(float *)', 'sum(double *)', 'max']
+    """
+    names = {entry: kernel_name(entry) for entry in entries}
+    counts = Counter(names.values())
+    for entry, name in names.items():
+        if counts[name] > 1:
+            names[entry] = _signature(entry)
+    return names
+
+
+def demangled(text: str) -> str:
+    """Return a text with the names of kernels, and of what is in them, as one writes them.
+
+    >>> demangled("kernel _Z3sumPfi: ld.param.u64 %rd1, [_Z3sumPfi_param_0];")
+    'kernel sum: ld.param.u64 %rd1, [sum_param_0];'
+    """
+    mangled = re.compile(r"\b_Z\w+?(?=_param_\d+\b|\b)")
+    names = demangled_names(set(mangled.findall(text)))
+    return mangled.sub(lambda found: names[found[0]], text)
+
+
+def spelled(kernel: str) -> str:
+    """Return the name of a kernel, however it is spelled, in one form."""
+    kernel = re.sub(r"\s+", " ", kernel).strip().removeprefix("::")
+    kernel = kernel.replace("unsigned int", "unsigned").replace("true", "1").replace("false", "0")
+    return re.sub(r"\s*([<>(),*&])\s*", r"\1", re.sub(r"(?<=\d)[uUlL]+\b", "", kernel))
+
+
+def _signature(entry: str) -> str:
+    types = parameters(entry)
+    return entry if types is None else f"{kernel_name(entry)}({', '.join(each.text for each in types)})"
+
+
+def _without_namespace(name: str) -> str:
+    scope = re.match(r"(?:\(anonymous namespace\)|[^<(])*::", name)
+    return name[scope.end() :] if scope else name
+
+
+def find_entries(ptx: str, kernel: str) -> tuple[list[str], dict[str, str]]:
+    """Return the entries of PTX that have a name, mangled or not, and the demangled names of all.
+
+    Namespaces may be left out, and so may the parameters.
+    """
+    names = demangled_names(re.findall(r"\.entry\s+([\w$]+)", ptx))
+    if kernel in names:
+        return [kernel], names
+    expected = spelled(kernel)
+    for form in (kernel_name, _signature):
+        for shortened in (str, _without_namespace):
+            found = [entry for entry in names if shortened(spelled(form(entry))) == expected]
+            if found:
+                return found, names
+    return [], names

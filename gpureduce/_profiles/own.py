@@ -232,8 +232,6 @@ def own_kernel(
     if shared_bytes is not None and not (isinstance(shared_bytes, int) and shared_bytes == 0):
         shared_bytes = _positive(shared_bytes, "shared_bytes")
     found = program(source, kernel, options)
-    if not found.sources and not found.entry:
-        raise ValueError("kernel: say which of the PTX")
     element, takes_n = _parameters(found, dtype)
     if grid is not None and not takes_n:
         raise ValueError(

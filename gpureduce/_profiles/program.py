@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpureduce import _core
 from gpureduce._custom import nvrtc
 from gpureduce._profiles.compiling import compiled
 from gpureduce._profiles.declared import declared, enumeration
-from gpureduce._profiles.mangled import CType, parameters
+from gpureduce._profiles.mangled import CType, demangled, find_entries, parameters
 from gpureduce._rules.files import open_file
 
 # What a text is called that comes from no file.
@@ -165,10 +166,12 @@ def with_sync(old: str) -> str:
 def _hint(text: str, kernel: str, log: str) -> str:
     """Return what may be wrong beyond what the compiler says."""
     names = kernel_names(text)
-    if names and kernel.partition("<")[0].strip() not in names and "::" not in kernel:
+    if names and re.split("[<(]", kernel)[0].strip() not in names and "::" not in kernel:
         return f"\nkernel: there is no kernel {kernel!r} in the source; it has {', '.join(names)}"
     if names.get(kernel):
         return f"\nkernel: {kernel} is a template; say which of it, as in {kernel + '<float>'!r}"
+    if "overloaded function" in log and "(" not in kernel:
+        return f"\nkernel: {kernel!r} is overloaded; say which of it, as in {kernel + '(float *, int)'!r}"
     if old := re.search(r'"(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined', log):
         return f"\n{with_sync(old[1])}"
     return ""
@@ -185,6 +188,25 @@ def _types(entry: str, kernel: str, sources: dict[str, str]) -> tuple[CType | No
     )
 
 
+def _of_ptx(ptx: str, kernel: str | None) -> Program:
+    """Return a kernel of PTX, by its mangled name or the demangled one."""
+    found, names = find_entries(_COMMENT.sub("", ptx), kernel or "")
+    if kernel is None:
+        if len(names) != 1:
+            there = f"there are {', '.join(names.values())}" if names else "there is no .entry"
+            raise ValueError(f"kernel: say which; in the PTX {there}")
+        found = list(names)
+    if len(found) == 1:
+        return Program(ptx, found[0], names[found[0]])
+    try:
+        _core.kernel_params(ptx, kernel)  # PTX that does not parse is told first
+    except ValueError as error:
+        raise ValueError(demangled(str(error))) from None
+    except _core.SimulationError:
+        pass
+    return Program(ptx, kernel or "", kernel or "")
+
+
 def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
     """Return a kernel of CUDA C++ or PTX as PTX.
 
@@ -198,7 +220,7 @@ def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> P
         raise ValueError(f"kernel: a name has no NUL character and no surrogate, got {kernel!r}")
     options = _options(options)
     if is_ptx(text):
-        return Program(text, kernel or "", kernel or "")
+        return _of_ptx(text, kernel)
     if "\0" in text:
         raise ValueError("source: a text has no NUL character")
     if kernel is None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._profiles.arguments import Types, check_type, is_array, value_bytes
+from gpureduce._profiles.mangled import demangled
 from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program, with_sync
@@ -129,12 +130,22 @@ def _named(launches: list[tuple], kernel: str) -> list[tuple]:
     return [(kernel, *record[1:]) for record in launches]
 
 
+def _demangled(problem: str, of: Program) -> str:
+    """Return a message with names of kernels as one writes them, but PTX above a caret as it is."""
+    lines = problem.split("\n")
+    above_caret = [line.strip() == "^" for line in [*lines[1:], ""]]
+    return "\n".join(
+        line if verbatim else demangled(line.replace(of.entry, of.kernel))
+        for line, verbatim in zip(lines, above_caret, strict=True)
+    )
+
+
 def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str:
     """Return a message of the simulator's with the user's own line, where it names PTX alone.
 
     A kernel that took too many steps was at no line: most of them show where it goes round.
     """
-    problem = problem.replace(of.entry, of.kernel)
+    problem = _demangled(problem, of)
     found = re.search(r"\bline (\d+)\b", problem)
     number = int(found[1]) if found else 0
     if profile is not None and profile.kernels and not found:
@@ -177,8 +188,9 @@ def simulate(
         one; elsewhere that code is left out. An instruction outside the simulator's subset is refused by name
         and line.
     kernel : str
-        The name of the kernel; of a template with its arguments, as ``"reduce<float, 256>"``. In PTX that of
-        its ``.entry``.
+        The name of the kernel; of a template with its arguments, as ``"reduce<float, 256>"``; of one that is
+        overloaded with its parameters, as ``"sum(float *, int)"``. In PTX that of its ``.entry``, mangled or
+        not.
     grid, block : int or sequence of up to three int
         Blocks, and threads per block.
     args : sequence
