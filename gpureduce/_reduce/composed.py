@@ -17,6 +17,7 @@ from gpureduce._reduce.engine import reduction, run
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import core_of, shared
+from gpureduce._reduce.several import takes_several
 from gpureduce._reduce.shared import Call, is_complex, real_dtype, restrided, strides_of, view_of
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -175,6 +176,7 @@ def logical_xor(
 # ---- pairs ----
 
 
+@takes_several
 def average(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

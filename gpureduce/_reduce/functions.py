@@ -12,6 +12,7 @@ from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
 from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
+from gpureduce._reduce.several import takes_several
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -74,6 +75,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+@takes_several
 def reduce(
     arr: AnyArray,
     op: str,

@@ -13,8 +13,7 @@ from gpureduce._device.devices import text
 from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import quick
-from gpureduce._reduce.several import several
+from gpureduce._reduce.quick import quick, quick_on_one_device
 from gpureduce._reduce.target import Target
 from gpureduce._reduce.variance import refuse_named, spread, warn_of_few
 from gpureduce._rules import arguments as rules
@@ -238,7 +237,7 @@ def std(
     return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@quick
+@quick_on_one_device
 def nanvar(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -327,7 +326,7 @@ def nanvar(
     return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@quick
+@quick_on_one_device
 def nanstd(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -415,7 +414,6 @@ def nanstd(
     return spread("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@several
 def moments(
     a: AnyArray,
     order: int = 4,

@@ -19,6 +19,11 @@ def quick(function: _F) -> _F:
     return through(partial(_core.reducer, function.__name__))(several.several(function))
 
 
+def quick_on_one_device(function: _F) -> _F:
+    """Let a reduction that has no states of parts go to the core at once."""
+    return through(partial(_core.reducer, function.__name__))(function)
+
+
 def exactly(op: str) -> Callable[[_F], _F]:
     """Let a reduction that is always exact go to that of the core at once."""
 

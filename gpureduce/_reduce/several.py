@@ -22,8 +22,18 @@ wanted: Callable[[tuple[Any, ...], dict[str, Any]], bool] = _never
 reduce: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] = _nothing
 
 
+names: list[str] = []  # of the public functions that take a list of devices
+
+
+def takes_several(function: _F) -> _F:
+    """Note that a public function takes what `several` lets a reduction take."""
+    names.append(function.__name__)
+    return function
+
+
 def several(function: _F) -> _F:
     """Let a reduction take a list of devices, and arrays that lie on several."""
+    takes_several(function)
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:

@@ -41,6 +41,13 @@ def refuse_lazy(a: object, name: str = "a") -> None:
         )
 
 
+def refuse_parts(a: object, name: str) -> None:
+    """Raise TypeError for a `gpureduce.Sharded`, which numpy.asarray would make an array of one object."""
+    takers = getattr(type(a), "takers", None)
+    if callable(takers):
+        raise TypeError(f"{name}: a Sharded is not taken here, only as the array of {', '.join(takers())}")
+
+
 def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
     """Return an array the kernels can read: supported dtype, native byte order, aligned, any strides.
 
@@ -76,8 +83,10 @@ def flag(value: Any, name: str) -> bool:
 
 def as_array(a: Any, name: str, dtype: Any = None) -> np.ndarray:
     """Return an argument as an array of NumPy's; an error names the argument."""
-    if not isinstance(a, np.ndarray) and tensors.is_tensor(a):
-        a = tensors.host_array(a, name)
+    if not isinstance(a, np.ndarray):
+        refuse_parts(a, name)
+        if tensors.is_tensor(a):
+            a = tensors.host_array(a, name)
     try:
         return np.asarray(a, dtype)
     except ValueError as error:

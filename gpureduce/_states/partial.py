@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpureduce._reduce import several
 from gpureduce._rules.arguments import flag
 from gpureduce._states import part, spread
 from gpureduce._states.state import State
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Stream
 
 
+@several.takes_several
 def partial(
     a: AnyArray,
     op: str,
@@ -87,14 +89,14 @@ def partial(
     >>> gpureduce.partial(a, "mean", where=a < 9, device="sim").result()
     np.float64(2.0)
     """
-    several = spread.is_spread(a, device)
+    is_spread = spread.is_spread(a, device)
     keepdims, as_device = flag(keepdims, "keepdims"), as_device is not None and flag(as_device, "as_device")
     others = (axis, dtype, within, device, stream, keepdims or None, as_device or None)
     if where is True and isinstance(offset, int) and offset == 0 and all(each is None for each in others):
-        state = (spread.state_at_once if several else part.state_at_once)(a, op, b)
+        state = (spread.state_at_once if is_spread else part.state_at_once)(a, op, b)
         if state is not None:
             return state
-    if several:
+    if is_spread:
         if where is not True:
             raise ValueError("where: is for one device")
         state = spread.state_of(a, op, axis, b, dtype, keepdims, offset, within, device, stream)

@@ -93,6 +93,22 @@ class Sharded:
         length = sum(shape[self.axis] for shape in shapes)
         self.shape = (*shapes[0][: self.axis], length, *shapes[0][self.axis + 1 :])
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError(
+            "a Sharded does not become a NumPy array; it is taken only as the array of "
+            f"{', '.join(self.takers())}"
+        )
+
+    @staticmethod
+    def takers() -> list[str]:
+        """Return the names of the functions that take arrays in parts.
+
+        Returns
+        -------
+        list of str
+        """
+        return sorted(several.names)
+
     def __repr__(self) -> str:
         return f"Sharded({len(self.parts)} parts, shape={self.shape}, dtype={self.dtype}, axis={self.axis})"
 
