@@ -42,20 +42,21 @@ from gpureduce.bench import environment  # noqa: E402
 
 # Of documents, committed figures, builds and Python alone: slow builds leave them out.
 WITHOUT_C = {
-    "test_beside", "test_build", "test_compiling", "test_conv_results", "test_dask", "test_documents",
-    "test_examples", "test_exercises", "test_export", "test_flox", "test_hardware_counters",
-    "test_kernel_arguments", "test_layers", "test_magic", "test_matmul_results", "test_metadata",
-    "test_mutants", "test_notebooks", "test_nvcc_sources", "test_own_kernels", "test_own_rungs",
-    "test_pages", "test_peers", "test_pickling", "test_results", "test_rung_counters",
+    "test_beside", "test_build", "test_command_line", "test_compiling", "test_conv_results",
+    "test_dask", "test_documents", "test_examples", "test_exercises", "test_export", "test_flox",
+    "test_hardware_counters", "test_kernel_arguments", "test_layers", "test_magic", "test_matmul_results",
+    "test_metadata", "test_mutants", "test_notebooks", "test_nvcc_sources", "test_own_kernels",
+    "test_own_rungs", "test_pages", "test_peers", "test_pickling", "test_results", "test_rung_counters",
     "test_several_bench", "test_signatures", "test_state_processes",
 }  # fmt: skip
 
 # Modules whose tests take the same ways through C with other operators, shapes and numbers.
 ALIKE = {
     "test_array_views", "test_axis_layouts", "test_axis_paths", "test_conv_property", "test_exact",
-    "test_layouts", "test_matmul_property", "test_moments", "test_nan", "test_norms", "test_numpy_faithful",
-    "test_numpy_like", "test_operators", "test_order", "test_placed_states", "test_scans", "test_segments",
-    "test_several_gpus", "test_spread", "test_states", "test_variants",
+    "test_ladder", "test_ladder_views", "test_layouts", "test_matmul_property", "test_moments", "test_nan",
+    "test_norms", "test_numpy_faithful", "test_numpy_like", "test_operators", "test_order",
+    "test_placed_states", "test_scans", "test_segments", "test_several_gpus", "test_spread", "test_states",
+    "test_variants",
 }  # fmt: skip
 
 
