@@ -50,7 +50,11 @@ def _lines(race: Race) -> tuple[int, int] | None:
 
 def _example(races: list[Race], missing: str) -> list[Race]:
     """Return the races, one that says what is missing first, and rather a read of what was written."""
-    return sorted(races, key=lambda race: (race.missing != missing, race.kind != "write-read"))
+
+    def order(race: Race) -> tuple[bool, bool]:
+        return race.missing != missing, not (race.too_early or race.kind == "write-read")
+
+    return sorted(races, key=order)
 
 
 def _between_lines(races: list[Race]) -> list[list[Race]]:

@@ -199,7 +199,7 @@ def _of_ptx(ptx: str, kernel: str | None) -> Program:
     if len(found) == 1:
         return Program(ptx, found[0], names[found[0]])
     try:
-        _core.kernel_params(ptx, kernel)  # PTX that does not parse is told first
+        _core.kernel_params(ptx, kernel or "")  # PTX that does not parse is told first
     except ValueError as error:
         raise ValueError(demangled(str(error))) from None
     except _core.SimulationError:

@@ -17,12 +17,17 @@ VISITS, STEPS = 1, 2
 
 _HAZARDS = {
     "write-read": "reads what another thread has written",
-    "read-write": "overwrites what another thread may still have to read",
+    "read-write": "overwrites what another thread has read",
     "write-write": "overwrites what another thread has written",
     "uninitialised": "reads shared memory that nobody has written",
     "unfenced": "copies what a thread has written by ordinary stores",
     "absent-lane": "shuffles a value from a lane that does not execute the shuffle, which is undefined",
     "barrier": "is not at the barrier at which other threads of the block wait",
+}
+# Of what the simulator met in the opposite of the program's order, by what it met.
+_TOO_EARLY = {
+    "read-write": "reads too early, before another thread writes",
+    "write-read": "overwrites too early what another thread has yet to read",
 }
 
 
@@ -151,6 +156,9 @@ class Race:
         How often it was met, lane by lane.
     remedy : str
         What threads need that write one word by the same store, where no barrier helps; elsewhere ``""``.
+    program_order : str
+        Of a read and a write, ``"write-read"`` or ``"read-write"`` where every path through the kernel has
+        them in this order; ``""`` where it has both, as in a loop, or where that is not known.
     """
 
     kind: str
@@ -161,6 +169,12 @@ class Race:
     address: int
     count: int
     remedy: str = ""
+    program_order: str = ""
+
+    @property
+    def too_early(self) -> bool:
+        """Whether the simulator met a read and a write in the opposite of the program's order."""
+        return self.program_order not in ("", self.kind) and not self.remedy
 
     @property
     def same_warp(self) -> bool:
@@ -235,8 +249,12 @@ class Race:
                 f"{self.kind} ({where}, lane {self.address}): {self._side(self.second)} "
                 f"{_HAZARDS[self.kind]} (met {self.count:,} times)"
             )
-        second, first = self._side(self.second), self._side(self.first)
-        text = f"{self.kind} ({where}, shared byte {self.address}): {second} {_HAZARDS[self.kind]}"
+        second, first, hazard = self._side(self.second), self._side(self.first), _HAZARDS[self.kind]
+        if self.too_early:  # the first side is the one to be told
+            second, first, hazard = first, second, _TOO_EARLY[self.kind]
+        elif self.program_order == "read-write" and not self.remedy:
+            hazard = "overwrites what another thread may still have to read"
+        text = f"{self.kind} ({where}, shared byte {self.address}): {second} {hazard}"
         if first:
             text += f", {first}; "
             text += (

@@ -17,6 +17,7 @@ from gpureduce._profiles.mangled import demangled
 from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program, with_sync
+from gpureduce._profiles.program_order import with_program_order
 from gpureduce._rules.arguments import integer
 
 if TYPE_CHECKING:
@@ -360,7 +361,10 @@ def _once(
         of.ptx, of.entry, grid, block, cluster, packed, arrays, shared, races, drawn, watched, *most
     )
     file = next(iter(of.sources), "") or outer_file(launches)
-    kernels = kernel_profiles(_named(launches, of.kernel), file, drawn)
+    kernels = tuple(
+        with_program_order(each, of.ptx, of.entry)
+        for each in kernel_profiles(_named(launches, of.kernel), file, drawn)
+    )
     title = f"{of.kernel}: {' x '.join(map(str, grid))} blocks of {' x '.join(map(str, block))}"
     return Profile(title, kernels, file, sources=of.sources, compiler=of.compiler), problem
 
