@@ -32,7 +32,11 @@ SWITCHES = {
     # For tests/fuzz, with CC=clang; the run-time part comes with atheris.
     "FUZZ": (["-O1", "-g", "-UNDEBUG", "-fno-wrapv", "-DPTX_NO_CLONES", *FUZZ], ["-fsanitize=address"]),
     "COVERAGE": (["-O0", "-g", "--coverage"], ["--coverage"]),
-    "WERROR": (["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"], []),
+    # Frames are bounded for threads with small stacks: of 64 KiB in tests/test_small_stacks.py.
+    "WERROR": (
+        ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wframe-larger-than=16384", "-Werror"],
+        [],
+    ),
 }
 CHOSEN = [name for name in SWITCHES if os.environ.get(f"GPUREDUCE_{name}", "0") not in ("", "0")]
 

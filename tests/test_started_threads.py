@@ -209,7 +209,7 @@ def test_handlers_that_raise_at_any_time():
         + """
 def act():
     raise Interrupted
-assert rounds(300) > 50
+assert rounds(200) > 40
 print(threading.active_count())
 """
     )
@@ -231,7 +231,7 @@ def act():
 @forks_beside_threads
 def test_forks_in_the_middle():
     """A child goes on, or is told that it has no threads to go on with; later calls of it are right."""
-    done = python(CALLS + ALARMS + FORKS + "assert rounds(60) > 15\nprint(codes)", "-W", "ignore")
+    done = python(CALLS + ALARMS + FORKS + "assert rounds(40) > 10\nprint(codes)", "-W", "ignore")
     assert (done.returncode, done.stdout) == (0, "{0}\n"), done.stderr
 
 

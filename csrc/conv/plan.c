@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "conv/columns.h"
 #include "conv/common.h"
@@ -138,11 +139,16 @@ gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_progr
 
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
     if (gr_conv_results(self) == 0)
         return GR_OK;
-    gr_status status = gr_conv_plan(self, &device->backend->info, &program, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_status status = gr_conv_plan(self, &device->backend->info, program, error);
     if (status == GR_OK && is_library(self->variant))
-        status = gr_cudnn_complete(device, &program, error);
-    return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
+        status = gr_cudnn_complete(device, program, error);
+    if (status == GR_OK)
+        status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

@@ -1,6 +1,7 @@
 #include "exact/exact.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -281,15 +282,21 @@ gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_bindin
                        const gr_interrupt *interrupt, gr_error *error) {
     const gr_general_plan *plan = exact->plan;
     const kind *of = &kinds[exact->dtype];
-    gr_program program;
     if (plan->results == 0)
         return GR_OK;
-    gr_exact_plan(exact, &device->backend->info.can, &program);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_exact_plan(exact, &device->backend->info.can, program);
     const gr_flow flow = {.inputs = exact->layout->pair && !exact->squares ? 2 : 1,
                           .item_bytes = of->item_bytes * of->components,
                           .count = plan->launches[0].params.count};
-    if (binding->inputs[0].host != NULL && binding->host_out != NULL && reads_host(exact, &flow))
-        return gr_feed_whole(device, &flow, &program, binding, interrupt, error);
     const size_t result_bytes = exact->states ? sizeof(int64_t) : flow.item_bytes;
-    return gr_feed_results(device, &program, binding, result_bytes, interrupt, error);
+    const bool direct =
+        binding->inputs[0].host != NULL && binding->host_out != NULL && reads_host(exact, &flow);
+    const gr_status status = direct
+                                 ? gr_feed_whole(device, &flow, program, binding, interrupt, error)
+                                 : gr_feed_results(device, program, binding, result_bytes, interrupt, error);
+    free(program);
+    return status;
 }

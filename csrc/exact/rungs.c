@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "exact/exact.h"
@@ -66,10 +67,14 @@ gr_status gr_exact_rung_run(gr_device *device, const gr_exact_variant *variant, 
                             const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
                             gr_error *error) {
     const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = sizeof(float)};
-    gr_program program;
     gr_status status = gr_rung_check(&variant->rung, &device->backend->info, error);
     if (status != GR_OK)
         return status;
-    plan(variant, count, &program);
-    return gr_program_run(device, &program, &binding, interrupt, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    plan(variant, count, program);
+    status = gr_program_run(device, program, &binding, interrupt, error);
+    free(program);
+    return status;
 }

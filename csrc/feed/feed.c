@@ -1,5 +1,7 @@
 #include "feed/feed.h"
 
+#include <stdlib.h>
+
 #include "device/low_memory.h"
 #include "feed/direct.h"
 #include "feed/later.h"
@@ -80,9 +82,13 @@ gr_status gr_feed(gr_device *device, const gr_flow *flow, const gr_binding *bind
     if (gr_ring_takes(device, flow, binding))
         return gr_ring_run(device, flow, binding, progress, interrupt, error);
     const gr_part all = {.count = flow->count, .total = flow->count};
-    gr_program program;
-    flow->plan(flow->request, &device->backend->info.can, &all, &program);
-    return gr_feed_whole(device, flow, &program, binding, interrupt, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    flow->plan(flow->request, &device->backend->info.can, &all, program);
+    const gr_status status = gr_feed_whole(device, flow, program, binding, interrupt, error);
+    free(program);
+    return status;
 }
 
 /* Words of a result in mapped memory tell each that they have come, so that they must come whole. */

@@ -32,6 +32,7 @@ typedef struct gr_ring {
     gr_event copied[PLACES], reduced[PLACES]; /* what was last done to each place */
     gr_event before;                          /* the work in the default stream when a call began */
     gr_copy_pool *pool;
+    gr_program program; /* of the chunk whose launches are being ordered */
 } gr_ring;
 
 typedef struct run {
@@ -250,19 +251,19 @@ static gr_status order_program(const run *self, uint64_t chunk, gr_error *error)
     const gr_ring *ring = self->ring;
     const size_t place = (size_t)(chunk % PLACES);
     const gr_part part = part_of(self, chunk);
-    gr_program program;
-    self->flow->plan(self->flow->request, &backend->info.can, &part, &program);
+    gr_program *program = &self->ring->program;
+    self->flow->plan(self->flow->request, &backend->info.can, &part, program);
     gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0};
     for (size_t i = 0; i < self->flow->inputs; ++i)
         inputs[i] = ring->device + place * ring->kept.bytes + i * self->chunk_bytes;
-    gr_program_bind(&program, inputs,
+    gr_program_bind(program, inputs,
                     self->binding->host_out != NULL ? ring->result : self->binding->device_out, addresses);
-    if (gr_program_pack(&program, GR_BUFFER_CLEAN, ring->clean, addresses) > GR_CLEAN_BYTES ||
-        gr_program_pack(&program, GR_BUFFER_TEMPORARY, ring->plain, addresses) > PLAIN_BYTES)
+    if (gr_program_pack(program, GR_BUFFER_CLEAN, ring->clean, addresses) > GR_CLEAN_BYTES ||
+        gr_program_pack(program, GR_BUFFER_TEMPORARY, ring->plain, addresses) > PLAIN_BYTES)
         return gr_fail(error, GR_ERR_VALUE, "a part of the plan needs more memory than there is room for");
     gr_status status = backend->streams->follow(backend, ring->kernels, ring->copied[place], error);
     if (status == GR_OK)
-        status = gr_program_enqueue(self->device, &program, addresses, ring->kernels, self->interrupt, error);
+        status = gr_program_enqueue(self->device, program, addresses, ring->kernels, self->interrupt, error);
     if (status == GR_OK)
         status = backend->streams->record(backend, ring->kernels, ring->reduced[place], error);
     return status;

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "feed/feed.h"
@@ -237,15 +238,20 @@ gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_p
 
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
     gr_status status = GR_OK;
     if (gr_matmul_results(self) == 0)
         return GR_OK;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
     if (self->variant != NULL)
         status = gr_matmul_check(self->variant, &device->backend->info, error);
     if (status == GR_OK)
-        status = gr_matmul_plan(self, &device->backend->info, &program, error);
+        status = gr_matmul_plan(self, &device->backend->info, program, error);
     if (status == GR_OK && is_library(self->variant))
-        status = gr_cublas_complete(device, &program, error);
-    return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
+        status = gr_cublas_complete(device, program, error);
+    if (status == GR_OK)
+        status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

@@ -1,6 +1,7 @@
 #include "order/order.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "feed/feed.h"
@@ -453,7 +454,11 @@ void gr_order_plan(const gr_ordering *self, gr_program *program) {
 
 gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
-    gr_order_plan(self, &program);
-    return gr_feed_program(device, &program, binding, interrupt, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_order_plan(self, program);
+    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

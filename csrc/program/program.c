@@ -1,11 +1,19 @@
 #include "program/program.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 };
 
 static size_t round_up(size_t bytes, size_t to) {
     return (bytes + to - 1) / to * to;
+}
+
+gr_program *gr_program_new(gr_error *error) {
+    gr_program *program = malloc(sizeof *program);
+    if (program == NULL)
+        gr_fail(error, GR_ERR_MEMORY, "no host memory for a program");
+    return program;
 }
 
 void gr_program_begin(gr_program *program) {

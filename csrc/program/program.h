@@ -67,8 +67,11 @@ typedef struct gr_program {
     gr_step steps[GR_MOST_STEPS];
     gr_place places[GR_MOST_PLACES];
     gr_map maps[GR_MOST_MAPS];
-    _Alignas(64) char params[GR_PARAM_ROOM];
+    _Alignas(16) char params[GR_PARAM_ROOM];
 } gr_program;
+
+/* On the heap, as a thread's stack may be small. Freed by free(); NULL with the error recorded. */
+gr_program *gr_program_new(gr_error *error);
 
 /* Making one. Steps are appended; a place or a map belongs to the step appended last, `offset` counts in its
  * parameters. */

@@ -276,13 +276,15 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
     py_state *state = PyModule_GetState(module);
     if (count != 8 && count != 9)
         return PyErr_Format(PyExc_TypeError, "expected 8 or 9 arguments, got %zd", count);
-    custom_call now = {.arrays = 0};
+    custom_call *now = PyMem_RawCalloc(1, sizeof *now); /* too large for small stacks */
+    if (now == NULL)
+        return PyErr_NoMemory();
     PyObject *missing = NULL;
-    int failed = take_call(state, args, &now);
+    int failed = take_call(state, args, now);
     if (failed == 0 && count == 9)
-        failed = py_stream_argument(state, args[8], &now.binding.stream);
+        failed = py_stream_argument(state, args[8], &now->binding.stream);
     if (failed == 0) {
-        missing = take_kernels(args[0], &now);
+        missing = take_kernels(args[0], now);
         failed = missing == NULL ? -1 : 0;
     }
     const bool complete = failed == 0 && PyList_GET_SIZE(missing) == 0;
@@ -290,16 +292,17 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
         py_work work;
         py_begin(&work);
         const gr_status status =
-            gr_custom_run(now.customs, &now.request, &now.binding, &work.interrupt, &work.error);
+            gr_custom_run(now->customs, &now->request, &now->binding, &work.interrupt, &work.error);
         failed = py_end(state, &work, status);
     }
     if (complete && failed == 0)
-        share_room(&now);
-    PyMem_RawFree(now.room);
-    for (size_t i = 0; i < now.arrays; ++i)
-        py_operand_release(&now.operands[i]);
+        share_room(now);
+    PyMem_RawFree(now->room);
+    for (size_t i = 0; i < now->arrays; ++i)
+        py_operand_release(&now->operands[i]);
     for (size_t i = 0; i < GR_GENERAL_PASSES; ++i)
-        Py_XDECREF(now.kernels[i]);
+        Py_XDECREF(now->kernels[i]);
+    PyMem_RawFree(now);
     if (failed)
         Py_CLEAR(missing);
     else if (complete)

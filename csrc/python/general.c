@@ -217,7 +217,6 @@ static void plan_call(const py_call *now, const gr_abilities *can, gr_program *p
 static PyObject *time_call(py_state *state, const py_call *now, const gr_timing *timing) {
     const gr_reduction *reduction = &now->reduction;
     const gr_abilities *can = &now->job.device->backend->info.can;
-    gr_program program;
     py_work work;
     if (gr_program_clock(now->job.device, &work.error) != GR_OK)
         return py_raise(state, &work.error);
@@ -225,14 +224,20 @@ static PyObject *time_call(py_state *state, const py_call *now, const gr_timing 
         return PyErr_Format(PyExc_ValueError, "a: there are no results to time");
     if (reduction->shape != NULL && !gr_flat_shape_fits(reduction->shape, reduction->layout.pair, can))
         return PyErr_Format(PyExc_ValueError, "shape: not for this device or operator");
-    plan_call(now, can, &program);
+    gr_program *program = gr_program_new(&work.error);
     double *times = calloc(timing->repeats, sizeof *times);
-    if (times == NULL)
-        return PyErr_NoMemory();
+    PyObject *result = NULL;
+    if (program == NULL || times == NULL) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    plan_call(now, can, program);
     py_begin(&work);
-    const gr_status status = gr_program_time(now->job.device, &program, timing, times, &work.error);
-    const int failed = py_end(state, &work, status);
-    PyObject *result = failed < 0 ? NULL : py_list_of_doubles(times, timing->repeats);
+    const gr_status status = gr_program_time(now->job.device, program, timing, times, &work.error);
+    if (py_end(state, &work, status) == 0)
+        result = py_list_of_doubles(times, timing->repeats);
+cleanup:
+    free(program);
     free(times);
     return result;
 }

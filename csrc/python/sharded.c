@@ -159,14 +159,17 @@ static void end(parts *self) {
 static gr_status launch(void *arg, gr_device *device, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error) {
     part *self = arg;
-    gr_program program;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
     if (self->call.exact) {
         const gr_exact exact = py_call_exact(&self->call);
-        gr_exact_plan(&exact, &device->backend->info.can, &program);
+        gr_exact_plan(&exact, &device->backend->info.can, program);
     } else {
-        gr_reduction_plan(&self->call.reduction, &device->backend->info.can, &program);
+        gr_reduction_plan(&self->call.reduction, &device->backend->info.can, program);
     }
-    const gr_status status = gr_later_begin(device, &program, binding, interrupt, &self->later, error);
+    const gr_status status = gr_later_begin(device, program, binding, interrupt, &self->later, error);
+    free(program);
     self->is_launched = status == GR_OK;
     return status;
 }

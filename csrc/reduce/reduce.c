@@ -1,5 +1,7 @@
 #include "reduce/reduce.h"
 
+#include <stdlib.h>
+
 #include "reduce/params.h"
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
@@ -103,8 +105,13 @@ gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, con
                               .request = reduction};
         return gr_feed(device, &flow, binding, progress, interrupt, error);
     }
-    gr_program program;
-    plan_general(reduction, &device->backend->info.can, &program);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    plan_general(reduction, &device->backend->info.can, program);
     const gr_dtype made = gr_op_result(reduction->op, reduction->dtype);
-    return gr_feed_results(device, &program, binding, gr_dtypes[made].item_bytes, interrupt, error);
+    const gr_status status =
+        gr_feed_results(device, program, binding, gr_dtypes[made].item_bytes, interrupt, error);
+    free(program);
+    return status;
 }

@@ -1,6 +1,7 @@
 #include "scan/scan.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "feed/feed.h"
@@ -279,7 +280,11 @@ void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *prog
 
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
-    gr_scan_plan(self, &device->backend->info.can, &program);
-    return gr_feed_program(device, &program, binding, interrupt, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_scan_plan(self, &device->backend->info.can, program);
+    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

@@ -1,6 +1,7 @@
 #include "segments/segments.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -307,9 +308,13 @@ void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_progr
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,
                           const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
     if (self->lines == 0 || self->segments == 0 || self->inner == 0)
         return GR_OK;
-    gr_segments_plan(self, &device->backend->info.can, &program);
-    return gr_feed_program(device, &program, binding, interrupt, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_segments_plan(self, &device->backend->info.can, program);
+    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

@@ -1,6 +1,7 @@
 #include "states/states.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "exact/exact.h"
@@ -76,33 +77,41 @@ static void add_launch(const gr_states *self, const char *entry, const void *par
 
 gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_left *left,
                               const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
     gr_state_begin_params params = left->params;
     params.states = self->params;
-    gr_program_begin(&program);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_program_begin(program);
     const bool whole = (params.flags & GR_STATE_WHOLE) != 0, more = (params.flags & GR_STATE_MORE) != 0;
-    const uint32_t first = whole || more ? gr_program_input(&program, 0) : 0;
-    const uint32_t high = left->has_high ? gr_program_input(&program, 1) : 0;
-    const uint32_t out = gr_program_buffer(&program, GR_BUFFER_OUTPUT, self->bytes);
-    add_launch(self, "begin", &params, sizeof params, &program);
+    const uint32_t first = whole || more ? gr_program_input(program, 0) : 0;
+    const uint32_t high = left->has_high ? gr_program_input(program, 1) : 0;
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
+    add_launch(self, "begin", &params, sizeof params, program);
     if (whole)
-        gr_program_place(&program, offsetof(gr_state_begin_params, low), first);
+        gr_program_place(program, offsetof(gr_state_begin_params, low), first);
     if (left->has_high)
-        gr_program_place(&program, offsetof(gr_state_begin_params, high), high);
+        gr_program_place(program, offsetof(gr_state_begin_params, high), high);
     if (more)
-        gr_program_place(&program, offsetof(gr_state_begin_params, more), first);
-    gr_program_place(&program, offsetof(gr_state_begin_params, states.mine), out);
-    return gr_program_run(device, &program, binding, interrupt, error);
+        gr_program_place(program, offsetof(gr_state_begin_params, more), first);
+    gr_program_place(program, offsetof(gr_state_begin_params, states.mine), out);
+    const gr_status status = gr_program_run(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }
 
 gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr_binding *binding,
                               const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
-    gr_program_begin(&program);
-    const uint32_t theirs = gr_program_input(&program, 0);
-    const uint32_t out = gr_program_buffer(&program, GR_BUFFER_OUTPUT, self->bytes);
-    add_launch(self, "merge", &self->params, sizeof self->params, &program);
-    gr_program_place(&program, offsetof(gr_state_params, theirs), theirs);
-    gr_program_place(&program, offsetof(gr_state_params, mine), out);
-    return gr_program_run(device, &program, binding, interrupt, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_program_begin(program);
+    const uint32_t theirs = gr_program_input(program, 0);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
+    add_launch(self, "merge", &self->params, sizeof self->params, program);
+    gr_program_place(program, offsetof(gr_state_params, theirs), theirs);
+    gr_program_place(program, offsetof(gr_state_params, mine), out);
+    const gr_status status = gr_program_run(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

@@ -17,6 +17,7 @@ from gpureduce import _core
 
 _FORK_SECONDS = 0.1  # between looks at whether the process is a fork's child, which has no threads
 _STOP_SECONDS = 1.0  # for threads to end after the caller was interrupted
+_START_SECONDS = 0.1  # for threads that have nothing left to do; one without memory never says that it ends
 
 Work = Callable[["str | None"], None]
 
@@ -24,10 +25,11 @@ Work = Callable[["str | None"], None]
 class _Worker:
     """A device, and the thread that works on it."""
 
-    __slots__ = ("begun", "device", "done", "unclaimed")
+    __slots__ = ("begun", "device", "done", "unclaimed", "work")
 
-    def __init__(self, device: str | None) -> None:
+    def __init__(self, device: str | None, work: Work) -> None:
         self.device = device
+        self.work: Work | None = work
         self.unclaimed = [True]  # popped by the thread, or by the caller where no thread has begun
         self.begun = False
         self.done = _thread.allocate_lock()
@@ -40,14 +42,16 @@ class _Worker:
         except IndexError:
             return False
 
-    def run(self, work: Work) -> None:
-        """Work, in a thread. A thread without memory ends before it claims the device."""
-        if self.claim():
-            try:
+    def run(self) -> None:
+        """Work, in a thread. A thread without memory ends before it claims the device, or does anything."""
+        try:
+            if self.claim():
                 self.begun = True
-                work(self.device)
-            finally:
-                self.done.release()
+                assert self.work is not None
+                self.work(self.device)
+        finally:
+            self.work = None  # the thread ends a little later than the call, and keeps no array until then
+            self.done.release()
 
 
 def on_all(devices: Iterable[str | None], work: Work, stop: Callable[[BaseException], None]) -> None:
@@ -64,30 +68,38 @@ def on_all(devices: Iterable[str | None], work: Work, stop: Callable[[BaseExcept
     """
     process = os.getpid()
     first, *others = devices
-    workers = [_Worker(device) for device in others]
+    workers = [_Worker(device, work) for device in others]
+    started = []
     try:
         for worker in workers:
             try:
-                _thread.start_new_thread(worker.run, (work,))
+                _thread.start_new_thread(worker.run, ())
             except (RuntimeError, MemoryError):
                 break
+            started.append(worker)
         work(first)
-        for worker in [each for each in workers if not _is_done_here(each, work)]:
-            while not worker.done.acquire(timeout=_FORK_SECONDS):
+        late = []
+        for worker in workers:
+            if worker.claim():  # its thread has not begun
+                work(worker.device)
+                late.append(worker)
+        for worker in workers:
+            while worker not in late and not worker.done.acquire(timeout=_FORK_SECONDS):
                 _refuse_forked(process)
+        if os.getpid() == process:
+            _wait([worker for worker in late if worker in started], _START_SECONDS)
     except BaseException as error:
         stop(error)
         if os.getpid() == process:
-            _wait_a_while([worker for worker in workers if not worker.claim() and worker.begun])
+            _wait([worker for worker in workers if not worker.claim() and worker.begun], _STOP_SECONDS)
         raise
 
 
-def _is_done_here(worker: _Worker, work: Work) -> bool:
-    """Return whether no thread has begun with a device, and its work was done in this thread."""
-    if not worker.claim():
-        return False
-    work(worker.device)
-    return True
+def _wait(workers: list[_Worker], seconds: float) -> None:
+    """Wait for threads to end, for so long at most."""
+    until = time.monotonic() + seconds
+    for worker in workers:
+        worker.done.acquire(timeout=max(0.0, until - time.monotonic()))
 
 
 def _refuse_forked(process: int) -> None:
@@ -96,9 +108,3 @@ def _refuse_forked(process: int) -> None:
             "the process was forked while several devices were at work; the child has no threads that could "
             "finish the call"
         )
-
-
-def _wait_a_while(workers: list[_Worker]) -> None:
-    until = time.monotonic() + _STOP_SECONDS
-    for worker in workers:
-        worker.done.acquire(timeout=max(0.0, until - time.monotonic()))

@@ -46,8 +46,8 @@ bool ptx_run_open_locks(ptx_run *run) {
     return false;
 }
 
-/* In a child that the callback forked. A helper thread of the parent may have held a lock, or been in the middle
-   of a change: the child forgets what the threads shared. */
+/* In a child that the callback forked. A helper thread of the parent may have held a lock, or been in the
+   middle of a change: the child forgets what the threads shared. */
 static void forget_helpers(ptx_run *run) {
     run->forked = true;
     run->running = 0;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnostic.h"
 #include "environment.h"
 #include "reserve.h"
 #include "text/cfg.h"
@@ -225,34 +226,39 @@ static void free_parser(ptx_parser *p) {
 
 ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error) {
     *out = NULL;
-    ptx_parser p = {.error = error};
+    ptx_parser *p = calloc(1, sizeof *p); /* too large for small stacks */
+    if (!p)
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of memory while parsing PTX");
+    p->error = error;
     ptx_environment environment;
     ptx_environment_enter(&environment);
     ptx_module *module = calloc(1, sizeof *module);
-    if (!module || !ptx_opcode_index_init(&p.opcodes) || length >= UINT32_MAX ||
+    if (!module || !ptx_opcode_index_init(&p->opcodes) || length >= UINT32_MAX ||
         !(module->text = malloc(length + 1))) {
-        ptx_out_of_memory(&p);
+        ptx_out_of_memory(p);
         goto cleanup;
     }
     memcpy(module->text, text, length);
     module->text[length] = '\0';
     module->length = length;
-    p.module = module;
-    ptx_lexer_init(&p.lexer, module->text, length);
-    if (!ptx_find_functions(&p))
+    p->module = module;
+    ptx_lexer_init(&p->lexer, module->text, length);
+    if (!ptx_find_functions(p))
         goto cleanup;
-    p.ahead = ptx_lexer_next(&p.lexer);
-    ptx_advance(&p);
-    while (p.token.kind != PTX_TOKEN_END && parse_directive(&p))
+    p->ahead = ptx_lexer_next(&p->lexer);
+    ptx_advance(p);
+    while (p->token.kind != PTX_TOKEN_END && parse_directive(p))
         ;
 cleanup:
-    free_parser(&p);
+    free_parser(p);
     ptx_environment_leave(&environment);
-    if (p.status == PTX_OK)
+    const ptx_status status = p->status;
+    free(p);
+    if (status == PTX_OK)
         *out = module;
     else
         ptx_module_free(module);
-    return p.status;
+    return status;
 }
 
 void ptx_module_free(ptx_module *module) {

@@ -1,6 +1,7 @@
 #include "reduce/convert/convert.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "reduce/convert/params.h"
@@ -277,7 +278,12 @@ gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, 
     for (size_t d = 0; d < conversion->ndim; ++d)
         if (conversion->extent[d] == 0)
             return GR_OK;
-    gr_program program;
-    const gr_status status = plan(conversion, binding, &program, error);
-    return status == GR_OK ? gr_program_run(device, &program, binding, interrupt, error) : status;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_status status = plan(conversion, binding, program, error);
+    if (status == GR_OK)
+        status = gr_program_run(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }

@@ -120,11 +120,16 @@ gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const
     for (size_t i = 1; i < count; ++i)
         if (customs[i]->device != device)
             return gr_fail(error, GR_ERR_VALUE, "kernels of %s lie on two devices", customs[0]->text);
-    gr_program program;
-    gr_program_begin(&program);
-    const gr_status status =
-        (request->plan.single_pass ? plan_flat : plan_passes)(customs, request, &program, error);
-    return status == GR_OK ? gr_feed_program(device, &program, binding, interrupt, error) : status;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_program_begin(program);
+    gr_status status =
+        (request->plan.single_pass ? plan_flat : plan_passes)(customs, request, program, error);
+    if (status == GR_OK)
+        status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }
 
 /* Returns a buffer for the results of a launch; before it, zeros to the end of what the next one takes. */
@@ -168,19 +173,27 @@ static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, 
 
 gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error) {
-    gr_program program;
-    const gr_status status = plan_rung(custom, rung, &program, error);
-    return status == GR_OK ? gr_feed_program(custom->device, &program, binding, interrupt, error) : status;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_status status = plan_rung(custom, rung, program, error);
+    if (status == GR_OK)
+        status = gr_feed_program(custom->device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }
 
 gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,
                               const gr_timing *timing, double *first_pass, double *all_passes,
                               gr_error *error) {
-    gr_program program;
-    const gr_status status = plan_rung(custom, rung, &program, error);
-    if (status != GR_OK)
-        return status;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_status status = plan_rung(custom, rung, program, error);
     const size_t bytes = (size_t)rung->passes[0].n * rung->item_bytes;
-    return gr_program_time_copies(custom->device, &program, data, bytes, timing, first_pass, all_passes,
-                                  error);
+    if (status == GR_OK)
+        status = gr_program_time_copies(custom->device, program, data, bytes, timing, first_pass, all_passes,
+                                        error);
+    free(program);
+    return status;
 }

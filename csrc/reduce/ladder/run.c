@@ -1,4 +1,5 @@
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "reduce/ladder/ladder.h"
 
@@ -69,10 +70,13 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
     const bool is_place = gr_ops[request->op].result == GR_RESULT_PLACE;
     const size_t bytes = is_place ? sizeof(int64_t) : gr_op_partial_bytes(request->op, request->dtype);
     const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = bytes};
-    gr_program program;
-    gr_status status = plan(device, request, &program, error);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_status status = plan(device, request, program, error);
     if (status == GR_OK)
-        status = gr_program_run(device, &program, &binding, interrupt, error);
+        status = gr_program_run(device, program, &binding, interrupt, error);
+    free(program);
     if (status == GR_OK)
         gr_op_finish(request->op, gr_op_partial(request->op, request->dtype), result);
     return status;
@@ -81,11 +85,14 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
 gr_status gr_ladder_time(gr_device *device, const gr_request *request, const void *data,
                          const gr_timing *timing, double *first_pass, double *all_passes, gr_error *error) {
     const size_t bytes = (size_t)request->n * gr_dtypes[request->dtype].item_bytes;
-    gr_program program;
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
     gr_status status = gr_program_clock(device, error);
     if (status == GR_OK)
-        status = plan(device, request, &program, error);
+        status = plan(device, request, program, error);
     if (status == GR_OK)
-        status = gr_program_time_copies(device, &program, data, bytes, timing, first_pass, all_passes, error);
+        status = gr_program_time_copies(device, program, data, bytes, timing, first_pass, all_passes, error);
+    free(program);
     return status;
 }

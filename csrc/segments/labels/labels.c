@@ -1,6 +1,7 @@
 #include "segments/labels/labels.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "feed/feed.h"
@@ -92,13 +93,17 @@ gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_bindi
     uint32_t passes = 1; /* enough for the key `groups` */
     while (self->groups >> passes * GR_LABEL_BITS > 0)
         ++passes;
-    gr_program program;
-    gr_program_begin(&program);
-    const rooms at = take_rooms(self, passes, &params, &program);
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    gr_program_begin(program);
+    const rooms at = take_rooms(self, passes, &params, program);
     for (uint32_t pass = 0; pass < passes && self->rows > 0; ++pass)
-        plan_pass(&program, &params, pass, pass + 1 == passes, &at);
-    launch(&program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);
-    gr_program_place(&program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
-    gr_program_place(&program, offsetof(gr_label_params, out), at.out);
-    return gr_feed_program(device, &program, binding, interrupt, error);
+        plan_pass(program, &params, pass, pass + 1 == passes, &at);
+    launch(program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);
+    gr_program_place(program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
+    gr_program_place(program, offsetof(gr_label_params, out), at.out);
+    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    free(program);
+    return status;
 }
