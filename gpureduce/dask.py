@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 try:
     from gpureduce._states.chunks import reduce as _reduce
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise ImportError("gpureduce.dask needs Dask: pip install 'gpureduce[dask]'") from error
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 try:
     _aggregations = importlib.import_module("flox.aggregations")
     importlib.import_module("flox.core")
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise ImportError("gpureduce.flox needs flox: pip install 'gpureduce[flox]'") from error
 
 from gpureduce._device.devices import Device, resolve, text

@@ -1,7 +1,9 @@
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 gr_status gr_fail(gr_error *error, gr_status status, const char *format, ...) {
     error->status = status;
@@ -10,4 +12,16 @@ gr_status gr_fail(gr_error *error, gr_status status, const char *format, ...) {
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return status;
+}
+
+bool gr_is_exhausted(gr_error *error, const char *what, const char *text) {
+    static const int numbers[] = {ENFILE, EMFILE,
+                                  ENOMEM}; /* the text of the first begins as that of the second */
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
+        if (text != NULL && strstr(text, strerror(numbers[i])) != NULL) {
+            gr_fail(error, GR_ERR_SYSTEM, "%s: %s", what, text);
+            error->number = numbers[i];
+            return true;
+        }
+    return false;
 }

@@ -1,6 +1,7 @@
 #include "device/image.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -8,12 +9,16 @@
 enum { STEP = 1 << 17 };
 
 static gr_status failed(int code, int number, const char *path, gr_error *error) {
-    static const char cannot[] = "cannot read the compiled kernels in";
     if (code == Z_MEM_ERROR || (code == Z_ERRNO && number == ENOMEM))
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to read the compiled kernels in %s", path);
-    if (code == Z_ERRNO)
-        return gr_fail(error, GR_ERR_DEVICE, "%s %s: %s; reinstall gpureduce", cannot, path,
-                       strerror(number));
+    const bool missing = number == ENOENT || number == ENOTDIR || number == EISDIR;
+    if (code == Z_ERRNO) {
+        gr_fail(error, missing ? GR_ERR_DEVICE : GR_ERR_SYSTEM,
+                "cannot read the compiled kernels in %s: %s%s", path, strerror(number),
+                missing ? "; reinstall gpureduce" : "");
+        error->number = number;
+        return error->status;
+    }
     return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
 }
 

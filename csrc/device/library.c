@@ -1,6 +1,7 @@
 #include "device/library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,13 +13,16 @@ static gr_status open_library(const char *folder, void **out, gr_error *error) {
     int length = snprintf(path, sizeof path, "%s/libgpureduce_cub.so", folder);
     if (length < 0 || (size_t)length >= sizeof path)
         return gr_fail(error, GR_ERR_DEVICE, "the path of the CUB library is too long: %.512s", path);
-    if (access(path, F_OK) != 0)
+    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
         return gr_fail(
             error, GR_ERR_VALUE,
             "variant: cub is not part of this installation; install gpureduce from its source with "
             "GPUREDUCE_CUB=1 in the environment");
     *out = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    return *out ? GR_OK : gr_fail(error, GR_ERR_DEVICE, "cannot load the CUB library: %s", dlerror());
+    const char *reason = *out != NULL ? NULL : dlerror();
+    if (*out != NULL || gr_is_exhausted(error, "cannot load the CUB library", reason))
+        return *out != NULL ? GR_OK : error->status;
+    return gr_fail(error, GR_ERR_DEVICE, "cannot load the CUB library: %s", reason);
 }
 
 static gr_status find_symbol(void *library, const char *name, void *function, gr_error *error) {

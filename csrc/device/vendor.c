@@ -23,11 +23,15 @@ gr_status gr_vendor_open(const gr_vendor *self, const gr_vendor_symbol *symbols,
     *out = dlopen(first, RTLD_NOW | RTLD_LOCAL);
     if (*out == NULL && second != NULL)
         *out = dlopen(second, RTLD_NOW | RTLD_LOCAL);
-    if (*out == NULL)
+    if (*out == NULL) {
+        const char *reason = dlerror();
+        if (gr_is_exhausted(error, self->variant, reason))
+            return error->status;
         return gr_fail(error, GR_ERR_VALUE,
                        "variant: %s is NVIDIA's library, which was not found: looked for %s%s%s (%s)",
                        self->variant, first, second != NULL ? " and " : "", second != NULL ? second : "",
-                       dlerror());
+                       reason);
+    }
     gr_status status = GR_OK;
     for (; status == GR_OK && symbols->name != NULL; ++symbols)
         status = find(self, *out, symbols, error);

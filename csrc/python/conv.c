@@ -355,7 +355,7 @@ PyObject *py_profile_conv(PyObject *module, PyObject *args) {
                           &timeline, &watched))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     if (take_layout(layout, &self.conv) < 0 || take_inputs(&self, given) < 0 ||
         take_rung(&self, variant, Py_None) < 0)
         goto cleanup;

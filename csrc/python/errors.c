@@ -45,6 +45,14 @@ static void raise_memory(const py_state *state, const char *message) {
     Py_XDECREF(class);
 }
 
+/* An OSError of the errno, of which Python makes the subclass: PermissionError, say. */
+static void raise_system(const gr_error *error) {
+    PyObject *args = Py_BuildValue("(is)", error->number, error->message);
+    if (args != NULL)
+        PyErr_SetObject(PyExc_OSError, args);
+    Py_XDECREF(args);
+}
+
 PyObject *py_raise(const py_state *state, const gr_error *error) {
     PyObject *const types[] = {
         [GR_OK] = state->device_error,
@@ -53,10 +61,13 @@ PyObject *py_raise(const py_state *state, const gr_error *error) {
         [GR_ERR_MEMORY] = PyExc_MemoryError, /* or a subclass: raise_memory */
         [GR_ERR_DEVICE] = state->device_error,
         [GR_ERR_SIMULATION] = state->simulation_error,
+        [GR_ERR_SYSTEM] = PyExc_OSError,
         [GR_ERR_INTERRUPTED] = PyExc_KeyboardInterrupt,
     };
     if (error->status == GR_ERR_MEMORY)
         raise_memory(state, error->message);
+    else if (error->status == GR_ERR_SYSTEM)
+        raise_system(error);
     else if (error->status != GR_ERR_INTERRUPTED || !PyErr_Occurred())
         PyErr_SetString(types[error->status], error->message);
     return NULL;

@@ -17,7 +17,7 @@ static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
 }
 
 static int take_request(py_state *state, PyObject *const *args, py_rung_call *out) {
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     const char *op = py_text_argument(args[1], "op");
     const char *variant = op == NULL ? NULL : py_text_argument(args[2], "variant");
     if (variant == NULL)

@@ -295,7 +295,7 @@ PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOpKI", &given[0], &given[1], &given[2], &races, &timeline, &watched))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     product self;
     begin(&self, state);
     if (take_product(state, given, &self) < 0)

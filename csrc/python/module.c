@@ -23,12 +23,16 @@ static PyObject *device_tuple(const gr_device_info *info) {
 static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     py_state *state = state_of(module);
     gr_device *sim = NULL;
-    gr_error ignored;
+    gr_error error;
+    gr_status status;
     int cuda_count = 0;
     Py_BEGIN_ALLOW_THREADS;
-    if (gr_backend_cuda_count(&cuda_count, &ignored) != GR_OK)
-        cuda_count = 0;
+    status = gr_backend_cuda_count(&cuda_count, &error);
     Py_END_ALLOW_THREADS;
+    if (status == GR_ERR_SYSTEM) /* whether there is a device is not known */
+        return py_raise(state, &error);
+    if (status != GR_OK)
+        cuda_count = 0;
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < cuda_count; ++i) {
         gr_device_info info;
@@ -45,13 +49,15 @@ static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
 }
 
 /* None when there is a CUDA device, else why there is none. */
-static PyObject *core_cuda_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+static PyObject *core_cuda_problem(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     gr_error error;
     gr_status status;
     int count = 0;
     Py_BEGIN_ALLOW_THREADS;
     status = gr_backend_cuda_count(&count, &error);
     Py_END_ALLOW_THREADS;
+    if (status == GR_ERR_SYSTEM) /* whether there is a device is not known */
+        return py_raise(state_of(module), &error);
     return status == GR_OK ? Py_NewRef(Py_None) : PyUnicode_FromString(error.message);
 }
 
@@ -63,7 +69,7 @@ static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
         return PyErr_Format(PyExc_RuntimeError, "the device registry is open already");
     if (!PyUnicode_FSConverter(folder, &bytes))
         return NULL;
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     const gr_status status = gr_registry_open(&state->registry, PyBytes_AS_STRING(bytes), &error);
     Py_DECREF(bytes);
     if (status != GR_OK)
@@ -75,7 +81,7 @@ static PyObject *core_read_image(PyObject *module, PyObject *path) {
     PyObject *bytes = NULL, *read = NULL;
     if (!PyUnicode_FSConverter(path, &bytes))
         return NULL;
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     char *data = NULL;
     size_t size = 0;
     if (gr_read_image(PyBytes_AS_STRING(bytes), &data, &size, &error) == GR_OK)

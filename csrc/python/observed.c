@@ -168,7 +168,7 @@ PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, 
 
 PyObject *py_observed_job(const py_state *state, py_job *job, py_job_work work, void *arg) {
     gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     PyObject *result = NULL;
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
     if (status == GR_OK) {

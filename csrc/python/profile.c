@@ -214,7 +214,7 @@ PyObject *py_kernel_params(PyObject *module, PyObject *args) {
         return NULL;
     ptx_module *parsed = NULL;
     ptx_error failed;
-    gr_error error = {GR_OK, ""};
+    gr_error error = {.status = GR_OK};
     PyObject *result = NULL;
     ptx_status status;
     Py_BEGIN_ALLOW_THREADS;

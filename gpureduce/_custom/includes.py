@@ -91,6 +91,7 @@ class _Scan:
                     with open(path, "rb") as file:
                         text = file.read()
                 except OSError:
+                    self.found.certain = False
                     continue
                 self.found.texts[path] = text
                 self.source(text, os.path.dirname(path))

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from gpureduce._rules.files import refuse_exhausted
+
 _MOST_SECONDS = 1800.0
 _NVRTC_ONLY = ("-device-int128", "--device-int128", "-default-device", "--device-as-default-execution-space")
 
@@ -47,7 +49,8 @@ def version(nvcc: str) -> str:
     """Return the release, as ``13.0.88``; empty where it cannot be told."""
     try:
         said = _run([nvcc, "--version"])
-    except (Refused, OSError):
+    except (Refused, OSError) as error:
+        refuse_exhausted(error)
         return ""
     found = re.search(r"\bV(\d+(?:\.\d+)+)", said)
     return found[1] if found else ""

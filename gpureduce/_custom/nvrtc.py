@@ -18,6 +18,7 @@ from gpureduce._custom.disk_cache import digest, kept
 from gpureduce._custom.includes import included
 from gpureduce._custom.toolkit import header_folders, headers_version
 from gpureduce._device.kernels import KERNELS
+from gpureduce._rules.files import refuse_exhausted
 
 # As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
 _FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")
@@ -154,7 +155,7 @@ def working_folder() -> str:
     """Return the working folder, or the root where that was removed."""
     try:
         return os.getcwd()
-    except OSError:
+    except (FileNotFoundError, PermissionError):
         return os.sep
 
 
@@ -164,12 +165,13 @@ def library() -> Nvrtc:
     advice = "CUDA C++ is compiled by NVIDIA's NVRTC: pip install 'gpureduce[nvrtc]'"
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(f"{advice} (cuda-pathfinder, which finds it, is missing)") from error
     try:
         path = load_nvidia_dynamic_lib("nvrtc").abs_path
         return Nvrtc(path)
     except (DynamicLibNotFoundError, OSError) as error:
+        refuse_exhausted(error)
         raise ImportError(f"{advice} ({str(error).splitlines()[0]})") from error
 
 

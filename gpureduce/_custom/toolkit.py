@@ -9,6 +9,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 
+from gpureduce._rules.files import refuse_exhausted
+
 _ALL = ("cuda_fp16.h", "crt/mma.h")
 _LIBCUXX = ("cccl", "")  # folders in that of the headers, since CUDA 13 and before
 _VERSIONS = (
@@ -37,7 +39,8 @@ def _found(folder: str, pattern: bytes) -> bytes:
     try:
         with open(folder, "rb") as file:
             match = re.search(pattern, file.read(1 << 18))
-    except OSError:
+    except OSError as error:
+        refuse_exhausted(error)
         return b""
     return match[1] if match else b""
 

@@ -114,7 +114,7 @@ class Timeline:
             import matplotlib.pyplot as plt
             from matplotlib.colors import ListedColormap
             from matplotlib.patches import Patch
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             raise ImportError("Timeline.plot needs matplotlib: pip install matplotlib") from error
         palette = DARK if dark else LIGHT
         rounds, threads = self.states.shape

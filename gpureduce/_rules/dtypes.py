@@ -94,7 +94,7 @@ def named(name: str) -> np.dtype:
         return np.dtype(name)
     try:
         import ml_dtypes
-    except ImportError:
+    except ModuleNotFoundError:
         raise TypeError("bfloat16 arrays need the package ml_dtypes") from None
     return np.dtype(ml_dtypes.bfloat16)
 

@@ -9,6 +9,21 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any
 
+_EXHAUSTED = (errno.ENFILE, errno.EMFILE, errno.ENOMEM)  # the text of the first begins as that of the second
+
+
+def refuse_exhausted(error: Exception) -> None:
+    """Raise an OSError where no file descriptor or memory is left, so that what is missing may exist.
+
+    Of what the loader of libraries says only the text is known.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    if number in _EXHAUSTED:
+        raise error
+    for each in _EXHAUSTED:
+        if os.strerror(each) in str(error):
+            raise OSError(each, str(error).splitlines()[0]) from error
+
 
 def _without_waiting(path: Any, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK, 0o666)

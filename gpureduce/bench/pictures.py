@@ -29,7 +29,7 @@ def style(dark: bool = False) -> Iterator[Palette]:
     """Set matplotlib's colours for one background; text in SVG remains text."""
     try:
         import matplotlib as mpl
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError("charts need matplotlib: pip install 'gpureduce[plot]'") from error
     palette = DARK if dark else LIGHT
     colours = dict.fromkeys(["text.color", "axes.labelcolor", "xtick.color", "ytick.color"], palette.text)

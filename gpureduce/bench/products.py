@@ -112,7 +112,7 @@ def _counted(shape: Shape, dtype: str, names: list[str], begin: Callable) -> Ite
 def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats: int) -> Iterator[dict]:
     try:
         import torch
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(
             "times of products of matrices are taken beside PyTorch's, which is not installed;"
             " device='sim' counts what they do"

@@ -275,7 +275,7 @@ class BenchResult:
         """
         try:
             import pandas
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             raise ImportError(
                 "BenchResult.to_pandas needs pandas: pip install 'gpureduce[notebook]'"
             ) from error

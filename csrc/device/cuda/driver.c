@@ -34,8 +34,12 @@ static gr_status open_library(gr_error *error) {
     if (!path || !*path)
         path = "libcuda.so.1";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return gr_fail(error, GR_ERR_DEVICE, "no CUDA driver: %s", dlerror());
+    if (!library) {
+        const char *reason = dlerror();
+        if (gr_is_exhausted(error, "cannot look for the CUDA driver", reason))
+            return error->status;
+        return gr_fail(error, GR_ERR_DEVICE, "no CUDA driver: %s", reason);
+    }
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(library, symbols[i].name);
         if (!address) {
