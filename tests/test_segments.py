@@ -3,7 +3,9 @@
 import itertools
 import math
 import random
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +57,25 @@ def rows_reduced(op, a, rows, axis):
     with np.errstate(over="ignore"):
         found = np.asarray(getattr(np, op)(part, axis=axis))
         return found.astype(a.dtype) if wide and op not in ("any", "all", "count_nonzero") else found
+
+
+def test_documented_reductions_are_those_taken(device):
+    """The page names each reduction that segments take, and the functions that it excludes raise."""
+    page = Path(__file__).resolve().parent.parent / "docs/segments_and_scans.md"
+    taken, refused = re.search(
+        r"^- The reductions are (.*?)\. Others(.*?)\.\n", page.read_text("utf-8"), re.M | re.S
+    ).groups()
+    assert sorted(re.findall(r"`(\w+)`", taken)) == sorted(OPS)
+    a, labels = np.arange(6), np.arange(6) % 2
+    calls = (
+        lambda op: gpureduce.segment_reduce(a, [0, 6], op, device=device),
+        lambda op: gpureduce.reduceat(a, [0], op, device=device),
+        lambda op: gpureduce.group_reduce(a, labels, op=op, device=device),
+    )
+    for op in [*re.findall(r"`(\w+)`", refused), *(name for name in gpureduce.__all__ if name not in OPS)]:
+        for call in calls:
+            with pytest.raises(ValueError, match=f"^op: expected one of sum, .*, got '{op}'"):
+                call(op)
 
 
 def segments_reduced(op, a, offsets, axis):
