@@ -1,5 +1,6 @@
 """The README and docs/ as a reader meets them: short, without dead ends, and their examples run."""
 
+import os
 import re
 from pathlib import Path
 
@@ -68,6 +69,48 @@ def test_the_first_example_runs(name, device, monkeypatch, capsys):
     exec(example, names)
     assert names["a"].shape == (200, 1000) and names["gpureduce"] is gpureduce
     assert "// v7: warp shuffle." in capsys.readouterr().out
+
+
+# Python in a page, and what is needed to run it, if the simulator is not enough.
+EXAMPLE = re.compile(
+    r"^(?:<!-- not run: needs ([^>]+) -->\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+ELSEWHERE = ("README", "write-your-own-rung", "flox")  # above, and in tests of their own
+EXTRAS = {"own_kernels": "cuda.pathfinder", "reduction_kernel": "cuda.pathfinder", "use": "matplotlib"}
+SHORTER = {
+    "bench(n=2**25)": 'bench(n=2**12, variants=["v0", "v7"])',
+    'bench(ops="matmul")': 'bench(n=64, variants="m3")',
+}
+RUNS = [
+    page for page in PAGES
+    if page.exists() and page.stem not in ELSEWHERE and EXAMPLE.search(page.read_text("utf-8"))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", RUNS, ids=lambda page: page.name)
+def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
+    """One after the other, each with the names of those before."""
+    if page.stem in EXTRAS:
+        pytest.importorskip(EXTRAS[page.stem])
+    text = page.read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPUREDUCE_CACHE_DIR", os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path))
+    monkeypatch.setattr(devices, "default", devices.resolve("sim"))
+    shared = "template <class T> __global__ void", "__global__ void"
+    kernel = re.search(
+        r"```cuda\n(.*?)```", (ROOT / "docs/write-your-own-rung.md").read_text("utf-8"), re.DOTALL
+    )
+    (tmp_path / "mine.cu").write_text("typedef float T;\n" + kernel[1].replace(*shared), "utf-8")
+    names = {"__name__": "example"}
+    for example in EXAMPLE.finditer(text):
+        need, code = example.groups()
+        if need is not None:
+            assert re.search("GPU|PyTorch|mpi4py|file|data set", need)
+            continue
+        for long, short in SHORTER.items():
+            code = code.replace(long, short)
+        lines = "\n" * text.count("\n", 0, example.start(2))  # errors name the line of the page
+        exec(compile(lines + code, str(page), "exec"), names)
 
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
