@@ -16,6 +16,7 @@ from gpureduce._device.low_memory import error_class, release_caches
 __all__ = ["library"]  # the fixture
 
 MEMORY = 1 << 20  # of the fake device
+LONG = (1 << 18) + 1000  # elements, which go through a ring of chunks
 HOST = (np.arange(1, 20001, dtype=np.int32) * 37 % 101 - 50).reshape(40, 500)
 
 
@@ -82,6 +83,25 @@ def check_a_cache_is_released():
             assert cache.asked == 1
 
 
+def check_a_cache_is_released_for_a_ring():
+    """The memory through which long arrays of the host travel is an allocation of its own."""
+    long = np.arange(LONG, dtype=np.int32) % 89 - 44
+    placed = np.zeros(MEMORY // 16, np.int32)
+    assert gpureduce.sum(long, device="cuda") == long.sum()  # loads the kernels
+    with loaded(Cache()) as cache:
+        cache.fill()  # after the ring that was kept is closed
+        assert gpureduce.sum(long, device="cuda") == long.sum()
+        assert (cache.asked, cache.kept) == (1, [])
+        assert gpureduce.sum(long, device="cuda") == long.sum()
+        assert cache.asked == 1
+    for _ in range(20):  # nor is memory in the way that DLPack exported, and whose arrays are gone
+        gpureduce.free_memory()
+        array = gpureduce.to_device(placed, "cuda")
+        capsule = array.__dlpack__()
+        del capsule, array
+        assert gpureduce.sum(long, device="cuda") == long.sum()
+
+
 def check_the_error_is_of_both_classes():
     there = gpureduce.to_device(HOST, "cuda")
     gpureduce.sum(there, axis=1)
@@ -122,12 +142,13 @@ def check_memory_of_arrays_that_were_exported():
     "check",
     [
         check_a_cache_is_released,
+        check_a_cache_is_released_for_a_ring,
         check_the_error_is_of_both_classes,
         check_memory_of_arrays_that_were_exported,
     ],
 )
 def test_full_devices(library, check):
-    run(library, check, FAKE_CUDA_MEMORY=str(MEMORY))
+    run(library, check, FAKE_CUDA_MEMORY=str(MEMORY), GPUREDUCE_CHUNK_BYTES="1024")
 
 
 def test_nothing_is_asked_without_pytorch(monkeypatch):

@@ -144,14 +144,20 @@ static gr_status take_once(gr_store *store, const gr_order *order, size_t bytes,
     return status;
 }
 
+bool gr_store_reclaim(gr_store *store, unsigned attempt) {
+    gr_backend *backend = store->shelf.backend;
+    if (attempt > 0)
+        return attempt == 1 && gr_release_caches(backend);
+    gr_block_list_free(store->blocks);
+    if (backend->trim != NULL)
+        backend->trim(backend);
+    return true;
+}
+
 gr_status gr_memory_take(gr_store *store, const gr_order *order, size_t bytes, bool clean, gr_memory *out,
                          gr_error *error) {
     gr_status status = take_once(store, order, bytes, clean, out, error);
-    if (status != GR_ERR_MEMORY || order->capture != 0)
-        return status;
-    gr_block_list_free(store->blocks);
-    status = take_once(store, order, bytes, clean, out, error);
-    if (status == GR_ERR_MEMORY && gr_release_caches(store->shelf.backend))
+    for (unsigned i = 0; status == GR_ERR_MEMORY && order->capture == 0 && gr_store_reclaim(store, i); ++i)
         status = take_once(store, order, bytes, clean, out, error);
     return status;
 }

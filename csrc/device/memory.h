@@ -22,6 +22,10 @@ void gr_store_close(gr_store *store);
 /* Frees what nobody uses. */
 void gr_store_clear(gr_store *store);
 
+/* Makes memory of the device free for another attempt at an allocation that failed: first what this library
+   keeps unused, then the caches of other libraries. False where nothing is left to free. */
+bool gr_store_reclaim(gr_store *store, unsigned attempt);
+
 typedef struct gr_memory {
     gr_devptr address; /* 0: none */
     gr_order order;    /* where it was taken */

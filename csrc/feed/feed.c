@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "device/low_memory.h"
 #include "feed/direct.h"
 #include "feed/later.h"
 #include "feed/ring.h"
@@ -30,7 +29,7 @@ static gr_status bring(gr_device *device, brought *self, const gr_interrupt *int
         if (!gr_ring_brings(device, source))
             continue;
         status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
-        if (status == GR_ERR_MEMORY && gr_release_caches(backend))
+        for (unsigned k = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, k); ++k)
             status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
         if (status == GR_OK)
             status = gr_ring_bring(device, source, self->owned[i], interrupt, error);

@@ -331,6 +331,8 @@ gr_status gr_ring_run(gr_device *device, const gr_flow *flow, const gr_binding *
     gr_status status = gr_binding_order(device, binding, &order, error);
     if (status == GR_OK)
         status = gr_shelf_take(&device->store.shelf, &rings, place_bytes(), &any, &kept, error);
+    for (unsigned i = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, i); ++i)
+        status = gr_shelf_take(&device->store.shelf, &rings, place_bytes(), &any, &kept, error);
     if (status != GR_OK)
         return status;
     run self = {.device = device,

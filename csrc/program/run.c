@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "device/low_memory.h"
 #include "program/program.h"
 
 gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
@@ -103,13 +102,14 @@ gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_orde
 
 /* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
    caller's to drop, also after a failure. */
-static gr_status bring(gr_backend *backend, gr_stream stream, const gr_source *source, gr_devptr *owned,
+static gr_status bring(gr_device *device, gr_stream stream, const gr_source *source, gr_devptr *owned,
                        gr_devptr *first, gr_error *error) {
+    gr_backend *backend = device->backend;
     *first = source->origin;
     if (source->host == NULL)
         return GR_OK;
     gr_status status = backend->streams->take(backend, stream, source->bytes, owned, error);
-    if (status == GR_ERR_MEMORY && gr_release_caches(backend))
+    for (unsigned i = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, i); ++i)
         status = backend->streams->take(backend, stream, source->bytes, owned, error);
     if (status == GR_OK && source->bytes > 0)
         status = backend->upload(backend, stream, *owned, source->host, source->bytes, error);
@@ -140,7 +140,7 @@ static gr_status run_in(gr_device *device, const gr_order *order, const gr_progr
     for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
         const uint32_t number = program->buffers[i].number;
         if (program->buffers[i].kind == GR_BUFFER_INPUT)
-            status = bring(backend, stream, &binding->inputs[number], &owned[number], &inputs[number], error);
+            status = bring(device, stream, &binding->inputs[number], &owned[number], &inputs[number], error);
     }
     gr_program_bind(program, inputs, binding->device_out, addresses);
     if (status == GR_OK)

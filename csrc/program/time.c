@@ -82,6 +82,8 @@ gr_status gr_program_time_copies(gr_device *device, const gr_program *program, c
     gr_status status = gr_program_clock(device, error);
     for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
         status = backend->alloc(backend, bytes, &inputs[i], error);
+        for (unsigned k = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, k); ++k)
+            status = backend->alloc(backend, bytes, &inputs[i], error);
         if (status == GR_OK && bytes > 0)
             status = backend->upload(backend, 0, inputs[i], data, bytes, error);
     }
