@@ -7,6 +7,17 @@ import numpy as np
 import gpureduce
 from gpureduce import numpy_like
 
+try:
+    import dask.array
+
+    import gpureduce.dask
+except ImportError:
+    dask = None
+try:
+    import gpureduce.flox as flox
+except ImportError:
+    flox = None
+
 PTX = """
 .version 7.0
 .target sm_75
@@ -79,6 +90,12 @@ OWN = {
     "array.__setitem__": {"key": 0, "value": 1},
     "array.__getitem__": {"key": 0},
 }
+KERNEL = gpureduce.ReductionKernel("T x", "T y", "x * x", "a + b", "y = a", "0", "squares")
+OWN["ReductionKernel"] = {
+    "in_params": "T x", "out_params": "T y", "map_expr": "x * x", "reduce_expr": "a + b",
+    "post_map_expr": "y = a", "identity": "0",
+}  # fmt: skip
+OWN["kernel.__call__"] = {"args": ROWS}
 SUBJECTS = {f"array.bitwise_{op}": "bits" for op in ("and", "or", "xor")} | {"array.dot": "row"}
 METHODS = ("__getitem__", "__array__", "__dlpack__", "__matmul__", "__array_namespace__")
 
@@ -97,6 +114,15 @@ def functions():
         for method in ("reduce", "accumulate", "reduceat"):
             if inspect.ismethod(getattr(each, method, None)):
                 found[f"numpy_like.{name}.{method}"] = getattr(each, method)
+    found["ReductionKernel"], found["kernel.__call__"] = gpureduce.ReductionKernel, KERNEL.__call__
+    for name in () if dask is None else gpureduce.dask.__all__:
+        found[f"dask.{name}"] = getattr(gpureduce.dask, name)
+        elements = (ROWS[0], ROWS[1]) if name == "dot" else (ROWS,)
+        OWN[f"dask.{name}"] = {
+            key: dask.array.from_array(each) for key, each in zip("ab", elements, strict=False)
+        }
+    if flox is not None:
+        found["flox.Engine"] = gpureduce.flox.Engine
     found["State.from_bytes"] = gpureduce.State.from_bytes
     for title, kind in (("array", gpureduce.DeviceArray), ("State", gpureduce.State)):
         for name in dir(kind):

@@ -314,6 +314,15 @@ def test_several_devices_have_exact_states(device):
 
 
 @pytest.mark.parametrize("op", SPREADS)
+def test_a_number_on_a_device_about_a_mean_that_is_given(op, device):
+    a = np.array([1.0, 2.0, 6.0])
+    result = getattr(gpureduce, op)(a, mean=2.0, as_device=True, device=device)
+    assert result.shape == () and result.item() == pytest.approx(
+        (17 / 3) ** (0.5 if "std" in op else 1), rel=1e-15
+    )
+
+
+@pytest.mark.parametrize("op", SPREADS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "complex128"])
 def test_a_mean_that_is_given(op, dtype, device):
     if op.startswith("nan") and dtype == "complex128":

@@ -31,8 +31,11 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     if (PyBool_Check(value) || !PyIndex_Check(value))
         return PY_REFUSE(PyExc_TypeError, "%s: expected int or None, got %s", name, Py_TYPE(value)->tp_name);
     const Py_ssize_t number = PyNumber_AsSsize_t(value, NULL);
-    if (number == -1 && PyErr_Occurred())
-        return -1;
+    if (number == -1 && PyErr_Occurred()) /* TypeError: an array of several numbers has the method, too */
+        return !PyErr_ExceptionMatches(PyExc_TypeError)
+                   ? -1
+                   : PY_REFUSE(PyExc_TypeError, "%s: expected int or None, got %s", name,
+                               Py_TYPE(value)->tp_name);
     *out = number == 0 ? GR_GIVEN_ZERO : number == PY_SSIZE_T_MIN ? -PY_SSIZE_T_MAX : (int64_t)number;
     return 0;
 }
@@ -87,13 +90,14 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
     for (size_t i = 0; !PyLong_Check(given) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
         found = handle_of(given, state->names[names[i]], i == 0, &handle);
     PyObject *const asked = found > 0 ? handle : given;
-    if (found >= 0 && !PyIndex_Check(asked))
+    if (found >= 0 && PyIndex_Check(asked))
+        number = PyNumber_Index(asked);
+    /* An array of several numbers has the method, and raises TypeError. */
+    if (found >= 0 && number == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
         PyErr_Format(
             PyExc_TypeError,
             "stream: expected a handle of a CUDA stream (an integer) or an object that has one, got %s",
             Py_TYPE(asked)->tp_name);
-    else if (found >= 0)
-        number = PyNumber_Index(asked);
     Py_XDECREF(handle);
     if (number == NULL)
         return -1;

@@ -261,10 +261,10 @@ def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copie
     return _core.dlpack_export(array, pointer, shape, name, *device, versioned, copied, array.strides)
 
 
-def checked_dtype(dtype: np.dtype) -> np.dtype:
+def checked_dtype(dtype: np.dtype, name: str = "dtype") -> np.dtype:
     """Return the dtype if it is one that devices hold, else raise TypeError."""
     if not is_supported(dtype):
-        raise TypeError(f"dtype {dtype} is not supported on a device")
+        raise TypeError(f"{name}: dtype {dtype} is not supported on a device")
     return dtype
 
 
@@ -278,7 +278,7 @@ def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray
     if masked is not None and isinstance(arr, masked.MaskedArray):
         raise TypeError("arr: masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
     host = as_array(arr, "arr")
-    dtype = checked_dtype(host.dtype).newbyteorder("=")
+    dtype = checked_dtype(host.dtype, "arr").newbyteorder("=")
     out = empty(host.shape, dtype, *resolve(device))
     if out.size:
         _core.device_write(out.kind, out.index, out.pointer, np.asarray(host, dtype, order="C"))

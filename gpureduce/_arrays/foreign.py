@@ -183,7 +183,9 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
     # The interface does not name the device; the address of no elements need not be one.
     index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
     _check_device(_core.CUDA, index, device)
-    view = _view(protocol, pointer, shape, strides, checked_dtype(dtype), index, bool(read_only), obj)
+    view = _view(
+        protocol, pointer, shape, strides, checked_dtype(dtype, protocol), index, bool(read_only), obj
+    )
     view.producer, view.stream, view.says_stream = obj, stream, stream is not None
     return view
 

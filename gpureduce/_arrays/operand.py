@@ -99,6 +99,13 @@ def intake_beside(a: Any, first: Operand, name: str) -> Operand:
     return intake(a, text(first.kind, first.index), name)
 
 
+def _repeated(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        return np.broadcast_to(mask, shape)
+    except ValueError:
+        raise ValueError(f"where: shape {mask.shape} does not broadcast to {shape}") from None
+
+
 def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:
     """Take ``where=``, repeated to the shape of `operand`; `before_copy` is called if it has to be copied."""
     place = text(operand.kind, operand.index)
@@ -106,7 +113,7 @@ def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | No
     if view is None:
         mask = host_mask(where)
         if operand.view is None:
-            mask = np.broadcast_to(mask, operand.shape)
+            mask = _repeated(mask, operand.shape)
             return Operand(mask, mask.shape, mask.dtype, operand.kind, operand.index)
         if before_copy is not None:
             before_copy()

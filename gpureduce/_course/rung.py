@@ -326,7 +326,7 @@ def ladder(
     >>> report.passed, [finding.race.missing for finding in report.findings if finding.kind == "race"]
     (False, ['__syncthreads'])
     """
-    if not isinstance(options, Iterable) or isinstance(options, str):
+    if not isinstance(options, Iterable) or isinstance(options, str) or getattr(options, "shape", None) == ():
         raise TypeError(f"options: expected a tuple of str, got {type(options).__name__}")
     options = tuple(options)
     own = own_kernel(

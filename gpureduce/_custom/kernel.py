@@ -161,8 +161,12 @@ class ReductionKernel:
         preamble: str = "",
         options: Iterable[str] = (),
     ) -> None:
-        if isinstance(options, str):
-            raise TypeError("options: expected a tuple of str, got str")
+        if (
+            isinstance(options, str)
+            or not isinstance(options, Iterable)
+            or getattr(options, "shape", None) == ()
+        ):
+            raise TypeError(f"options: expected a tuple of str, got {type(options).__name__}")
         self._arguments: dict[str, Any] = {
             "in_params": in_params,
             "out_params": out_params,

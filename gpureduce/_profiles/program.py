@@ -145,7 +145,7 @@ def read(source: object) -> Source:
 def _options(given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError("options: expected a tuple of str, got str")
-    if not isinstance(given, Iterable):
+    if not isinstance(given, Iterable) or getattr(given, "shape", None) == ():
         raise TypeError(f"options: expected a tuple of str, got {type(given).__name__}")
     given = tuple(given)
     if not all(isinstance(option, str) for option in given):

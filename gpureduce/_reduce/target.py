@@ -214,7 +214,7 @@ class Target:
     def store(self, result: Any) -> Any:
         """Return the result; None means that the core wrote it already."""
         if result is not None:
-            result = result.astype(self.dtype, copy=False).reshape(self.shape)
+            result = np.asarray(result).astype(self.dtype, copy=False).reshape(self.shape)
             if result.dtype.num != self.dtype.num:  # two names of one dtype, which no cast tells apart
                 result = result.view(self.dtype)
         if self.on_device:

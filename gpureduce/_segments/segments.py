@@ -13,6 +13,7 @@ from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
+from gpureduce._rules import arguments as rules
 from gpureduce._segments.cut import Batches, Cut, Labels, beside, on_host, run, take
 
 if TYPE_CHECKING:
@@ -292,9 +293,9 @@ def _groups(given: Any, labels: np.ndarray | Operand) -> int:
         largest = engine.run("max", labels, (0,), stream=target.stream)
         assert largest is not None
         return _checked("labels", max(int(largest) + 1, 0))
-    if isinstance(given, (bool, np.bool_)) or not hasattr(given, "__index__"):
-        raise TypeError(f"num_groups: expected int or None, got {type(given).__name__}")
-    groups = given.__index__()
+    if isinstance(given, (bool, np.bool_)):
+        raise TypeError("num_groups: expected int or None, got bool")
+    groups = rules.integer(given, "num_groups", "int or None")
     if groups < 0:
         raise ValueError(f"num_groups: expected 0 or more, got {groups}")
     return _checked("num_groups", groups)

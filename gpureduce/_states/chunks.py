@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dask.array as da
@@ -30,10 +30,13 @@ def reduce(
     device: Any = None,
 ) -> Any:
     """Have each chunk become a state, and states be merged in a tree."""
+    keepdims, split_every = rules.flag(keepdims, "keepdims"), _split(split_every)
     options = {"dtype": dtype, "device": None if device is None else str(device)}
     given = {"ddof": ddof} if op in ("var", "std") else {}
     if not (isinstance(a, da.Array) or isinstance(b, da.Array)):
         return partial(a, op, axis, b=b, keepdims=keepdims, **options).result(**given)
+    for each, name in ((a, "a"), (b, "b")):
+        rules.refuse_parts(each, name)
     a = da.asanyarray(a)
     axes = rules.single_axis(axis, a.ndim) if op in _PLACES else rules.reduced_axes(axis, a.ndim)
     arrays = [a]
@@ -64,12 +67,33 @@ def reduce(
         axis=axes,
         keepdims=keepdims,
         dtype=whole.dtype,
-        split_every=split_every,
+        split_every=_within(split_every, parts.npartitions),
         combine=_merge,
         name=f"gpureduce-{op}",
         concatenate=False,
         meta=np.empty((0,) * (a.ndim if keepdims else a.ndim - len(axes)), whole.dtype),
     )
+
+
+def _split(given: Any) -> Any:
+    """Return ``split_every=`` as an int, a dict of them or None; TypeError and ValueError name it."""
+    if given is None or isinstance(given, Mapping):
+        return (
+            None
+            if given is None
+            else {rules.integer(key, "split_every"): _split(given[key]) for key in given}
+        )
+    number = rules.integer(given, "split_every", "an integer, a mapping of axes to integers or None")
+    if number < 2:
+        raise ValueError(f"split_every: expected 2 or more, got {number}")
+    return number
+
+
+def _within(split_every: Any, parts: int) -> Any:
+    """Return ``split_every=`` no larger than the parts are many: Dask makes lists of that length."""
+    if isinstance(split_every, dict):
+        return {axis: _within(number, parts) for axis, number in split_every.items()}
+    return split_every if split_every is None else min(split_every, max(parts, 2))
 
 
 def _is_unknown(a: Any, axes: tuple[int, ...]) -> bool:

@@ -72,7 +72,7 @@ class Sharded:
     shape: tuple[int, ...]
 
     def __init__(self, parts: Sequence[Any], axis: int = 0) -> None:
-        if not isinstance(parts, Iterable):
+        if not isinstance(parts, Iterable) or getattr(parts, "shape", None) == ():
             raise TypeError(f"parts: expected a sequence of arrays, got {type(parts).__name__}")
         self.parts = tuple(each if hasattr(each, "shape") else np.asarray(each) for each in parts)
         if not self.parts:

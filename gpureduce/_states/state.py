@@ -324,7 +324,7 @@ def nothing(op: str, held: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) ->
 
 def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
-        raise ValueError("these bytes are no state")
+        raise ValueError("data: these bytes are no state")
     _, version, *codes, ndim, rest = _HEAD.unpack_from(data)
     if version != _VERSION:
         raise ValueError(f"a state of version {version}; this is gpureduce's version {_VERSION} of them")

@@ -135,7 +135,10 @@ def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[
     """Return what is to be measured; variants that are not named need not take every operator and dtype."""
     chosen = [record.name for record in variants("reduction")] + [AUTO]
     if names is not None:
-        chosen = [AUTO if name == AUTO else _reduction(name) for name in sequence(names, "variants")]
+        chosen = [
+            AUTO if isinstance(name, str) and name == AUTO else _reduction(name)
+            for name in sequence(names, "variants")
+        ]
         if AUTO in chosen and where.kind == "sim":
             raise ValueError(
                 "variants: 'auto' is measured on a CUDA device; it has no counts on the simulator"
