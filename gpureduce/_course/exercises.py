@@ -18,6 +18,7 @@ from gpureduce._custom.nvrtc import CompileError
 from gpureduce._profiles.own import WHOLE_BLOCKS
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulated
+from gpureduce._rules.equality import WithArrays
 
 if TYPE_CHECKING:
     import os
@@ -38,8 +39,8 @@ _CALLED = {
 }
 
 
-@dataclass(frozen=True)
-class Case:
+@dataclass(frozen=True, eq=False)
+class Case(WithArrays):
     """One run of a learner's kernel, and what it has to do.
 
     Attributes

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from gpureduce._rules.equality import WithArrays
+
 # How csrc/ptxsim/watch/counters.h lays out a counter: issues by active lanes (0 to 32), then these.
 _LANES = 33
 _DIVERGENT, _WAVEFRONTS, _IDEAL, _REQUESTS, _SECTORS, _SECTORS_IDEAL, _COPIED = range(_LANES, _LANES + 7)
@@ -19,8 +21,8 @@ _PRODUCT = re.compile(r"\b(?:mma\.sync|wgmma\.mma_async)\S*\.m(\d+)n(\d+)k(\d+)\
 _ROWS_OF_A_WARP = 16  # at most: wgmma names those of four warps
 
 
-@dataclass
-class Counts:
+@dataclass(eq=False)
+class Counts(WithArrays):
     """Counters of an instruction, a source line, a kernel or a whole reduction. All are sums over all warps.
 
     They count PTX, not machine code. Shared-memory wavefronts, global requests and sectors, and barriers are

@@ -18,6 +18,7 @@ from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.simulate import run
 from gpureduce._rules.arguments import host_array
 from gpureduce._rules.dtypes import dtype_of
+from gpureduce._rules.equality import WithArrays
 
 _LAST_PASS_SPAN = 64  # elements per thread, of the last pass of a fixed grid; as our own rungs have it
 _LARGEST_BLOCK = 1024
@@ -29,8 +30,8 @@ WHOLE_BLOCKS = "takes no n: right for whole blocks only"
 Grid = int | Callable[[int, int], int] | None
 
 
-@dataclass(frozen=True)
-class Pass:
+@dataclass(frozen=True, eq=False)
+class Pass(WithArrays):
     """One launch of a kernel that reduces: what it took, what it left, and what was seen of it."""
 
     given: np.ndarray[Any, Any]

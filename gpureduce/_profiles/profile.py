@@ -16,14 +16,15 @@ from gpureduce._profiles.counts import Counts, total
 from gpureduce._profiles.findings import Finding, findings
 from gpureduce._profiles.records import STEPS, VISITS, KernelProfile, Line, Race
 from gpureduce._profiles.timeline import Timeline
+from gpureduce._rules.equality import WithArrays
 
 if TYPE_CHECKING:
     from gpureduce._profiles.beside import SideBySide
     from gpureduce._profiles.player import Player
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, eq=False)
+class Profile(WithArrays):
     """What the kernels of one call did on the simulator. See `profile` and `simulate`.
 
     Attributes

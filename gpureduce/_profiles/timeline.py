@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._profiles.palette import DARK, LIGHT
+from gpureduce._rules.equality import WithArrays
 
 _WORKED, _CONFLICTED, _WAYS = 1, 2, 2
 
@@ -17,8 +18,8 @@ _KIND_OF_WAYS = np.array([0, 0, *(min(1 + (ways - 1).bit_length(), 6) for ways i
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True)
-class Timeline:
+@dataclass(frozen=True, eq=False)
+class Timeline(WithArrays):
     """Threads by rounds of one block; a round is the stretch between two barriers of the block.
 
     Attributes

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gpureduce._rules.equality import WithArrays
+
 # How csrc/ptxsim/watch/trace.h lays them out.
 STEP = np.dtype([("pc", "u4"), ("warp", "u4"), ("active", "u4"), ("executed", "u4"), ("round", "u4")])
 TOUCH = np.dtype(
@@ -31,8 +33,8 @@ _REGISTER = re.compile(r"%[\w$.]+|\b_\b")
 _PREDICATE = re.compile(r"%p\d*")
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, eq=False)
+class Trace(WithArrays):
     """The steps of one block: instructions of its warps in the order in which the simulator came to them.
 
     Attributes

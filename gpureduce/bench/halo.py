@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._profiles.variant import profile
+from gpureduce._rules.equality import WithArrays
 from gpureduce.bench.pictures import axes_of, style
 
 ITEM_BYTES = 4  # of float32
@@ -20,8 +21,8 @@ PICTURE = (1, 34, 130, 12)  # several tiles of every rung
 FILTERS = (24, 3, 3, 12)
 
 
-@dataclass(frozen=True)
-class Halo:
+@dataclass(frozen=True, eq=False)
+class Halo(WithArrays):
     """What one block does, of pictures in NHWC.
 
     Attributes

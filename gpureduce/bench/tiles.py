@@ -15,6 +15,7 @@ import numpy as np
 from gpureduce._profiles.counts import SECTOR_BYTES
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.variant import profile
+from gpureduce._rules.equality import WithArrays
 
 NOBODY = -1
 WAVEFRONT_BYTES = 128
@@ -22,8 +23,8 @@ ITEM_BYTES = 4  # of float32
 SHAPE = (256, 256, 32)  # several tiles of every rung
 
 
-@dataclass(frozen=True)
-class Tiles:
+@dataclass(frozen=True, eq=False)
+class Tiles(WithArrays):
     """What one block does.
 
     Attributes
