@@ -45,11 +45,11 @@ larger_frames = not_under_asan("it makes frames larger")
 
 
 @larger_frames
-def test_every_call_on_a_thread_of_64_kib():
+def test_calls_on_a_thread_of_64_kib():
     done = run(
         """
 threading.stack_size(1 << 16)
-thread = threading.Thread(target=call, args=(1,))
+thread = threading.Thread(target=call, args=(2,))
 thread.start()
 thread.join()
 """

@@ -97,9 +97,9 @@ ends = {True: 0, False: 0}
 def used():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
-for step in range(60):
+for step in range(40):
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (used() + step * (1 << 18), before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (used() + step * (3 << 17), before[1]))
     try:
         right = calls[step % 3]()
         assert right
@@ -209,7 +209,7 @@ def test_handlers_that_raise_at_any_time():
         + """
 def act():
     raise Interrupted
-assert rounds(200) > 40
+assert rounds(120) > 25
 print(threading.active_count())
 """
     )
@@ -231,7 +231,7 @@ def act():
 @forks_beside_threads
 def test_forks_in_the_middle():
     """A child goes on, or is told that it has no threads to go on with; later calls of it are right."""
-    done = python(CALLS + ALARMS + FORKS + "assert rounds(40) > 10\nprint(codes)", "-W", "ignore")
+    done = python(CALLS + ALARMS + FORKS + "assert rounds(25) > 5\nprint(codes)", "-W", "ignore")
     assert (done.returncode, done.stdout) == (0, "{0}\n"), done.stderr
 
 
@@ -248,7 +248,7 @@ calls = [lambda: gpureduce.sum(long, device="sim") == long.sum(),
 """
         + ALARMS
         + FORKS
-        + "assert rounds(10) > 3\nprint(codes)",
+        + "assert rounds(6) > 1\nprint(codes)",
         "-W",
         "ignore",
         GPUREDUCE_CHUNK_BYTES=chunk_bytes,
