@@ -138,6 +138,9 @@ def trace(frame, event, _):
         if seen == raise_at:
             raise Interrupted
     return trace
+sys.settrace(trace)  # Python 3.12 reports no opcodes of a frame's first run
+call()
+sys.settrace(None)
 raised = 0
 while True:
     seen, raise_at = 0, raise_at + 1

@@ -55,7 +55,9 @@ def segment_reduce(
         before the first and from the last on belong to none. On the device of `a`, as int64 side by side,
         they are not looked at: of offsets that descend there results are undefined.
     op : str
-        The name of a reduction of one array, as ``"sum"``, ``"var"`` or ``"argmax"``.
+        ``"sum"``, ``"prod"``, ``"mean"``, ``"min"``, ``"max"``, ``"argmin"``, ``"argmax"``, ``"any"``,
+        ``"all"``, ``"count_nonzero"``, ``"bitwise_and"``, ``"bitwise_or"``, ``"bitwise_xor"``, ``"var"`` or
+        ``"std"``.
     axis : int
         The axis that is cut into segments.
     ddof : float
