@@ -364,6 +364,8 @@ def test_export_to_another_device(cuda_array):
     assert cuda_array.__dlpack__(dl_device=(CUDA, 1)) is not None
     with pytest.raises(BufferError, match="cuda:1"):
         cuda_array.__dlpack__(dl_device=(CUDA, 0))
+    with pytest.raises(TypeError, match="copy: expected a bool, got ndarray"):
+        cuda_array.__dlpack__(copy=np.array([1, None]))
 
 
 @pytest.mark.parametrize("versioned", [False, True])

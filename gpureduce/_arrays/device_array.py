@@ -17,7 +17,7 @@ from gpureduce._arrays.numbers import Numbers
 from gpureduce._arrays.reductions import Reductions
 from gpureduce._arrays.views import Views
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve
-from gpureduce._rules.arguments import as_array, integer
+from gpureduce._rules.arguments import as_array, flag, integer
 from gpureduce._rules.dtypes import dtype_of, is_supported, name_of
 
 if TYPE_CHECKING:
@@ -223,6 +223,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         for name, pair in (("max_version", max_version), ("dl_device", dl_device)):
             if pair is not None and not (isinstance(pair, (tuple, list)) and len(pair) == 2):
                 raise TypeError(f"{name}: expected a tuple of two integers, got {pair!r}")
+        copy = None if copy is None else flag(copy, "copy")
         versioned = max_version is not None and integer(max_version[0], "max_version") >= DLPACK_VERSION[0]
         if dl_device is not None and tuple(dl_device) == (CPU, 0):
             if copy is False:

@@ -319,8 +319,9 @@ static gr_status cuda_sync(gr_backend *base, gr_error *error) {
 
 static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error, self->driver->stream_wait(gr_cuda_stream(stream)),
-                        "waiting for a stream on cuda:%d", base->info.index);
+    const gr_status status = GR_CUDA_CALL(self, error, self->driver->stream_wait(gr_cuda_stream(stream)),
+                                          "waiting for a stream on cuda:%d", base->info.index);
+    return gr_cuda_check_stream(self, stream, status, error);
 }
 
 /* What one call of `time` holds. */

@@ -102,10 +102,11 @@ void gr_cuda_drop(gr_backend *base, gr_stream stream, gr_devptr address) {
 gr_status gr_cuda_upload(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
                          gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error,
-                        bytes ? self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream))
-                              : GR_CU_SUCCESS,
-                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
+    const gr_status status = GR_CUDA_CALL(
+        self, error,
+        bytes ? self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
+        "copying %zu bytes to cuda:%d", bytes, base->info.index);
+    return gr_cuda_check_stream(self, stream, status, error);
 }
 
 gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devptr from, size_t bytes,
@@ -119,16 +120,18 @@ gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devp
     if (result == GR_CU_SUCCESS)
         result = driver->stream_wait(gr_cuda_stream(stream));
     status = gr_cuda_check(driver, result, error, "copying %zu bytes from cuda:%d", bytes, base->info.index);
+    status = gr_cuda_check_stream(self, stream, status, error);
     return gr_cuda_leave(self, status, error);
 }
 
 gr_status gr_cuda_fill(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
                        size_t bytes, gr_error *error) {
     cuda_backend *self = as_cuda(base);
-    return GR_CUDA_CALL(self, error,
-                        bytes ? self->driver->fill(address, value, bytes, gr_cuda_stream(stream))
-                              : GR_CU_SUCCESS,
-                        "clearing %zu bytes on cuda:%d", bytes, base->info.index);
+    const gr_status status = GR_CUDA_CALL(
+        self, error,
+        bytes ? self->driver->fill(address, value, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
+        "clearing %zu bytes on cuda:%d", bytes, base->info.index);
+    return gr_cuda_check_stream(self, stream, status, error);
 }
 
 void gr_cuda_trim(gr_backend *base) {
