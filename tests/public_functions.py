@@ -155,7 +155,7 @@ def subjects_on(device):
 
 
 def arguments(name, changed, device, subjects):
-    """Return positional and named arguments that are right, but for those that are changed."""
+    """Return positional and named arguments: valid values, with the given arguments replaced."""
     _, parameters = FUNCTIONS[name]
     own = OWN.get(name, {})
     places, options = [], {}
@@ -190,6 +190,6 @@ def arguments(name, changed, device, subjects):
 
 
 def call(name, changed, device, subjects):
-    """Call a function with arguments that are right, but for those that are changed."""
+    """Call a function with valid arguments, of which the given ones are replaced."""
     places, options = arguments(name, changed, device, subjects)
     return FUNCTIONS[name][0](*places, **options)

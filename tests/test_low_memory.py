@@ -84,7 +84,7 @@ def check_a_cache_is_released():
 
 
 def check_a_cache_is_released_for_a_ring():
-    """The memory through which long arrays of the host travel is an allocation of its own."""
+    """The staging memory of long host arrays is an allocation of its own."""
     long = np.arange(LONG, dtype=np.int32) % 89 - 44
     placed = np.zeros(MEMORY // 16, np.int32)
     assert gpureduce.sum(long, device="cuda") == long.sum()  # loads the kernels

@@ -15,8 +15,8 @@ gr_status gr_fail(gr_error *error, gr_status status, const char *format, ...) {
 }
 
 bool gr_is_exhausted(gr_error *error, const char *what, const char *text) {
-    static const int numbers[] = {ENFILE, EMFILE,
-                                  ENOMEM}; /* the text of the first begins as that of the second */
+    /* ENFILE first: the text of EMFILE is the beginning of the text of ENFILE. */
+    static const int numbers[] = {ENFILE, EMFILE, ENOMEM};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         if (text != NULL && strstr(text, strerror(numbers[i])) != NULL) {
             gr_fail(error, GR_ERR_SYSTEM, "%s: %s", what, text);

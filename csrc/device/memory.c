@@ -154,6 +154,14 @@ bool gr_store_reclaim(gr_store *store, unsigned attempt) {
     return true;
 }
 
+gr_status gr_store_alloc(gr_store *store, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error) {
+    gr_backend *backend = store->shelf.backend;
+    gr_status status = backend->streams->take(backend, stream, bytes, out, error);
+    for (unsigned i = 0; status == GR_ERR_MEMORY && gr_store_reclaim(store, i); ++i)
+        status = backend->streams->take(backend, stream, bytes, out, error);
+    return status;
+}
+
 gr_status gr_memory_take(gr_store *store, const gr_order *order, size_t bytes, bool clean, gr_memory *out,
                          gr_error *error) {
     gr_status status = take_once(store, order, bytes, clean, out, error);

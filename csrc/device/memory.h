@@ -26,6 +26,9 @@ void gr_store_clear(gr_store *store);
    keeps unused, then the caches of other libraries. False where nothing is left to free. */
 bool gr_store_reclaim(gr_store *store, unsigned attempt);
 
+/* Allocates in the order of a stream, and tries again after each gr_store_reclaim. The caller drops it. */
+gr_status gr_store_alloc(gr_store *store, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error);
+
 typedef struct gr_memory {
     gr_devptr address; /* 0: none */
     gr_order order;    /* where it was taken */

@@ -22,15 +22,12 @@ typedef struct brought {
 } brought;
 
 static gr_status bring(gr_device *device, brought *self, const gr_interrupt *interrupt, gr_error *error) {
-    gr_backend *backend = device->backend;
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i < GR_MOST_INPUTS; ++i) {
         gr_source *source = &self->binding.inputs[i];
         if (!gr_ring_brings(device, source))
             continue;
-        status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
-        for (unsigned k = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, k); ++k)
-            status = backend->streams->take(backend, 0, source->bytes, &self->owned[i], error);
+        status = gr_store_alloc(&device->store, 0, source->bytes, &self->owned[i], error);
         if (status == GR_OK)
             status = gr_ring_bring(device, source, self->owned[i], interrupt, error);
         *source = (gr_source){.origin = source->origin + self->owned[i], .bytes = source->bytes};

@@ -108,9 +108,7 @@ static gr_status bring(gr_device *device, gr_stream stream, const gr_source *sou
     *first = source->origin;
     if (source->host == NULL)
         return GR_OK;
-    gr_status status = backend->streams->take(backend, stream, source->bytes, owned, error);
-    for (unsigned i = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, i); ++i)
-        status = backend->streams->take(backend, stream, source->bytes, owned, error);
+    gr_status status = gr_store_alloc(&device->store, stream, source->bytes, owned, error);
     if (status == GR_OK && source->bytes > 0)
         status = backend->upload(backend, stream, *owned, source->host, source->bytes, error);
     *first += *owned;

@@ -270,7 +270,7 @@ def checked_dtype(dtype: np.dtype, name: str = "dtype") -> np.dtype:
 
 
 def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray:
-    """Copy an array of the host to a device, as `gpureduce.to_device`."""
+    """Copy a host array or a `DeviceArray` to a device."""
     if isinstance(arr, DeviceArray):
         if device is None or resolve(device) == (arr.kind, arr.index):
             return arr

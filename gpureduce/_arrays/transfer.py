@@ -1,4 +1,4 @@
-"""Copies of arrays to a device: of the host's, and of other libraries' on devices."""
+"""Copies to a device: of host arrays, and of other libraries' device arrays."""
 
 from __future__ import annotations
 

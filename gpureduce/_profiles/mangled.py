@@ -139,7 +139,7 @@ class _Reader:
         return found, arguments
 
     def scope_name(self) -> str:
-        """Read a name; that of a namespace without a name has what the compiler made of the file's."""
+        """Read a name. The compiler mangles a namespace without a name as ``_GLOBAL__N_`` and more."""
         name = self.name()
         return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
 

@@ -66,7 +66,7 @@ class OwnKernel:
         return min(self._grid, whole)
 
     def _span(self, block_size: int) -> int:
-        """Return how many elements a block takes at least."""
+        """Return the number of elements per block."""
         return block_size * self.elements
 
     def fits(self, n: int, block_size: int) -> bool:

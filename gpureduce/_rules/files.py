@@ -9,7 +9,8 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any
 
-_EXHAUSTED = (errno.ENFILE, errno.EMFILE, errno.ENOMEM)  # the text of the first begins as that of the second
+# ENFILE first: the text of EMFILE is the beginning of the text of ENFILE.
+_EXHAUSTED = (errno.ENFILE, errno.EMFILE, errno.ENOMEM)
 
 
 def refuse_exhausted(error: Exception) -> None:

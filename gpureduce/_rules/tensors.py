@@ -57,7 +57,7 @@ def host_array(tensor: Any, name: str) -> np.ndarray:
     """Return the elements of a tensor in host memory as an array that shares it, where no bit is lazy."""
     tensor = resolved(tensor, name)
     if tensor.device.type != "cpu":
-        raise TypeError(f"{name}: expected an array of the host, got a tensor on device {tensor.device}")
+        raise TypeError(f"{name}: expected a host array, got a tensor on device {tensor.device}")
     dtype = dtypes.dtype_of(tensor.dtype, name)
     if dtype.name == "bfloat16":  # NumPy's bfloat16 is unknown to PyTorch
         return tensor.view(sys.modules["torch"].int16).numpy().view(dtype)

@@ -36,7 +36,7 @@ class _Worker:
         self.done.acquire()  # until the thread ends
 
     def claim(self) -> bool:
-        """Return whether the one who asks is the first."""
+        """Return whether the calling thread is the first that claims the device."""
         try:
             return self.unclaimed.pop()
         except IndexError:

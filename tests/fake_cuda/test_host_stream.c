@@ -133,7 +133,7 @@ static int32_t data[N];
 
 static void run_well(void) {
     session s = {0};
-    gr_error error = {GR_OK, "", 0};
+    gr_error error = {.status = GR_OK};
     const int64_t few = fill(data, SMALL), all = fill(data, N);
     if (run_session(&s, data, all, few, &error) != GR_OK) {
         fprintf(stderr, "%s\n", error.message);
@@ -175,7 +175,7 @@ static void copy_with(int threads) {
         from[0][i] = (char)(i % 251);
         from[1][i] = (char)(i % 241);
     }
-    gr_error error = {GR_OK, "", 0};
+    gr_error error = {.status = GR_OK};
     gr_copy_pool *pool = NULL;
     atomic_store(&threads_left, threads);
     CHECK(gr_copy_pool_open(8, &pool, &error) == GR_OK);
@@ -225,7 +225,7 @@ static bool is_release(const char *symbol) {
 
 static void fail_one(const char *symbol, long nth) {
     session s = {0};
-    gr_error error = {GR_OK, "", 0};
+    gr_error error = {.status = GR_OK};
     const int64_t few = fill(data, SMALL), all = fill(data, N);
     fake->fail(symbol, (int)nth, 719, false);
     const gr_status status = run_session(&s, data, all, few, &error);
@@ -235,7 +235,7 @@ static void fail_one(const char *symbol, long nth) {
         CHECK(strstr(error.message, ": CUDA_ERROR_LAUNCH_FAILED: fake: a kernel failed"));
         int64_t got = 0;
         if (s.device && s.pinned) { /* the next call is right again */
-            gr_error after = {GR_OK, "", 0};
+            gr_error after = {.status = GR_OK};
             watched watch = {0};
             CHECK(sum(s.device, data, 0, N, &watch, &got, &after) == GR_OK && got == all);
         }
@@ -268,7 +268,7 @@ static long *totals;
 
 static void count_calls(void) {
     session s = {0};
-    gr_error error = {GR_OK, "", 0};
+    gr_error error = {.status = GR_OK};
     const int64_t few = fill(data, SMALL), all = fill(data, N);
     CHECK(run_session(&s, data, all, few, &error) == GR_OK);
     for (int i = 0; i < SYMBOLS; i++)
