@@ -13,6 +13,7 @@ import numpy as np
 from gpureduce import Device, Variant, variants
 from gpureduce import sum as sum_on_device
 from gpureduce._device.devices import record
+from gpureduce._rules.arguments import refuse_beyond_memory
 from gpureduce.bench.exact import CHUNK, float_sum
 
 GPU_SIZE = 2**22 + 3
@@ -37,6 +38,7 @@ def demo_array(dtype: str, size: int) -> np.ndarray:
         for integers numbers from the whole range of the dtype. The seed is fixed.
     """
     rng = np.random.default_rng(2026)
+    refuse_beyond_memory(size * np.dtype(dtype).itemsize, "size")
     array = np.empty(size, dtype)
     for part in _parts(array):
         if array.dtype.kind == "f":

@@ -379,6 +379,30 @@ def test_a_process_that_ended_meanwhile_is_replaced(monkeypatch):
     assert worker not in process._idle
 
 
+BUILTINS = """
+import sys
+from gpureduce._custom import worker
+
+request = {"library": sys.argv[1], "name": b"k.cu", "source": b"__global__ void k() {}", "kernel": b""}
+done, text, _ = worker.Library(sys.argv[1]).compile(request | {"options": [], "headers": {}})
+assert done, text
+with open("/proc/self/maps") as maps:
+    print(*{line.split()[-1] for line in maps if "libnvrtc-builtins" in line})
+"""
+
+
+def test_built_in_functions_come_from_the_folder_of_nvrtc(tmp_path):
+    """A wheel's NVRTC compiles where no CUDA toolkit is known to the dynamic linker."""
+    library = Path(nvrtc.library().path).resolve()
+    for file in library.parent.glob("libnvrtc*.so*"):
+        os.symlink(file, tmp_path / file.name)
+    program = [sys.executable, "-c", BUILTINS, str(tmp_path / library.name)]
+    ended = subprocess.run(program, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    (found,) = ended.stdout.split()
+    assert Path(found).parent == library.parent
+
+
 def test_time_and_memory_are_bounded(monkeypatch):
     lines = "".join(f"a[{i}] = a[{i + 1}] * {i} / a[{i + 2}];" for i in range(8000))
     source = f"__global__ void k(volatile double *a) {{ {lines} }}"

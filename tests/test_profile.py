@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce._demo import demo_array
 from gpureduce._profiles.elements import elements_of
 from gpureduce._profiles.palette import DARK, LIGHT
 from gpureduce._profiles.timeline import KINDS
@@ -33,6 +34,22 @@ def test_random_elements_are_those_of_numpys_default_generator(dtype):
     wanted = (rng.random(n) if dtype.startswith("float") else rng.integers(0, 100, n)).astype(dtype)
     found = elements_of(n, dtype)
     assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda n: gpureduce.profile(n, "v1"), "arr_or_n"),
+        (lambda n: gpureduce.bench(n, "v1", device="sim", progress=False), "n"),
+        (lambda n: gpureduce.bench((n, 1, 1), ops="matmul", device="sim", progress=False), "n"),
+        (lambda n: demo_array("int64", n), "size"),
+    ],
+)
+def test_more_elements_than_the_machine_has_memory(call, name):
+    """The kernel promises the memory: the process would be ended while elements are drawn."""
+    n = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4 + 1
+    with pytest.raises(MemoryError, match=rf"{name}: .* GiB of elements; the machine has .* GiB of memory"):
+        call(n)
 
 
 # Counters

@@ -370,6 +370,27 @@ def test_no_elements_run_no_kernel(monkeypatch):
             "where: var of a device array takes none",
         ),
         (lambda: gpureduce.partial([[1.0]], "argmax", 0, within=(3,), device="sim"), "within"),
+        *[
+            (
+                lambda op=op, given=given, device=device: gpureduce.partial(
+                    [1.0, 2.0], op, **given, device=device
+                ),
+                error,
+            )
+            for op in ("sum", "argmax")
+            for device in ("sim", ["sim"])
+            for given, error in [
+                ({"offset": np.array([1, None], object)}, "offset: expected an integer"),
+                ({"offset": np.zeros(2, "i4,f4")}, "offset: expected an integer"),
+                ({"offset": (1, "2"), "within": (4,)}, "offset: expected a tuple of integers"),
+                ({"within": 4}, "within: expected a tuple of integers"),
+                ({"within": ("4",)}, "within: expected a tuple of integers"),
+            ]
+        ],
+        (
+            lambda: gpureduce.partial([1.0], "argmax", offset=(0,), device="sim"),
+            "offset: .* as within is None",
+        ),
         (lambda: gpureduce.State(), "made by gpureduce.partial"),
         (lambda: gpureduce.partial([1], "sum", device="sim") + 1, "unsupported operand"),
     ],

@@ -8,6 +8,7 @@ which makes the start short.
 from __future__ import annotations
 
 import ctypes
+import glob
 import marshal
 import os
 import sys
@@ -28,6 +29,10 @@ class Library:
     """The functions of the shared library at a path."""
 
     def __init__(self, path: str) -> None:
+        # NVRTC opens its built-in functions by a bare file name. The dynamic linker finds a library that is
+        # loaded already, but does not look in the folder of NVRTC's wheel.
+        for builtins in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "libnvrtc-builtins.so.*")):
+            ctypes.CDLL(builtins)
         self._library = ctypes.CDLL(path)
         self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureduce._rules.arguments import host_array, refuse_masked
+from gpureduce._rules.arguments import host_array, refuse_beyond_memory, refuse_masked
 from gpureduce._rules.dtypes import dtype_of
 
 _PIECE = 1 << 16  # so many are drawn at a time: wider ones of all would not stay in a cache
@@ -19,6 +19,7 @@ def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
             raise ValueError(f"arr_or_n: a number of elements cannot be negative, got {arr_or_n}")
         chosen = dtype_of(np.float32 if dtype is None else dtype)
         rng = np.random.default_rng(0)
+        refuse_beyond_memory(int(arr_or_n) * chosen.itemsize, "arr_or_n")
         made = np.empty(int(arr_or_n), chosen)
         for start in range(0, made.size, _PIECE):
             piece = made[start : start + _PIECE]

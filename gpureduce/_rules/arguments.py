@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,19 @@ def integer(value: Any, name: str, wanted: str = "an integer") -> int:
         return operator.index(value)
     except TypeError as error:  # as for an array of several integers
         raise TypeError(f"{name}: expected {wanted}: {error}") from None
+
+
+def refuse_beyond_memory(size: int, name: str) -> None:
+    """Raise MemoryError that names an argument whose arrays take more bytes than the machine has.
+
+    The system would promise the memory, and end the process while it is filled.
+    """
+    if "SC_PHYS_PAGES" not in os.sysconf_names:
+        return
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 0 < most < size:
+        have, wanted = (f"{number / 2**30:,.1f} GiB" for number in (most, size))
+        raise MemoryError(f"{name}: {wanted} of elements; the machine has {have} of memory")
 
 
 def flag(value: Any, name: str) -> bool:

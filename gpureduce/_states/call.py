@@ -19,6 +19,7 @@ from gpureduce._reduce import exact as _exact
 from gpureduce._reduce import states as exact
 from gpureduce._reduce.target import FROM_HOST, Target
 from gpureduce._rules import arguments as rules
+from gpureduce._rules.arguments import integer
 from gpureduce._states.operators import Fields
 
 SUMS, PRODUCTS, SPREAD, WHOLE, PLACE, VALUE = range(6)  # how fields are made
@@ -91,29 +92,41 @@ class Call(NamedTuple):
         return self._replace(operand=operand)
 
 
+def _integers(values: Any, name: str) -> tuple[int, ...]:
+    try:
+        return tuple(integer(value, name, "a tuple of integers") for value in values)
+    except TypeError:
+        raise TypeError(f"{name}: expected a tuple of integers, got {type(values).__name__}") from None
+
+
 class Where:
     """Where in the whole a part is: ``offset=`` and ``within=`` of `partial`."""
 
     def __init__(self, offset: Any, within: Any) -> None:
-        self.offset, self.within = offset, within
+        self.offset = _integers(offset, "offset") if isinstance(offset, tuple) else integer(offset, "offset")
+        self.within = None if within is None else _integers(within, "within")
+
+    def start(self) -> int:
+        """Return the first position of a part of all elements."""
+        return integer(self.offset, "offset", "an integer, as within is None")
 
     def starts(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
         """Return an index for each axis of a part that lies within something."""
         starts = self.offset if isinstance(self.offset, tuple) else (self.offset,) * len(shape)
-        if len(axes) != len(shape) or len(self.within) != len(shape) or len(starts) != len(shape):
+        if len(axes) != len(shape) or len(self.within or ()) != len(shape) or len(starts) != len(shape):
             raise ValueError("within: expected a length for each axis, all of which are reduced")
-        return tuple(map(operator.index, starts))
+        return starts
 
     def move(self, index: np.ndarray, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
         """Make positions in a part those in the whole."""
         if self.within is None:
-            index += operator.index(self.offset)
+            index += self.start()
         else:
             starts = self.starts(shape, axes)
             at = np.unravel_index(int(index), shape)
             index[...] = np.ravel_multi_index(
                 tuple(int(one) + start for one, start in zip(at, starts, strict=True)),
-                tuple(operator.index(length) for length in self.within),
+                self.within,
             )
         if (index < 0).any():
             raise ValueError("offset: positions count from 0")
@@ -121,11 +134,11 @@ class Where:
     def steps(self, call: Call) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """Return the same for a kernel: a start, lengths, and how far in the whole an index of each goes."""
         if self.within is None:
-            start = operator.index(self.offset)
+            start = self.start()
             if start < 0:
                 raise ValueError("offset: positions count from 0")
             return start, (call.elements,), (1,)
-        lengths, whole = call.operand.shape, tuple(map(operator.index, self.within))
+        lengths, whole = call.operand.shape, self.within
         starts = self.starts(lengths, call.axes)
         for begin, length, most in zip(starts, lengths, whole, strict=True):
             if begin < 0 or begin + length > most:

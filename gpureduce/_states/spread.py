@@ -18,6 +18,7 @@ from gpureduce._device.devices import Device, resolve, text
 from gpureduce._reduce import functions, several
 from gpureduce._rules import arguments as rules
 from gpureduce._states import at_once, part, threads
+from gpureduce._states.call import Where
 from gpureduce._states.operators import find
 from gpureduce._states.state import State, nothing
 
@@ -144,7 +145,8 @@ def state_of(
     find(op)
     if stream is not None:
         raise ValueError("stream: several devices have no stream in common")
-    if within is not None or offset != 0:
+    begin = Where(offset, within)
+    if begin.within is not None or begin.offset != 0:
         raise ValueError("offset: several devices make states of whole arrays")
     names = None if device is None else _devices(device)
     flat = axis is None and not keepdims

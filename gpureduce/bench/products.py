@@ -12,6 +12,7 @@ import numpy as np
 from gpureduce._device.devices import Device
 from gpureduce._device.variants import AUTO, find, variants
 from gpureduce._profiles.variant import profile
+from gpureduce._rules.arguments import refuse_beyond_memory
 from gpureduce.bench.asked import Progress, dtype_name, positive, sequence
 from gpureduce.bench.result import BenchResult
 
@@ -81,6 +82,7 @@ def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
 def draw(shape: Shape, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Return two matrices of random numbers."""
     m, n, k = shape
+    refuse_beyond_memory((m * k + k * n) * max(8, np.dtype(dtype).itemsize), "n")
     rng = np.random.default_rng(20261122)
     if np.dtype(dtype).kind != "f":
         return rng.integers(-100, 100, (m, k)).astype(dtype), rng.integers(-100, 100, (k, n)).astype(dtype)
