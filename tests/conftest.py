@@ -47,7 +47,7 @@ WITHOUT_C = {
     "test_hardware_counters", "test_kernel_arguments", "test_layers", "test_magic", "test_matmul_results",
     "test_metadata", "test_mutants", "test_notebooks", "test_nvcc_sources", "test_own_kernels",
     "test_own_rungs", "test_pages", "test_peers", "test_pickling", "test_results", "test_rung_counters",
-    "test_several_bench", "test_signatures", "test_state_processes",
+    "test_same_ptx", "test_several_bench", "test_signatures", "test_state_processes",
 }  # fmt: skip
 
 # Modules whose tests take the same ways through C with other operators, shapes and numbers.

@@ -13,6 +13,7 @@ MUTANTS = (
     Mutant(
         "what an axis repeats counts once",
         PLAN,
+        "gr_general_plan_make",
         "set_repeat(p, layout->idempotent ? 1 : repeat);",
         "set_repeat(p, 1);",
         layouts("count_as_often"),
@@ -20,6 +21,7 @@ MUTANTS = (
     Mutant(
         "positions do not count what is repeated",
         PLAN,
+        "take_repeats",
         "if (i < end || !repeats(",
         "if (!repeats(",
         layouts("positions"),
@@ -27,6 +29,7 @@ MUTANTS = (
     Mutant(
         "results in the order of the elements",
         PLAN,
+        "store_place",
         "    const bool fits = store(&outs, &dims);",
         "    outs.count = 0;\n    const bool fits = store(&outs, &dims);\n    dims.stride[0] = 1;",
         layouts("c_order"),
@@ -34,6 +37,7 @@ MUTANTS = (
     Mutant(
         "a repetition of nothing counts",
         PLAN,
+        "gr_general_plan_make",
         "layout->rearranged && plan->reduced_count > 0",
         "layout->rearranged",
         layouts("nothing"),
@@ -41,6 +45,7 @@ MUTANTS = (
     Mutant(
         "rows of bytes begin at a word",
         "csrc/reduce/general/axis.c",
+        "plan_spread",
         "item < 4 ? layout->origin % 4 / item : 0",
         "0",
         layouts("words"),
@@ -48,6 +53,7 @@ MUTANTS = (
     Mutant(
         "a step leads past the end of a turn",
         "csrc/reduce/general/dims.c",
+        "gr_dims_walk",
         "walk.within = step % extent;",
         "walk.within = step;",
         layouts("views"),
@@ -55,6 +61,7 @@ MUTANTS = (
     Mutant(
         "general kernels do not wait",
         "build_support/kernels.py",
+        "",
         r"^\s*// (griddepcontrol\.\w+;)$",
         r"^\s*// (griddepcontrol\.launch\w+;)$",
         ("tests/test_build.py", "-k", "remarks"),

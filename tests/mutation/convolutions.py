@@ -45,6 +45,7 @@ MUTANTS = (
     Mutant(
         "the padding counts behind a picture, too",
         INCLUDE,
+        "conv_tap",
         "tap * axis.dilation) - axis.padding)",
         "tap * axis.dilation) - 2 * axis.padding)",
         every("c0"),
@@ -52,14 +53,23 @@ MUTANTS = (
     Mutant(
         "a picture's last row is taken for its padding",
         C0,
+        "conv",
         "if (row < p.down.size)",
         "if (row + 1 < p.down.size)",
         every("c0"),
     ),
-    Mutant("strides are those of the other axis", INCLUDE, "result * axis.stride", "result", every("c0")),
+    Mutant(
+        "strides are those of the other axis",
+        INCLUDE,
+        "conv_tap",
+        "result * axis.stride",
+        "result",
+        every("c0"),
+    ),
     Mutant(
         "all groups see the channels of the first",
         C0,
+        "conv",
         "filter / p.filters * p.channels",
         "0",
         every("c0"),
@@ -67,6 +77,7 @@ MUTANTS = (
     Mutant(
         "the halo wraps round to the other side of a row",
         C1,
+        "columns",
         "unsigned(a.y + b.y) < height && unsigned(a.x + b.x + k * stride) < width",
         "unsigned(a.y + b.y) < height",
         every("c1"),
@@ -74,16 +85,23 @@ MUTANTS = (
     Mutant(
         "a block's last line is never written",
         C1,
+        "columns",
         "min(p.each, p.lines - first_line)",
         "min(p.each, p.lines - first_line - 1)",
         every("c1"),
     ),
     Mutant(
-        "taps are as far apart as pixels", C1, "row * p.down.dilation", "row * p.down.stride", every("c1")
+        "taps are as far apart as pixels",
+        C1,
+        "share_of_tap",
+        "row * p.down.dilation",
+        "row * p.down.stride",
+        every("c1"),
     ),
     Mutant(
         "the groups of a pixel stay where the product left them",
         COLUMNS,
+        "gr_conv_by_columns",
         "apart = nhwc && self->groups > 1",
         "apart = nhwc && self->groups > 2",
         every("c1"),
@@ -91,6 +109,7 @@ MUTANTS = (
     Mutant(
         "several channels are taken at once, wherever they begin",
         COLUMNS,
+        "widen",
         "layout != GR_CONV_NHWC || !aligned || x->channel != 1",
         "layout != GR_CONV_NHWC || x->channel != 1",
         ("tests/test_conv_api.py", "-k", "begin_anywhere"),
@@ -98,6 +117,7 @@ MUTANTS = (
     Mutant(
         "filters that lie in any way are taken for dense ones",
         COLUMNS,
+        "settle_taps",
         "deep == 0 || merge(",
         "deep == 0 || step != 0 || merge(",
         STRIDES,
@@ -105,6 +125,7 @@ MUTANTS = (
     Mutant(
         "a pixel's product does not mind its padding",
         COLUMNS,
+        "find_pixels",
         "axes[i]->out != axes[i]->size",
         "axes[i]->out < axes[i]->size",
         every("c1"),
@@ -112,6 +133,7 @@ MUTANTS = (
     Mutant(
         "the ring's last tap is added as far as a whole step goes",
         RING,
+        "Gather",
         "step + turn * ROWS + k_b < products",
         "step + turn * ROWS + k_b < products + 1",
         ("tests/test_conv.py", "-k", "filters_of_the_next_group"),
@@ -119,6 +141,7 @@ MUTANTS = (
     Mutant(
         "the ring's rows are checked, its columns are not",
         RING,
+        "Gather",
         "unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.along.size)",
         "true",
         every("c2_ring"),
@@ -126,6 +149,7 @@ MUTANTS = (
     Mutant(
         "the ring's taps of a step and of the next are kept in one place",
         RING,
+        "conv",
         "taps[step % 2][t] =",
         "taps[0][t] = taps[1][t] =",
         (*every("c2_ring")[:2], "(test_every_case or tiles_of_the_ring) and ring"),
@@ -133,6 +157,7 @@ MUTANTS = (
     Mutant(
         "nobody waits before a stage of the ring is read",
         RING,
+        "conv",
         "        wait_for_copies<S::STAGES - 2>();\n        __syncthreads();",
         "        wait_for_copies<S::STAGES - 2>();",
         RACES,
@@ -140,6 +165,7 @@ MUTANTS = (
     Mutant(
         "the ring's tiles by floor: the last pixels are lost",
         OF_RING,
+        "count_tiles",
         "gr_ceil_div(self->batch * self->down.out * self->along.out, of->pixels)",
         "(self->batch * self->down.out * self->along.out / of->pixels)",
         TILES,
@@ -147,6 +173,7 @@ MUTANTS = (
     Mutant(
         "four pixels of a filter are stored across the end of a picture",
         RING,
+        "store_four",
         "NHWC ? filter + 4 <= filters : rest + 4 <= each",
         "NHWC ? filter + 4 <= filters : pixel + 4 <= pixels",
         every("c2_ring"),
@@ -154,6 +181,7 @@ MUTANTS = (
     Mutant(
         "the last of Winograd's differences has the other sign",
         WINOGRAD,
+        "transform",
         "fourth = d[apart] - d[3 * apart]",
         "fourth = d[3 * apart] - d[apart]",
         every("c2_winograd"),
@@ -161,6 +189,7 @@ MUTANTS = (
     Mutant(
         "Winograd's tiles have results beyond the picture",
         WINOGRAD,
+        "put_results",
         "tile.along + i % HIGH < p.along.out",
         "tile.along + i % HIGH <= p.along.out",
         every("c2_winograd"),
@@ -168,6 +197,7 @@ MUTANTS = (
     Mutant(
         "nobody waits before transformed filters are turned",
         WINOGRAD,
+        "filters_nhwc",
         "    __syncthreads();\n",
         "",
         ("tests/test_conv_api.py", "-k", "no_races and c2_winograd"),
@@ -175,6 +205,7 @@ MUTANTS = (
     Mutant(
         "four channels of a depthwise filter begin anywhere",
         "csrc/conv/depthwise.c",
+        "fours",
         "self->groups % 4 == 0 &&",
         "",
         DEFAULT,
@@ -182,6 +213,7 @@ MUTANTS = (
     Mutant(
         "a depthwise thread makes results beyond the row",
         DEPTHWISE,
+        "along_a_row",
         "if (first + r >= p.along.out)",
         "if (first + r > p.along.out)",
         DEFAULT,
@@ -189,6 +221,7 @@ MUTANTS = (
     Mutant(
         "depthwise filters of a channel all take its first",
         DEPTHWISE,
+        "along_a_row",
         "LENGTH > 1 ? filter : filter / unsigned(p.filters)",
         "LENGTH > 1 ? filter : filter",
         DEFAULT,
@@ -196,6 +229,7 @@ MUTANTS = (
     Mutant(
         "a depthwise thread's taps move with the stride of a row once",
         DEPTHWISE,
+        "three_down_a_column",
         "weights[i - r * STRIDE][j]",
         "weights[(i - r) % TAPS][j]",
         OWN,
@@ -203,6 +237,7 @@ MUTANTS = (
     Mutant(
         "a thread's rows of depthwise results are stored one too far",
         DEPTHWISE,
+        "three_of_pixels",
         "down + done >= unsigned(p.down.out)",
         "down + done > unsigned(p.down.out)",
         OWN,
@@ -210,6 +245,7 @@ MUTANTS = (
     Mutant(
         "the lanes of a pixel add up half of its channels",
         NARROW,
+        "sum_of_lanes",
         "apart = LANES / 2;",
         "apart = LANES / 4;",
         OWN,
@@ -217,6 +253,7 @@ MUTANTS = (
     Mutant(
         "what lies behind a row of taps is multiplied, too",
         FEW,
+        "Few",
         "at + WORD <= length ? 0xffffffff : at < length ? 0xffff : 0",
         "0xffffffff",
         (NAN[0], "-k", "stays_where and c7_few"),
@@ -224,6 +261,7 @@ MUTANTS = (
     Mutant(
         "few channels' rows are those of the first picture",
         FEW,
+        "Few",
         "+ picture * p.of_x.outer",
         "+ 0 * picture * p.of_x.outer",
         OWN,
@@ -231,22 +269,27 @@ MUTANTS = (
     Mutant(
         "a tile of few channels has rows beyond the picture",
         FEW,
+        "Few",
         "first + i < all && row < p.down.out",
         "first + i < all",
         OWN,
     ),
-    Mutant("an odd first column is taken for an even one", TWELVE, "NHWC ? 0 : left & 1", "0", OWN),
+    Mutant("an odd first column is taken for an even one", TWELVE, "Twelve", "NHWC ? 0 : left & 1", "0", OWN),
     Mutant(
         "twelve channels' second filters are the first ones",
         TWELVE,
+        "Twelve",
         "+ filter * (TAPS * CHANNELS)",
         "+ 0 * filter",
         OWN,
     ),
-    Mutant("a result may overlap with x", PLAN, ".out = aside ?", ".out = aside && 0 ?", PLACES),
+    Mutant(
+        "a result may overlap with x", PLAN, "gr_conv_plan", ".out = aside ?", ".out = aside && 0 ?", PLACES
+    ),
     Mutant(
         "an odd number of zeros has the one more before",
         GEOMETRY,
+        "_padding",
         "total[0] // 2, total[0] - total[0] // 2, total[1] // 2",
         "total[0] - total[0] // 2, total[0] // 2, total[1] // 2",
         SAME,
@@ -254,6 +297,7 @@ MUTANTS = (
     Mutant(
         "the core divides by the stride and rounds up",
         CALL,
+        "describe_axis",
         "(uint64_t)(padded - reach - 1) / (uint64_t)stride + 1",
         "((uint64_t)(padded - reach - 1) + (uint64_t)stride - 1) / (uint64_t)stride + 1",
         every("c0"),
@@ -261,6 +305,7 @@ MUTANTS = (
     Mutant(
         "all taps of a box see what its first one sees",
         OF_TAPS,
+        "list_taps",
         "(uint32_t)(y / down * params->pitch + x / along) * LINE",
         "0",
         taps("test_boxes"),
@@ -268,6 +313,7 @@ MUTANTS = (
     Mutant(
         "taps of a stride that leave other remainders share a box",
         OF_TAPS,
+        "list_taps",
         "box == y % down * along + x % along",
         "box == 0",
         taps("test_boxes"),
@@ -275,6 +321,7 @@ MUTANTS = (
     Mutant(
         "a block of a cluster has the sums of the first alone",
         TAPS,
+        "add_up",
         "for (unsigned other = 1; other < MOST; ++other)",
         "for (unsigned other = MOST; other < MOST; ++other)",
         taps("test_boxes and share"),
@@ -282,6 +329,7 @@ MUTANTS = (
     Mutant(
         "results are put together where boxes still come",
         OF_BOXES,
+        "divide",
         "maps->room = it->resident",
         "maps->room = false",
         taps("after_box"),
@@ -289,6 +337,7 @@ MUTANTS = (
     Mutant(
         "two pixels of a word are the same one",
         TURN,
+        "put",
         "0x7632",
         "0x5410",
         taps("test_turned"),

@@ -10,14 +10,18 @@ MUTANTS = (
     Mutant(
         "the last sixteen bytes of a run reach into the next one",
         COPY,
+        "copy_runs",
         "GR_COPY_VECTOR <= p.extent[0];",
         "1 <= p.extent[0];",
         TESTS,
     ),
-    Mutant("vectors that no run begins at", COPY, "if (shift & 4 * by)", "if (shift & 2 * by)", TESTS),
+    Mutant(
+        "vectors that no run begins at", COPY, "joined", "if (shift & 4 * by)", "if (shift & 2 * by)", TESTS
+    ),
     Mutant(
         "a tile without its last column",
         COPY,
+        "turn_elements",
         "if (across < p.across && down < p.down)\n                loaded",
         "if (across + 1 < p.across && down < p.down)\n                loaded",
         TESTS,
@@ -25,6 +29,7 @@ MUTANTS = (
     Mutant(
         "tiles of vectors where rows are none",
         PLAN,
+        "has_vectors",
         "is_even(p->out_down, by)",
         "is_even(p->out_down, 1)",
         TESTS,
@@ -32,6 +37,7 @@ MUTANTS = (
     Mutant(
         "an inner axis whose first element alone is copied",
         PLAN,
+        "plan_copy",
         "params.inner = dims[close].extent;",
         "params.inner = 1;",
         TESTS,
@@ -39,6 +45,7 @@ MUTANTS = (
     Mutant(
         "chunks that threads bring lie one over the other",
         "csrc/feed/ring.c",
+        "order_copies",
         "self->binding->device_out + chunk * self->chunk_bytes;",
         "self->binding->device_out;",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),
@@ -46,6 +53,7 @@ MUTANTS = (
     Mutant(
         "memory that threads brought to is kept",
         "csrc/feed/feed.c",
+        "run_brought",
         "backend->streams->drop(backend, 0, self.owned[i]);",
         ";",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),
@@ -53,6 +61,7 @@ MUTANTS = (
     Mutant(
         "elements of a thread that carry nothing to the next row",
         "cuda_kernels/include/copied.cuh",
+        "addresses",
         "ahead[i] = carry;",
         "ahead[i] = 0;",
         TESTS,
@@ -60,6 +69,7 @@ MUTANTS = (
     Mutant(
         "a conversion without what follows the last whole vector",
         PLAN,
+        "plan_conversion",
         "is_even((int64_t)count, GR_CONVERT_EACH) &&",
         "count >= GR_CONVERT_EACH &&",
         TESTS,

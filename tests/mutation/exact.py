@@ -29,14 +29,24 @@ def sums(words="any_floats"):
 
 MUTANTS = (
     # The state, in C
-    Mutant("a carry is dropped", STATE, "digit[i] + carry;", "digit[i];", state()),
-    Mutant("a carry has no sign", STATE, "carry = sum >> 32;", "carry = sum >> 32 & 0xffffffff;", state()),
-    Mutant("the last carry is dropped", STATE, "    digit[count - 1] += carry;\n", "", state()),
-    Mutant("ties go up", STATE, " || (kept & 1) != 0)", " || true)", state("rounding")),
-    Mutant("ties go down", STATE, " || (kept & 1) != 0)", ")", state("rounding")),
+    Mutant("a carry is dropped", STATE, "gr_exact_carry", "digit[i] + carry;", "digit[i];", state()),
+    Mutant(
+        "a carry has no sign",
+        STATE,
+        "gr_exact_carry",
+        "carry = sum >> 32;",
+        "carry = sum >> 32 & 0xffffffff;",
+        state(),
+    ),
+    Mutant(
+        "the last carry is dropped", STATE, "gr_exact_carry", "    digit[count - 1] += carry;\n", "", state()
+    ),
+    Mutant("ties go up", STATE, "gr_exact_round", " || (kept & 1) != 0)", " || true)", state("rounding")),
+    Mutant("ties go down", STATE, "gr_exact_round", " || (kept & 1) != 0)", ")", state("rounding")),
     Mutant(
         "the sticky bit forgets the digits below",
         STATE,
+        "gr_exact_head_of",
         " != 0 || more,",
         " != 0,",
         state("rounding"),
@@ -44,6 +54,7 @@ MUTANTS = (
     Mutant(
         "the sticky bit forgets the rest of a digit",
         STATE,
+        "gr_exact_head_of",
         "(low << shift & 0xffffffff) != 0 || ",
         "",
         state("rounding"),
@@ -51,6 +62,7 @@ MUTANTS = (
     Mutant(
         "a quotient by much forgets its remainder",
         STATE,
+        "gr_exact_divide_long",
         "remainder != 0 || (word",
         "(word",
         state("rounding"),
@@ -58,23 +70,35 @@ MUTANTS = (
     Mutant(
         "a quotient forgets its remainder",
         STATE,
+        "gr_exact_divide_short",
         "low, remainder != 0, (uint32_t)*at",
         "low, false, (uint32_t)*at",
         state("rounding"),
     ),
-    Mutant("subnormal results are normal", STATE, "    if (unit < least)\n", "    if (false)\n", state()),
-    Mutant("a sum is never negative", STATE, "| (negative ? sign : 0)", "", state()),
+    Mutant(
+        "subnormal results are normal",
+        STATE,
+        "gr_exact_round",
+        "    if (unit < least)\n",
+        "    if (false)\n",
+        state(),
+    ),
+    Mutant("a sum is never negative", STATE, "gr_exact_result", "| (negative ? sign : 0)", "", state()),
     Mutant(
         "the sum of nothing but -0 is 0",
         STATE,
+        "gr_exact_result",
         "return flags & GR_EXACT_OTHER ? 0 : sign;",
         "return 0;",
         state("flags"),
     ),
-    Mutant("NaN is infinity", STATE, "fraction != 0 ? GR_EXACT_NAN : ", "", state("flags")),
+    Mutant(
+        "NaN is infinity", STATE, "gr_exact_take_apart", "fraction != 0 ? GR_EXACT_NAN : ", "", state("flags")
+    ),
     Mutant(
         "inf - inf is infinity",
         STATE,
+        "gr_exact_special",
         " || infinities == (GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY)",
         "",
         state("flags"),
@@ -82,6 +106,7 @@ MUTANTS = (
     Mutant(
         "a bin of float32 is folded too late",
         STATE,
+        "",
         "GR_EXACT_NARROW_FOLD = 8192",
         "GR_EXACT_NARROW_FOLD = 65536",
         sums("bin_is_folded"),
@@ -89,6 +114,7 @@ MUTANTS = (
     Mutant(
         "a bin of float64 is folded too late",
         STATE,
+        "",
         "GR_EXACT_WIDE_FOLD = 1024",
         "GR_EXACT_WIDE_FOLD = 16384",
         sums("pair_is_folded"),
@@ -97,6 +123,7 @@ MUTANTS = (
     Mutant(
         "digits are not carried",
         HANDED,
+        "gr_exact_states_carry",
         "words[k] = sum & 0xffffffff;",
         "words[k] = sum;",
         parts("any_parts"),
@@ -104,6 +131,7 @@ MUTANTS = (
     Mutant(
         "flags keep the count of blocks",
         FINISH,
+        "put_state",
         "i == Words - 1 ? state[i] & 0xffffffff : state[i]",
         "state[i]",
         parts("many_blocks"),
@@ -111,6 +139,7 @@ MUTANTS = (
     Mutant(
         "a warp hands over what its lanes reach",
         FINISH,
+        "put_state",
         "for (unsigned i = threadIdx.x; i < Words; i += 32)",
         "if (unsigned i = threadIdx.x; i < Words)",
         parts("any_parts"),
@@ -118,17 +147,31 @@ MUTANTS = (
     Mutant(
         "a result is put in place of a state",
         WINDOW,
+        "is_plain",
         "(GR_EXACT_MEAN | GR_EXACT_STATES)",
         "GR_EXACT_MEAN",
         parts("any_parts"),
     ),
-    Mutant("squares are of the other vector", PLAN, " && !self->squares;", ";", parts("any_parts")),
     Mutant(
-        "flags are not joined", HANDED, "= one[flags] | other[flags];", "= one[flags];", parts("infinities")
+        "squares are of the other vector",
+        PLAN,
+        "gr_exact_plan",
+        " && !self->squares;",
+        ";",
+        parts("any_parts"),
+    ),
+    Mutant(
+        "flags are not joined",
+        HANDED,
+        "add_states",
+        "= one[flags] | other[flags];",
+        "= one[flags];",
+        parts("infinities"),
     ),
     Mutant(
         "a sum beyond a state is taken",
         HANDED,
+        "gr_exact_states_merge",
         "        if (!is_good(sum, size))\n            return false;\n",
         "",
         parts("beyond"),
@@ -136,6 +179,7 @@ MUTANTS = (
     Mutant(
         "a thread forgets what it folded",
         INCLUDE + "exact_states.cuh",
+        "states_alone",
         "out[i] = state[i];",
         "out[i] = 0;",
         parts("many_results"),
@@ -144,6 +188,7 @@ MUTANTS = (
     Mutant(
         "a bin is not emptied",
         BINS,
+        "NarrowBins",
         "reinterpret_cast<double *>(bins)[bin * most_threads + thread] = -0.0;",
         ";",
         sums(),
@@ -151,16 +196,23 @@ MUTANTS = (
     Mutant(
         "a pair forgets what its sums left out",
         BINS,
+        "PairBins",
         "sum.low += __double2ll_rn(pair.y",
         "sum.low += 0 * __double2ll_rn(pair.y",
         sums(),
     ),
     Mutant(
-        "sums of the largest overflow", BINS, "            x *= 0x1p-64;\n", "            x *= 1;\n", sums()
+        "sums of the largest overflow",
+        BINS,
+        "PairBins",
+        "            x *= 0x1p-64;\n",
+        "            x *= 1;\n",
+        sums(),
     ),
     Mutant(
         "infinities spoil a pair",
         BINS,
+        "flags_of",
         ": flags_of(pair.x);",
         ": flags_of(pair.x) | flags_of(pair.y);",
         sums("specials"),
@@ -168,37 +220,65 @@ MUTANTS = (
     Mutant(
         "a bin of NaN is a number",
         BINS,
+        "flags_of",
         "bits << 12 != 0 ? GR_EXACT_NAN",
         "false ? GR_EXACT_NAN",
         sums("specials"),
     ),
     Mutant(
-        "a piece is lost", BLOCK, "i < 3; ++i)\n        add_piece", "i < 2; ++i)\n        add_piece", sums()
+        "a piece is lost",
+        BLOCK,
+        "add_pieces",
+        "i < 3; ++i)\n        add_piece",
+        "i < 2; ++i)\n        add_piece",
+        sums(),
     ),
-    Mutant("a piece of a bin is lost", SUM, "if (lane < 3)", "if (lane < 2)", sums()),
+    Mutant("a piece of a bin is lost", SUM, "fold", "if (lane < 3)", "if (lane < 2)", sums()),
     Mutant(
         "a digit's lower half does not carry",
         BLOCK,
+        "add_digit",
         "high += atomicAdd(half, low) + low < low;",
         "atomicAdd(half, low);",
         sums(),
     ),
     Mutant(
-        "a warp's sum has no sign", BLOCK, "static_cast<int32_t>(warp_add(piece))", "warp_add(piece)", sums()
+        "a warp's sum has no sign",
+        BLOCK,
+        "warp_total",
+        "static_cast<int32_t>(warp_add(piece))",
+        "warp_add(piece)",
+        sums(),
     ),
     Mutant(
         "folds do not wait for all threads",
         SUM,
+        "fold",
         "    mine.settle();\n    __syncthreads();\n",
         "    mine.settle();\n",
         sums("races"),
     ),
-    Mutant("the count of additions is not", SUM, "added += more * Bins::each;", "", sums("bin_is_folded")),
-    Mutant("a thread keeps the state of its last result", EACH, "state[i] = 0;", ";", sums("many_results")),
-    Mutant("a state is left behind", JOIN, "atomicExch(", "atomicOr(", sums("races")),
+    Mutant(
+        "the count of additions is not",
+        SUM,
+        "Folder",
+        "added += more * Bins::each;",
+        "",
+        sums("bin_is_folded"),
+    ),
+    Mutant(
+        "a thread keeps the state of its last result",
+        EACH,
+        "sum_alone",
+        "state[i] = 0;",
+        ";",
+        sums("many_results"),
+    ),
+    Mutant("a state is left behind", JOIN, "is_last_to_join", "atomicExch(", "atomicOr(", sums("races")),
     Mutant(
         "flags of other blocks are lost",
         JOIN,
+        "is_last_to_join",
         "join_flags(whole + flags, static_cast<uint32_t>(state[flags]));",
         ";",
         sums("specials"),
@@ -206,14 +286,16 @@ MUTANTS = (
     Mutant(
         "a mean under a mask divides by all",
         FINISH,
+        "finish",
         "p.flags & GR_EXACT_MASKED ? counted : ",
         "",
         sums("means"),
     ),
-    Mutant("a warp's carry is dropped", FINISH, "        digit[0] += carry;\n", "", sums()),
+    Mutant("a warp's carry is dropped", FINISH, "WarpDigits", "        digit[0] += carry;\n", "", sums()),
     Mutant(
         "a warp forgets digits",
         FINISH,
+        "warp_result",
         "more = digits.any(static_cast<int>(count) - 3)",
         "more = false",
         sums(),
@@ -221,6 +303,7 @@ MUTANTS = (
     Mutant(
         "a window is wider than its sums",
         WINDOW,
+        "Near",
         "254, 32, 4, 24>",
         "254, 36, 4, 24>",
         sums("window_holds"),
@@ -228,15 +311,31 @@ MUTANTS = (
     Mutant(
         "a double holds more than it can",
         WINDOW,
+        "Near",
         "254, 32, 4, 24>",
         "254, 32, 4, 32>",
         sums("window"),
     ),
-    Mutant("a pair of a window overflows", WINDOW, "span - 1 + 9;", "span - 1 + 6;", sums("window_holds")),
-    Mutant("what is far from a window is lost", WINDOW, "            apart.add(x);", "            ;", sums()),
+    Mutant(
+        "a pair of a window overflows",
+        WINDOW,
+        "Window",
+        "span - 1 + 9;",
+        "span - 1 + 6;",
+        sums("window_holds"),
+    ),
+    Mutant(
+        "what is far from a window is lost",
+        WINDOW,
+        "Group",
+        "            apart.add(x);",
+        "            ;",
+        sums(),
+    ),
     Mutant(
         "what is far from a window is not seen",
         WINDOW,
+        "is_plain",
         " && (flags & ~GR_EXACT_OTHER) == 0;",
         ";",
         sums(),
@@ -244,6 +343,7 @@ MUTANTS = (
     Mutant(
         "a whole sum forgets its upper half",
         FINISH,
+        "round_whole",
         "static_cast<uint64_t>(shifted) != 0",
         "false",
         sums("window_rounds"),
@@ -251,6 +351,7 @@ MUTANTS = (
     Mutant(
         "sums of all blocks have the same units",
         SLOTS,
+        "collect",
         "total += sum.units << up;",
         "total += sum.units << Reach;",
         sums(),
@@ -258,15 +359,24 @@ MUTANTS = (
     Mutant(
         "sums of blocks far apart are lost",
         SLOTS,
+        "collect",
         "sum.units, sum.exponent);\n                flags",
         "0, 0);\n                flags",
         sums("far_apart"),
     ),
-    Mutant("flags of other blocks' slots are lost", SLOTS, "flags |= sum.flags;", ";", sums("specials")),
-    Mutant("a slot is left behind", SLOTS, "Slot{}.put(", "slot[k].put(", sums("races")),
+    Mutant(
+        "flags of other blocks' slots are lost",
+        SLOTS,
+        "collect",
+        "flags |= sum.flags;",
+        ";",
+        sums("specials"),
+    ),
+    Mutant("a slot is left behind", SLOTS, "collect", "Slot{}.put(", "slot[k].put(", sums("races")),
     Mutant(
         "products lose their error",
         PRODUCTS,
+        "ProductBins",
         "rest = __fma_rn(x, y, -product);",
         "rest = -0.0;",
         sums("products"),
@@ -274,6 +384,7 @@ MUTANTS = (
     Mutant(
         "products that underflow are rounded",
         PRODUCTS,
+        "ProductBins",
         "64; // biased;",
         "0; // biased;",
         sums("products"),
@@ -281,6 +392,7 @@ MUTANTS = (
     Mutant(
         "products that overflow are infinite",
         PRODUCTS,
+        "ProductBins",
         ">= 2047 - least",
         ">= 2048 - least",
         sums("products"),
@@ -288,6 +400,7 @@ MUTANTS = (
     Mutant(
         "the sign of a complex product",
         SUM,
+        "add_element",
         "if (part == 1 && component == 0)",
         "if (part == 1)",
         sums("results_go"),

@@ -19,6 +19,7 @@ MUTANTS = (
     Mutant(
         "rows of one label change places within a warp",
         LABELS,
+        "label_place",
         "__popc(alike & ((1u << lane) - 1))",
         "__popc(alike >> lane) - 1",
         segments("labels_on_the_device"),
@@ -26,6 +27,7 @@ MUTANTS = (
     Mutant(
         "a warp's rows go where those of the one before do",
         LABELS,
+        "label_place",
         "        next += count;\n",
         "",
         segments("labels_on_the_device"),
@@ -33,6 +35,7 @@ MUTANTS = (
     Mutant(
         "a label less than 0 is a large one",
         LABELS,
+        "key_as",
         "label & p.sign || ",
         "",
         segments("labels_on_the_device"),
@@ -40,6 +43,7 @@ MUTANTS = (
     Mutant(
         "a group begins behind its own rows",
         LABELS,
+        "label_offsets",
         "keys[middle] < group",
         "keys[middle] <= group",
         segments("labels_on_the_device"),
@@ -47,6 +51,7 @@ MUTANTS = (
     Mutant(
         "tiles before this one count for nothing",
         LABELS,
+        "label_scan",
         "        total += all;\n",
         "        total = all;\n",
         segments("more_tiles"),
@@ -54,6 +59,7 @@ MUTANTS = (
     Mutant(
         "the key of no group has a digit too many",
         "csrc/segments/labels/labels.c",
+        "gr_labels_run",
         "passes * GR_LABEL_BITS > 0",
         "passes * GR_LABEL_BITS > 1",
         segments("labels_on_the_device"),
@@ -61,6 +67,7 @@ MUTANTS = (
     Mutant(
         "sums about one point are taken for sums about the other",
         VARIANCES,
+        "SegmentVar",
         "nearer ? b.point : a.point",
         "a.point",
         segments("variances_about_a_large_mean"),
@@ -68,6 +75,7 @@ MUTANTS = (
     Mutant(
         "a variance is divided by all elements",
         VARIANCES,
+        "segment_var_finish",
         "max(double(count) - p.ddof, 0.0)",
         "double(count)",
         segments("variances_about_a_large_mean"),
@@ -75,6 +83,7 @@ MUTANTS = (
     Mutant(
         "all outputs are the first",
         CUSTOM,
+        "take_out",
         "request->outs[number] = request->out_bytes;",
         "request->outs[number] = 0;",
         kernels("outputs_of_many_dtypes"),
@@ -82,6 +91,7 @@ MUTANTS = (
     Mutant(
         "an output on the device is written where another one is",
         CUSTOM,
+        "take_out",
         "request->outs[number] = place.source.origin - self->binding.device_out;",
         "request->outs[number] = 16 * number;",
         kernels("outputs_of_many_dtypes"),
@@ -89,6 +99,7 @@ MUTANTS = (
     Mutant(
         "what is repeated has the numbers of what it repeats",
         CUSTOM,
+        "describe_arrays",
         "layout->rearranged = !self->counts;",
         "layout->rearranged = true;",
         kernels("repeated_elements_have_numbers"),

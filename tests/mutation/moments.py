@@ -16,6 +16,7 @@ MUTANTS = (
     Mutant(
         "merged variances forget how far apart the means are",
         VARIANCE,
+        "merge_plain",
         "(a.squares + b.squares) + more};",
         "a.squares + b.squares};",
         LARGE_MEAN,
@@ -23,6 +24,7 @@ MUTANTS = (
     Mutant(
         "merged about another point, the sums stay where they were",
         VARIANCE,
+        "merge_plain",
         "const T sum_a = a.sum + from_a, sum_b = b.sum + from_b;",
         "const T sum_a = a.sum + b.sum, sum_b = sum_a;",
         LARGE_MEAN,
@@ -30,6 +32,7 @@ MUTANTS = (
     Mutant(
         "a turn is about 0, which a large mean is far from",
         VARIANCE,
+        "FlatVarOfNumbers",
         "* (Value(1) / N);",
         "* Value(0);",
         moments("large_mean"),
@@ -37,6 +40,7 @@ MUTANTS = (
     Mutant(
         "a column keeps to a point that is far from the mean",
         VARIANCE,
+        "VarTogether",
         "else if (is_far(T(count), kept.sum, kept.squares))",
         "else if (false)",
         ("tests/test_exponents.py", "-k", "far_rows or all_exponents"),
@@ -44,6 +48,7 @@ MUTANTS = (
     Mutant(
         "a turn counts NaNs, too",
         VARIANCE,
+        "FlatVarOfNumbers",
         "count += is_nan ? 0.0 : 1.0;",
         "count += 1.0;",
         moments("nans_among"),
@@ -51,6 +56,7 @@ MUTANTS = (
     Mutant(
         "a NaN of a column is forgotten",
         VARIANCE,
+        "VarTogether",
         "(kept.left_out & ~is_shrunk ? GR_VAR_HAS_NAN : 0)",
         "(0)",
         moments("nans_among"),
@@ -58,6 +64,7 @@ MUTANTS = (
     Mutant(
         "a column begins about a NaN that was left out",
         VARIANCE,
+        "VarTogether",
         "const uint32_t count = rows - (kept.left_out & ~is_shrunk);",
         "const uint32_t count = rows;",
         moments("nans_among"),
@@ -65,6 +72,7 @@ MUTANTS = (
     Mutant(
         "a warp adds up about a far element",
         VARIANCE,
+        "VarOfNumbers",
         "<= 0.75 * count * double(squares);",
         "<= count * double(squares);",
         moments("far"),
@@ -72,6 +80,7 @@ MUTANTS = (
     Mutant(
         "squares beyond a double are not scaled",
         VARIANCE,
+        "merge",
         "if (both.marks >= GR_VAR_SHRUNK || !is_medium(both.squares))",
         "if (both.marks >= GR_VAR_SHRUNK)",
         ("tests/test_exponents.py", "-k", "largest_double or all_exponents"),
@@ -79,6 +88,7 @@ MUTANTS = (
     Mutant(
         "the borrow of 128 bits is forgotten",
         VARIANCE,
+        "VarOfIntegers",
         "__umul64hi(sum, sum) - (low < less);",
         "__umul64hi(sum, sum);",
         moments("small_integers"),
@@ -86,6 +96,7 @@ MUTANTS = (
     Mutant(
         "only one half of complex numbers varies",
         VARIANCE,
+        "FlatVarOfComplex",
         "fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im)",
         "apart[i].re * apart[i].re",
         moments("as_numpy"),
@@ -93,6 +104,7 @@ MUTANTS = (
     Mutant(
         "third powers move as second ones",
         POWERS,
+        "moved",
         "fma(e, fma(count, e, 3 * s.first), 3 * s.second)",
         "fma(e, fma(count, e, 2 * s.first), 3 * s.second)",
         moments("moments"),
@@ -100,6 +112,7 @@ MUTANTS = (
     Mutant(
         "fourth powers forget the third when they move",
         POWERS,
+        "moved",
         "6 * s.second), 4 * s.third)",
         "6 * s.second), s.third)",
         moments("moments"),
@@ -107,6 +120,7 @@ MUTANTS = (
     Mutant(
         "the mean is rounded before deviations are taken",
         PYTHON + "power_sums.py",
+        "ratios",
         "moved(sums, -ahead)",
         "moved(sums, sums[..., 1] - (sums[..., 1] + ahead))",
         moments("moments_about"),
@@ -114,6 +128,7 @@ MUTANTS = (
     Mutant(
         "of pieces the NaNs of the first are forgotten",
         PYTHON + "power_sums.py",
+        "sums_of",
         "min(np.copysign(1, [total[0], more[0]]))",
         "np.copysign(1, more[0])",
         moments("pieces"),
@@ -121,6 +136,7 @@ MUTANTS = (
     Mutant(
         "too few elements are not warned of under a mask",
         PYTHON + "variance.py",
+        "_tell",
         'counts = run("count_nonzero", mask, axes)',
         "pass",
         moments("mask"),
@@ -128,6 +144,7 @@ MUTANTS = (
     Mutant(
         "a standard deviation is a variance",
         VARIANCE,
+        "variance",
         "Narrow<Out>::from(flags & GR_FINISH_ROOT ? sqrt(result) : result)",
         "Narrow<Out>::from(result)",
         moments("as_numpy or arguments"),

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mutant:
-    """A textual change, and the tests that ought to fail under it.
+    """A change of a function, and the tests that ought to fail under it.
 
-    `old` must occur exactly `times` times in `file`, or the change is out of date and the run fails.
+    The tokens of `old` must occur exactly `times` times in `function`, or the change is out of date and the
+    run fails. `function` may name a struct or a macro instead; "" is for the top level of the file.
     """
 
     trap: str
     file: str
+    function: str
     old: str
     new: str
     tests: tuple[str, ...]  # arguments of pytest
@@ -71,6 +73,7 @@ MUTANTS = (
     Mutant(
         "grid = n / block: the tail is dropped",
         PLAN,
+        "pass_grid",
         "const uint64_t whole = gr_ceil_div(n, span * block);",
         "const uint64_t whole = n / (span * block);",
         ladder("v0"),
@@ -78,6 +81,7 @@ MUTANTS = (
     Mutant(
         "grid = ceil(n / block) / 2 for v0",
         PLAN,
+        "pass_grid",
         "const uint64_t whole = gr_ceil_div(n, span * block);",
         "const uint64_t whole = gr_ceil_div(n, span * block) / 2;",
         ladder("v0"),
@@ -85,6 +89,7 @@ MUTANTS = (
     Mutant(
         "grid = ceil(n / block) / 2 for two elements a thread",
         PLAN,
+        "pass_grid",
         "const uint64_t whole = gr_ceil_div(n, span * block);",
         "const uint64_t whole = gr_ceil_div(n, block) / span;",
         ladder("v3"),
@@ -92,6 +97,7 @@ MUTANTS = (
     Mutant(
         "partial sums only, never a scalar",
         PLAN,
+        "plan_passes",
         "for (size_t pass = 0; !last; ++pass)",
         "for (size_t pass = 0; pass < 1; ++pass)",
         ladder("v0"),
@@ -99,6 +105,7 @@ MUTANTS = (
     Mutant(
         "the next pass in place across blocks",
         PLAN,
+        "plan_passes",
         "last ? out : gr_program_buffer(",
         "last ? out : pass > 0 ? in : gr_program_buffer(",
         ladder("v0"),
@@ -106,6 +113,7 @@ MUTANTS = (
     Mutant(
         "atomics into uninitialised memory",
         PLAN,
+        "gr_ladder_plan",
         "if (variant->output == GR_OUTPUT_ATOMIC) {",
         "if (variant->output == GR_OUTPUT_ATOMIC && request->n != request->n) {",
         ladder("atomic"),
@@ -113,13 +121,14 @@ MUTANTS = (
     Mutant(
         "block of 32 threads accepted",
         "csrc/reduce/ladder/ladder.h",
+        "",
         "GR_MIN_BLOCK = 64",
         "GR_MIN_BLOCK = 32",
         ("tests/test_input.py", "tests/test_api.py", "-k", "block_sizes or variant_record"),
     ),
     # The load
     *(
-        Mutant(f"second load unguarded in {name}", file, old, "", ladder(name))
+        Mutant(f"second load unguarded in {name}", file, "reduce", old, "", ladder(name))
         for name, file, old in (
             ("v3", V3, SECOND_LOAD),
             ("v4", V4, SECOND_LOAD),
@@ -128,10 +137,13 @@ MUTANTS = (
             ("v7", V7, "        if (i + blockDim.x < n)\n    "),
         )
     ),
-    Mutant("guard with the length that forgets the index", V0, "if (i < n)", "if (n > 0)", ladder("v0")),
+    Mutant(
+        "guard with the length that forgets the index", V0, "reduce", "if (i < n)", "if (n > 0)", ladder("v0")
+    ),
     Mutant(
         "tail left uninitialised in shared memory, v0",
         V0,
+        "reduce",
         "    slots[t] = x;\n",
         "    if (i < n)\n        slots[t] = x;\n",
         ladder("v0"),
@@ -139,6 +151,7 @@ MUTANTS = (
     Mutant(
         "tail left uninitialised in shared memory, v3",
         V3,
+        "reduce",
         "    slots[t] = x;\n",
         "    if (i < n)\n        slots[t] = x;\n",
         ladder("v3"),
@@ -146,6 +159,7 @@ MUTANTS = (
     Mutant(
         "elements a thread from n / grid / block, v6",
         V6,
+        "reduce",
         "i < n; i += step) {",
         "i < n / step * step; i += step) {",
         ladder("v6"),
@@ -153,6 +167,7 @@ MUTANTS = (
     Mutant(
         "elements a thread from n / grid / block, v7",
         V7,
+        "reduce",
         "i < n; i += step) {",
         "i < n / step * step; i += step) {",
         ladder("v7"),
@@ -160,6 +175,7 @@ MUTANTS = (
     Mutant(
         "n % 4 dropped",
         V8,
+        "reduce",
         "if (first < n % Vec::length)",
         "if (first < n % Vec::length && n == 0)",
         ladder("v8"),
@@ -167,6 +183,7 @@ MUTANTS = (
     Mutant(
         "a pass over fewer than four partial sums drops them",
         V8,
+        "reduce",
         "if (first < n % Vec::length)",
         "if (first < n % Vec::length && count > 0)",
         ladder("v8"),
@@ -174,6 +191,7 @@ MUTANTS = (
     Mutant(
         "the ticket is not set back, v9",
         V9,
+        "reduce",
         "atomicInc(ticket, gridDim.x - 1)",
         "atomicAdd(ticket, 1)",
         ("tests/test_ladder_views.py", "-k", "leaves_the_ticket and v9"),
@@ -181,6 +199,7 @@ MUTANTS = (
     Mutant(
         "what lies before the first boundary is lost, v10",
         V10,
+        "reduce",
         "if (first < head)",
         "if (first < head && n == 0)",
         ("tests/test_ladder_views.py", "-k", "from_any_element and v10"),
@@ -188,6 +207,7 @@ MUTANTS = (
     Mutant(
         "the vectors behind the last whole turn are lost, v10",
         V10,
+        "reduce",
         "for (; i < count; i += step)",
         "for (; i < count / (LOADS * step) * step; i += step)",
         ladder("v10"),
@@ -195,6 +215,7 @@ MUTANTS = (
     Mutant(
         "blocks of a cluster do not wait for its results, v11",
         V11,
+        "reduce",
         "    cluster_arrive();\n    cluster_wait();\n    if (rank != 0)",
         "    if (rank != 0)",
         ladder("v11"),
@@ -202,17 +223,31 @@ MUTANTS = (
     Mutant(
         "a piece of the ring is asked for before it was read, v12",
         V12,
+        "reduce",
         "        __syncthreads(); // all have read the piece: its place is free\n",
         "",
         ("tests/test_ladder.py", "-k", "test_explicit_grid and v12 and float32"),
     ),
-    Mutant("nobody waits for the copies, v12", V12, "wait_for(&full[stage], parity);", "", ladder("v12")),
     Mutant(
-        "int32 added up in 32 bits", V3, "Acc x = Op::identity();", "In x = In(0);", ladder("v3", "int32")
+        "nobody waits for the copies, v12",
+        V12,
+        "reduce",
+        "wait_for(&full[stage], parity);",
+        "",
+        ladder("v12"),
+    ),
+    Mutant(
+        "int32 added up in 32 bits",
+        V3,
+        "reduce",
+        "Acc x = Op::identity();",
+        "In x = In(0);",
+        ladder("v3", "int32"),
     ),
     Mutant(
         "index of 32 bits, signed",
         V0,
+        "reduce",
         "const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;",
         "const int i = int(blockIdx.x * blockDim.x + t);",
         ("tests/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
@@ -221,17 +256,28 @@ MUTANTS = (
     Mutant(
         "length of 32 bits",
         V7,
+        "reduce",
         "i < n; i += step) {",
         "i < unsigned(n); i += step) {",
         ("tests/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
         gpu_only="needs 2^32 elements",
     ),
     # The tree
-    Mutant("no branch for 1024 threads, v5", V5, "Block >= 1024", "Block >= 2048", ladder("v5")),
-    Mutant("no branch for 1024 threads, v6", UNROLLED_TREE, "Block >= 1024", "Block >= 2048", ladder("v6")),
+    Mutant(
+        "no branch for 1024 threads, v5", V5, "unrolled_tree", "Block >= 1024", "Block >= 2048", ladder("v5")
+    ),
+    Mutant(
+        "no branch for 1024 threads, v6",
+        UNROLLED_TREE,
+        "unrolled_tree",
+        "Block >= 1024",
+        "Block >= 2048",
+        ladder("v6"),
+    ),
     Mutant(
         "odd numbers of warps lose part in the shuffle stage, v7",
         V7,
+        "block_reduce",
         SHUFFLE_STAGE,
         HALVED_SHUFFLE_STAGE,
         ladder("v7"),
@@ -239,6 +285,7 @@ MUTANTS = (
     Mutant(
         "odd numbers of warps lose part in the shuffle stage, v8",
         BLOCK_REDUCE,
+        "block_reduce",
         SHUFFLE_STAGE,
         HALVED_SHUFFLE_STAGE,
         ladder("v8"),
@@ -246,6 +293,7 @@ MUTANTS = (
     Mutant(
         "no __syncthreads between the rounds, v2",
         V2,
+        "reduce",
         "            slots[t] = Op::combine(slots[t], slots[t + stride]);\n        __syncthreads();\n",
         "            slots[t] = Op::combine(slots[t], slots[t + stride]);\n",
         ladder("v2"),
@@ -253,6 +301,7 @@ MUTANTS = (
     Mutant(
         "no __syncthreads before the shuffle stage, v7",
         V7,
+        "block_reduce",
         "        warp_results[warp] = x;\n    __syncthreads();\n",
         "        warp_results[warp] = x;\n",
         ladder("v7"),
@@ -261,6 +310,7 @@ MUTANTS = (
     Mutant(
         "no __syncwarp before the last warp writes, v4",
         V4,
+        "warp_step",
         "    __syncwarp(); // all have read before anyone writes\n",
         "",
         races("v4"),
@@ -268,6 +318,7 @@ MUTANTS = (
     Mutant(
         "no __syncwarp after the last warp has written, v4",
         V4,
+        "warp_step",
         "    __syncwarp(); // all have written before anyone reads the next round\n",
         "",
         races("v4"),
@@ -275,6 +326,7 @@ MUTANTS = (
     Mutant(
         "no __syncwarp before the last warp writes, v5",
         V5,
+        "warp_step",
         "    __syncwarp();\n    slots[t] = x;\n",
         "    slots[t] = x;\n",
         races("v5"),
@@ -283,6 +335,7 @@ MUTANTS = (
     Mutant(
         "max that drops a NaN",
         OPS,
+        "Max",
         "return b > a || b != b ? b : a;",
         "return b > a ? b : a;",
         ("tests/test_ladder_operators.py", "-k", "test_special_values"),
@@ -290,6 +343,7 @@ MUTANTS = (
     Mutant(
         "minimum that starts from 0",
         OPS,
+        "Min",
         "return Limits<Acc>::largest();",
         "return Acc(0);",
         operators("v0", "min", "int32"),
@@ -297,6 +351,7 @@ MUTANTS = (
     Mutant(
         "product of int32 kept in 32 bits",
         INCLUDE + "instantiate.cuh",
+        "GR_MAKE_SUM",
         "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)",
         "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)",
         operators("v0", "prod", "int32"),
@@ -304,6 +359,7 @@ MUTANTS = (
     Mutant(
         "argmax whose ties depend on the order of the lanes",
         PLACE,
+        "Extreme",
         " | (equal & (b.position < a.position))",
         "",
         operators("cub_block", "argmax", "int32"),
@@ -311,6 +367,7 @@ MUTANTS = (
     Mutant(
         "argmin that passes over a NaN",
         PLACE,
+        "Extreme",
         " | (b_is_nan & !a_is_nan)",
         "",
         operators("cub_block", "argmin", "float32"),
@@ -318,6 +375,7 @@ MUTANTS = (
     Mutant(
         "positions counted in the order of the memory",
         "csrc/python/ladder.c",
+        "py_take_rung_call",
         "gr_op_in_order(request->op)",
         "gr_ops[request->op].result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
@@ -325,6 +383,7 @@ MUTANTS = (
     Mutant(
         "others' streams that do not come after our work",
         JOB,
+        "py_job_do",
         "order_others(self, true,",
         "order_others(self, false,",
         ("tests/test_fake_driver.py", "-k", "check_results_that_stay"),
@@ -332,6 +391,7 @@ MUTANTS = (
     Mutant(
         "results in the order of the axes, whatever that of the memory",
         CALL,
+        "is_slower",
         "gr_magnitude(here) <= gr_magnitude(there)",
         "gr_magnitude(here) >= gr_magnitude(there)",
         ("tests/test_memory_order.py", "-k", "test_every_order_of_axes"),
@@ -339,6 +399,7 @@ MUTANTS = (
     Mutant(
         "an array of another library taken beyond its address space",
         "csrc/python/intake/operand.c",
+        "place",
         "first > (uint64_t)0 - (uint64_t)low",
         "first > 0",
         ("tests/test_fake_driver.py", "-k", "interface"),
@@ -346,6 +407,7 @@ MUTANTS = (
     Mutant(
         "a result written where the array is read-only",
         JOB,
+        "py_job_take_out",
         "!place->read_only && ",
         "",
         ("tests/test_fake_driver.py", "-k", "interface"),
@@ -353,6 +415,7 @@ MUTANTS = (
     Mutant(
         "min of no elements left to the kernels",
         "csrc/python/public.c",
+        "has_elements",
         "reduced[d] && source->extent[d] == 0)",
         "reduced[d] && false)",
         ("tests/test_short_way.py", "-k", "test_results_and_errors and min"),
@@ -360,6 +423,7 @@ MUTANTS = (
     Mutant(
         "truth of an element cut down to its integer part",
         OPS,
+        "Any",
         "return a | Acc(b != T(0));",
         "return a | Acc(Acc(b) != 0);",
         operators("v0", "any", "float32"),
@@ -367,6 +431,7 @@ MUTANTS = (
     Mutant(
         "atomics into zeros, whatever the identity",
         PLAN,
+        "gr_ladder_plan",
         "gr_op_identity(request->op, gr_op_partial(request->op, request->dtype));",
         "gr_op_identity(GR_OP_sum, gr_op_partial(request->op, request->dtype));",
         operators("atomic", "prod", "int64"),
@@ -374,6 +439,7 @@ MUTANTS = (
     Mutant(
         "compare and swap without another try",
         KERNELS + "atomic.cu",
+        "atomic_combine",
         "while (seen.word != expected);",
         "while (false);",
         ("tests/test_ladder_operators.py", "--device=cuda", "-k", "test_every_size and atomic-max-float64"),
@@ -383,6 +449,7 @@ MUTANTS = (
     Mutant(
         "check with a tolerance of 1e-3",
         "tests/reference.py",
+        "mismatch",
         "result.item() != case.exact:",
         "abs(result.item() - case.exact) > 1e-3 * abs(case.exact):",
         ("tests/test_lost_element.py",),
@@ -390,6 +457,7 @@ MUTANTS = (
     Mutant(
         "check that lets a NaN pass",
         "tests/reference.py",
+        "mismatch",
         "if not error <= allowed:",
         "if error > allowed:",
         ("tests/test_lost_element.py",),
@@ -397,6 +465,7 @@ MUTANTS = (
     Mutant(
         "bound a hundred times too wide",
         "tests/reference.py",
+        "bound",
         "return rounds * u / (1",
         "return 100 * rounds * u / (1",
         ("tests/test_lost_element.py",),
@@ -405,6 +474,7 @@ MUTANTS = (
     Mutant(
         "streams that share an array in no order",
         "csrc/device/device.c",
+        "gr_stream_order",
         "    if (from == to)\n        return GR_OK;\n    gr_status status",
         "    if (from == to || from != to)\n        return GR_OK;\n    gr_status status",
         STREAMS,
@@ -412,6 +482,7 @@ MUTANTS = (
     Mutant(
         "memory of one stream freed in another",
         "csrc/device/block.c",
+        "gr_block_give",
         "drop(backend, block->order.stream, block->address);",
         "drop(backend, 0, block->address);",
         STREAMS,
@@ -419,6 +490,7 @@ MUTANTS = (
     Mutant(
         "clean memory of one stream kept for another",
         "csrc/device/kept.c",
+        "fits",
         "self->bytes == bytes && self->order.id == stream",
         "self->bytes == bytes && (self->order.id == 0) == (stream == 0)",
         STREAMS,
@@ -426,6 +498,7 @@ MUTANTS = (
     Mutant(
         "memory of a graph's stream freed before the graph",
         "csrc/device/block.c",
+        "take_for_graph",
         "status = backend->streams->retain(backend, order, release, block, error);",
         "release(block);",
         STREAMS,
@@ -433,6 +506,7 @@ MUTANTS = (
     Mutant(
         "a hidden wait in a call of a stream",
         "csrc/program/run.c",
+        "run_in",
         "    if (status == GR_OK)\n        status = finish(",
         "    if (status == GR_OK && order->capture == 0)\n"
         "        status = backend->wait(backend, stream, error);\n"

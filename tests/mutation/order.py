@@ -18,16 +18,27 @@ MUTANTS = (
     Mutant(
         "negative numbers descend",
         KEYS,
+        "Keys",
         "x & sign ? Key(~x) : Key(x | sign)",
         "Key(x | sign)",
         order("elements_of_ranks"),
     ),
-    Mutant("NaNs are in the order of their bits", KEYS, "size > infinity ? none :", "", order("nans")),
-    Mutant("zeros of either sign differ", KEYS, "one_zero && size == 0 ? sign :", "", order("signs_of_zero")),
+    Mutant(
+        "NaNs are in the order of their bits", KEYS, "Keys", "size > infinity ? none :", "", order("nans")
+    ),
+    Mutant(
+        "zeros of either sign differ",
+        KEYS,
+        "Keys",
+        "one_zero && size == 0 ? sign :",
+        "",
+        order("signs_of_zero"),
+    ),
     # Digits
     Mutant(
         "elements beside the digits so far count, too",
         KEYS,
+        "Digit",
         "there = there && (prefix == first_prefix || second);",
         "there = there && (prefix >= first_prefix || second);",
         order("elements_of_ranks"),
@@ -35,6 +46,7 @@ MUTANTS = (
     Mutant(
         "the rank is not that within the bin",
         KEYS,
+        "bin_of",
         "rest -= __shfl_sync(0xffffffffu, sum - own, at);",
         "",
         order("elements_of_ranks"),
@@ -42,6 +54,7 @@ MUTANTS = (
     Mutant(
         "what is alike adds one of its warp",
         KEYS,
+        "Digit",
         "same ? 32u : 1u",
         "1u",
         order("elements_that_are_alike"),
@@ -49,6 +62,7 @@ MUTANTS = (
     Mutant(
         "bins keep what a digit left",
         SELECT,
+        "order_digit",
         "            all[(group << p.bits) + i] = 0;\n",
         "",
         order("elements_of_ranks"),
@@ -56,15 +70,24 @@ MUTANTS = (
     Mutant(
         "a NaN spoils the next call",
         SELECT,
+        "order_digit",
         "        tickets[1] = 0;\n",
         "        ;\n",
         order("left_for_the_next_call"),
         gpu_only="the simulator gives each call memory of its own",
     ),
-    Mutant("a line's NaN is told to nobody", SELECT, "atomicOr(&tickets[1], 1u);", "", order("nans")),
+    Mutant(
+        "a line's NaN is told to nobody",
+        SELECT,
+        "order_digit",
+        "atomicOr(&tickets[1], 1u);",
+        "",
+        order("nans"),
+    ),
     Mutant(
         "a NaN of one line spoils the next",
         SELECT,
+        "order_rows",
         "            bool spoilt = false;\n",
         "            static __shared__ bool spoilt;\n",
         order("nans"),
@@ -72,6 +95,7 @@ MUTANTS = (
     Mutant(
         "each line has the ranks of the first",
         KEYS,
+        "given_rank",
         "p.flags & GR_ORDER_OWN ? line * p.rank_count + i : i",
         "i",
         order("ranks_of_each_line"),
@@ -80,6 +104,7 @@ MUTANTS = (
     Mutant(
         "a tie too few",
         SELECT,
+        "order_rows",
         "ranks.rest[0] + 1,",
         "ranks.rest[0],",
         order("first_elements"),
@@ -87,6 +112,7 @@ MUTANTS = (
     Mutant(
         "ties of other parts are forgotten",
         TOP,
+        "order_gather",
         "before[0], before[1]);",
         "before[0], 0);",
         order("first_elements_that_are_equal"),
@@ -94,6 +120,7 @@ MUTANTS = (
     Mutant(
         "what is equal is not sorted by its place",
         TOP,
+        "order_sort",
         "a > b || (a == b && at > bt)",
         "a > b",
         order("first_elements"),
@@ -102,6 +129,7 @@ MUTANTS = (
     Mutant(
         "elements of a warp with one digit change places",
         SORT,
+        "Spread",
         "(count + first)",
         "(count + __popc(alike) - 1 - first)",
         order("first_elements"),
@@ -109,6 +137,7 @@ MUTANTS = (
     Mutant(
         "what a warp counted before is forgotten",
         SORT,
+        "Spread",
         "(count + first)",
         "first",
         order("first_elements"),
@@ -116,6 +145,7 @@ MUTANTS = (
     Mutant(
         "counts of the warps before are forgotten",
         SORT,
+        "Spread",
         "own[digit] + before[digit]",
         "before[digit]",
         order("first_elements"),
@@ -123,6 +153,7 @@ MUTANTS = (
     Mutant(
         "what is missing in a tile is in the way",
         SORT,
+        "order_tile",
         "digit_of(keys, own[j], shift) : GR_ORDER_DIGITS - 1",
         "digit_of(keys, own[j], shift) : 0",
         order("first_elements"),
@@ -130,6 +161,7 @@ MUTANTS = (
     Mutant(
         "tiles count from where they are",
         SORT,
+        "order_sums",
         "counts[i] = before + sum - own[j];",
         "counts[i] = sum - own[j];",
         order("all_elements_of_many_tiles"),
@@ -137,14 +169,23 @@ MUTANTS = (
     Mutant(
         "digits of the warps before take no room",
         SORT,
+        "order_move",
         "            start += sums[w];\n",
         "            start += 0;\n",
         order("first_elements"),
     ),
-    Mutant("places are those in the tile", SORT, "int64_t(begin + i)", "int64_t(i)", order("first_elements")),
+    Mutant(
+        "places are those in the tile",
+        SORT,
+        "order_move",
+        "int64_t(begin + i)",
+        "int64_t(i)",
+        order("first_elements"),
+    ),
     Mutant(
         "the last digit is none",
         SORT,
+        "order_tile",
         "for (unsigned shift = 0; shift < Keys<Key>::width;",
         "for (unsigned shift = 8; shift < Keys<Key>::width;",
         order("first_elements"),
@@ -152,6 +193,7 @@ MUTANTS = (
     Mutant(
         "equal elements of a warp share a rank",
         SMALL,
+        "order_small",
         "(other == key && i < place)",
         "false",
         order("elements_of_ranks"),
@@ -160,6 +202,7 @@ MUTANTS = (
     Mutant(
         "a difference of integers wraps",
         BETWEEN,
+        "difference",
         "return double(uint64_t(widen(upper)) - uint64_t(widen(lower)));",
         "return double(int64_t(uint64_t(widen(upper)) - uint64_t(widen(lower))));",
         ("tests/test_numpy_corners.py", "-k", "far_apart"),
@@ -167,6 +210,7 @@ MUTANTS = (
     Mutant(
         "what is nearer is not asked",
         BETWEEN,
+        "between",
         "const bool nearer = ends.weight >= 0.5;",
         "const bool nearer = false;",
         order("stay_on_the_device"),
@@ -174,6 +218,7 @@ MUTANTS = (
     Mutant(
         "the closest observation is the even one",
         METHODS,
+        "_closest_observation",
         "(floor % 2 == 1)",
         "(floor % 2 == 0)",
         order("methods"),

@@ -54,6 +54,7 @@ MUTANTS = (
     Mutant(
         "tiles of rows by floor: the last rows are lost",
         PLAN,
+        "multiply",
         "gr_ceil_div(self->m, tiling->rows)",
         "(self->m / tiling->rows ? self->m / tiling->rows : 1)",
         shapes("m3"),
@@ -61,6 +62,7 @@ MUTANTS = (
     Mutant(
         "tiles of columns by floor: the last columns are lost",
         PLAN,
+        "multiply",
         "gr_ceil_div(self->n, tiling->columns)",
         "(self->n / tiling->columns ? self->n / tiling->columns : 1)",
         shapes("m4"),
@@ -68,6 +70,7 @@ MUTANTS = (
     Mutant(
         "the last row of every matrix is not stored",
         M0,
+        "matmul",
         "row >= p.m",
         "row + 1 >= p.m",
         shapes("m0"),
@@ -75,6 +78,7 @@ MUTANTS = (
     Mutant(
         "the k-tail of a tile is not zero",
         M2,
+        "matmul",
         "tile_a[y][x] = x < p.k - step ? *a : T(0)",
         "tile_a[y][x] = *a",
         shapes("m2"),
@@ -82,6 +86,7 @@ MUTANTS = (
     Mutant(
         "the steps along k end one too early",
         M3,
+        "matmul",
         "step < p.k;",
         "step + DEEP <= p.k;",
         shapes("m3"),
@@ -89,6 +94,7 @@ MUTANTS = (
     Mutant(
         "a step along k is taken twice",
         M2,
+        "matmul",
         "step += TILE, a += TILE",
         "step += TILE / 2, a += TILE / 2",
         shapes("m2"),
@@ -96,6 +102,7 @@ MUTANTS = (
     Mutant(
         "no barrier before the tiles are read",
         M2,
+        "matmul",
         "        __syncthreads();\n#pragma unroll",
         "#pragma unroll",
         races("m2"),
@@ -103,6 +110,7 @@ MUTANTS = (
     Mutant(
         "no barrier before the tiles are written again",
         M2,
+        "matmul",
         "tile_b[i][x], sum);\n        __syncthreads();",
         "tile_b[i][x], sum);",
         races("m2"),
@@ -110,6 +118,7 @@ MUTANTS = (
     Mutant(
         "the buffer that is being read is the one written",
         M7,
+        "matmul",
         "of_a.store(tile_a[now ^ 1])",
         "of_a.store(tile_a[now])",
         races("m7"),
@@ -117,6 +126,7 @@ MUTANTS = (
     Mutant(
         "every pair of a stack takes the first matrix of b",
         PLAN,
+        "multiply",
         "params.b_stack[d] = b->stack[d];",
         "params.b_stack[d] = 0;",
         ("tests/test_matmul.py", "-k", "test_stacks"),
@@ -124,6 +134,7 @@ MUTANTS = (
     Mutant(
         "the result overwrites an operand that is still read",
         "csrc/python/job.c",
+        "py_job_overlaps",
         "found = found || (self",
         "found = found && (self",
         ("tests/test_matmul_api.py", "-k", "out_may_be"),
@@ -131,6 +142,7 @@ MUTANTS = (
     Mutant(
         "parts of a vector's products begin one too late",
         VECTOR,
+        "line_of",
         "const uint64_t first = part * p.part;",
         "const uint64_t first = part * p.part + (part > 0);",
         VECTORS,
@@ -138,6 +150,7 @@ MUTANTS = (
     Mutant(
         "the sum of the last part is lost",
         VECTOR,
+        "finish",
         "for (unsigned i = 1; i < parts; ++i)",
         "for (unsigned i = 1; i + 1 < parts; ++i)",
         VECTORS,
@@ -145,6 +158,7 @@ MUTANTS = (
     Mutant(
         "a packed matrix loses the last column of a tile",
         PACK,
+        "pack_tile",
         "row < p.rows && column < p.columns)\n            to[",
         "row < p.rows && column + 1 < p.columns)\n            to[",
         ("tests/test_matmul.py", "-k", "test_strides"),
@@ -152,6 +166,7 @@ MUTANTS = (
     Mutant(
         "the last column of every matrix is not stored",
         M2,
+        "matmul",
         "column < p.n)",
         "column + 1 < p.n)",
         shapes("m2"),
@@ -159,6 +174,7 @@ MUTANTS = (
     Mutant(
         "a tile is multiplied twice, and the next one never",
         M7,
+        "matmul",
         "of_b.load(p, step + DEEP,",
         "of_b.load(p, step,",
         shapes("m7"),
@@ -166,6 +182,7 @@ MUTANTS = (
     Mutant(
         "a wait leaves the group of copies under way that is read",
         M8,
+        "matmul",
         "wait_for_copies<STAGES - 2>();",
         "wait_for_copies<STAGES - 1>();",
         races("m8"),
@@ -173,6 +190,7 @@ MUTANTS = (
     Mutant(
         "copies overwrite the stage that others read",
         M8,
+        "matmul",
         "        __syncthreads(); // all",
         "        // all",
         races("m8"),
@@ -180,6 +198,7 @@ MUTANTS = (
     Mutant(
         "copies between products bring less than all of a tile",
         STEPS,
+        "Steps",
         "turn < (i + GROUP) * Of::TURNS / DEEP; ++turn)",
         "turn < (i + GROUP) * Of::TURNS / DEEP - (i + GROUP == DEEP); ++turn)",
         whole("m9"),
@@ -187,6 +206,7 @@ MUTANTS = (
     Mutant(
         "the tail of k is copied from beyond the matrix",
         RING,
+        "Copies",
         "row + down < deep && column",
         "row + down < DEEP && column",
         shapes("m8"),
@@ -194,6 +214,7 @@ MUTANTS = (
     Mutant(
         "the short step takes elements of the next",
         STEPS,
+        "Elements",
         "there = there && k + down < deep;",
         "there = there;",
         shapes("m9"),
@@ -201,6 +222,7 @@ MUTANTS = (
     Mutant(
         "rows of 16 bytes are not cut where the short step ends",
         STEPS,
+        "Vectors",
         "const bool there = !SHORT || k + turn * ROWS < deep;",
         "const bool there = true;",
         ("tests/test_matmul.py", "-k", "not_finite and m9"),
@@ -208,6 +230,7 @@ MUTANTS = (
     Mutant(
         "tiles moved back from an edge are stored where they were",
         STEPS,
+        "place_of",
         "{p.m < ROWS ? 0 : min(row, p.m - ROWS),",
         "{row,",
         shapes("m9"),
@@ -215,6 +238,7 @@ MUTANTS = (
     Mutant(
         "copies of the step before are not waited for",
         STEPS,
+        "Steps",
         "wait_for_copies<STAGES - 2>();",
         "wait_for_copies<STAGES - 1>();",
         races("m9"),
@@ -222,6 +246,7 @@ MUTANTS = (
     Mutant(
         "a stage is filled while others read it",
         STEPS,
+        "Steps",
         "            __syncthreads(); // the copies of all",
         "            // the copies of all",
         races("m9"),
@@ -229,6 +254,7 @@ MUTANTS = (
     Mutant(
         "parts of k share a step",
         STEPS,
+        "Span",
         "each + (part < more ? 1 : 0),",
         "each + (part <= more ? 1 : 0),",
         shapes("m10"),
@@ -236,6 +262,7 @@ MUTANTS = (
     Mutant(
         "the first parts of k lose a step",
         STEPS,
+        "Span",
         "each + (part < more ? 1 : 0),",
         "each,",
         shapes("m10"),
@@ -243,6 +270,7 @@ MUTANTS = (
     Mutant(
         "the sums of a cluster's last block are lost",
         M10,
+        "add_up",
         "unsigned other = 1; other < parts",
         "unsigned other = 1; other + 1 < parts",
         shapes("m10"),
@@ -250,6 +278,7 @@ MUTANTS = (
     Mutant(
         "sums are read before the other blocks have written them",
         M10,
+        "matmul",
         "    cluster_arrive();\n    cluster_wait();\n    add_up",
         "    __syncthreads();\n    add_up",
         races("m10"),
@@ -257,6 +286,7 @@ MUTANTS = (
     Mutant(
         "a block ends while others read its sums",
         M10,
+        "matmul",
         "cluster_arrive(); // before any block ends, of which others may still read\n    cluster_wait();",
         "",
         races("m10"),
@@ -264,6 +294,7 @@ MUTANTS = (
     Mutant(
         "a matrix is taken to lie the other way",
         PLAN,
+        "multiply",
         ".b_column = b->column,",
         ".b_column = 1,",
         ("tests/test_matmul.py", "-k", "test_sides_are_taken"),
@@ -271,6 +302,7 @@ MUTANTS = (
     Mutant(
         "a slice of k is lost",
         INCLUDE + "matmul_slices.cuh",
+        "add_slices",
         "for (int other = 1; other < WARPS; ++other)",
         "for (int other = 2; other < WARPS; ++other)",
         SLICES,
@@ -278,6 +310,7 @@ MUTANTS = (
     Mutant(
         "every slice takes the first part of k",
         M10,
+        "matmul_of",
         "slice * parts + blockIdx.x % parts,",
         "blockIdx.x % parts,",
         SLICES,
@@ -285,6 +318,7 @@ MUTANTS = (
     Mutant(
         "the tail of k in fragments is what follows in memory",
         T0,
+        "matmul",
         "unsigned(min(p.k - step, uint64_t(DEEP)))",
         "DEEP",
         shapes("t0"),
@@ -292,6 +326,7 @@ MUTANTS = (
     Mutant(
         "copies for tensor cores are not waited for",
         T0,
+        "matmul",
         "wait_for_copies<STAGES - 2>();",
         "wait_for_copies<STAGES - 1>();",
         races("t0"),
@@ -299,6 +334,7 @@ MUTANTS = (
     Mutant(
         "factors of TF32 are cut, not rounded",
         INCLUDE + "matmul_mma.cuh",
+        "rounded",
         "return y;",
         "return x & 0xffffe000;",
         shapes("t0"),
@@ -306,6 +342,7 @@ MUTANTS = (
     Mutant(
         "a tensor map ends a column early",
         MAPS,
+        "tensor_of",
         ".sizes = {columns * words, rows, count}",
         ".sizes = {(columns - (columns > 1)) * words, rows, count}",
         shapes("t1"),
@@ -313,6 +350,7 @@ MUTANTS = (
     Mutant(
         "a tensor map ends a row early",
         MAPS,
+        "tensor_of",
         ".sizes = {columns * words, rows, count}",
         ".sizes = {columns * words, rows - (rows > 1), count}",
         shapes("t1"),
@@ -320,6 +358,7 @@ MUTANTS = (
     Mutant(
         "a stage is free before its products are done",
         T1,
+        "multiply",
         "        finish_products(sums);\n        ring.release(ring.full());",
         "        ring.release(ring.full());\n        finish_products(sums);",
         races("t1"),
@@ -327,6 +366,7 @@ MUTANTS = (
     Mutant(
         "a stage is free when all readers but one have read it",
         STAGES,
+        "Ring",
         "READING_WARPS * CLUSTER)",
         "READING_WARPS * CLUSTER - 1)",
         races("t1"),
@@ -334,6 +374,7 @@ MUTANTS = (
     Mutant(
         "the phase before is waited for: tiles are read that have not come",
         STAGES,
+        "Ring",
         "wait_for(full(), parity);",
         "wait_for(full(), parity ^ 1);",
         races("t1"),
@@ -341,6 +382,7 @@ MUTANTS = (
     Mutant(
         "the small parts of B are left out",
         T2,
+        "multiply",
         "(i < 4 ? small : big)",
         "(i < 4 ? big : big)",
         shapes("t2"),
@@ -348,6 +390,7 @@ MUTANTS = (
     Mutant(
         "small parts are not shown to the tensor cores",
         T2,
+        "part",
         "        show_shared();\n        arrive(parted",
         "        arrive(parted",
         races("t2"),
@@ -355,6 +398,7 @@ MUTANTS = (
     Mutant(
         "persistent blocks make their first tile alone",
         T2,
+        "t2_f32",
         "number += gridDim.x) {",
         "number = tiles) {",
         many("t2"),
@@ -362,6 +406,7 @@ MUTANTS = (
     Mutant(
         "a cluster's blocks make the same tile twice",
         T3,
+        "place_in_cluster",
         "place.row += blockIdx.x % S::CLUSTER * ROWS;",
         "",
         shapes("t3", "float16"),
@@ -369,6 +414,7 @@ MUTANTS = (
     Mutant(
         "products of two stages are under way when the first is free",
         T3,
+        "multiply",
         "wait_for_products<1>()",
         "wait_for_products<2>()",
         races("t3"),
@@ -376,6 +422,7 @@ MUTANTS = (
     Mutant(
         "the engine stores what threads have not shown it",
         T3,
+        "store",
         "    show_shared();\n    group_barrier(group);\n    if",
         "    group_barrier(group);\n    if",
         races("t3"),
@@ -383,6 +430,7 @@ MUTANTS = (
     Mutant(
         "results are stored before the other warps have laid theirs down",
         T3,
+        "store",
         "    show_shared();\n    group_barrier(group);\n    if",
         "    show_shared();\n    if",
         races("t3"),
@@ -390,6 +438,7 @@ MUTANTS = (
     Mutant(
         "the last column is lost where the engine cannot store",
         T3,
+        "store_rows",
         "if (place.column + x < p.n)",
         "if (place.column + x + 1 < p.n)",
         shapes("t3", "float16"),
@@ -397,6 +446,7 @@ MUTANTS = (
     Mutant(
         "the scales of B are left out",
         T4,
+        "store",
         "sums[i] * of_a[row] * of_b[column]",
         "sums[i] * of_a[row]",
         shapes("t4"),
@@ -404,6 +454,7 @@ MUTANTS = (
     Mutant(
         "parts of the matrices of a stack are those of the one before",
         T4,
+        "bring",
         "2 * pair.b + small",
         "2 * (pair.b - (pair.b > 0)) + small",
         ("tests/test_matmul.py", "-k", "test_stacks and t4"),
@@ -411,6 +462,7 @@ MUTANTS = (
     Mutant(
         "the last column of float64 is lost where it is odd",
         DOUBLE,
+        "OfDouble",
         "to_column >= p.n)",
         "to_column + 1 >= p.n)",
         shapes("t5", "float64"),
@@ -418,6 +470,7 @@ MUTANTS = (
     Mutant(
         "persistent blocks of float64 make their first tile alone",
         T5,
+        "matmul",
         "number += gridDim.x) {",
         "number = tiles) {",
         many("t5"),
@@ -425,6 +478,7 @@ MUTANTS = (
     Mutant(
         "a stage of float64 is free before a warp has read it",
         T5,
+        "multiply",
         "ring.release(before);",
         "ring.release(ring.full());",
         races("t5"),
@@ -432,6 +486,7 @@ MUTANTS = (
     Mutant(
         "the second group's share of k is lost",
         T5,
+        "add_up",
         "unsigned other = 1; other < S::GROUPS",
         "unsigned other = 2; other < S::GROUPS",
         FLOAT64,
@@ -439,6 +494,7 @@ MUTANTS = (
     Mutant(
         "groups take the same share of k",
         T5,
+        "bring",
         "k = step + group * DEEP;",
         "k = step;",
         FLOAT64,
@@ -446,6 +502,7 @@ MUTANTS = (
     Mutant(
         "one of four magnitudes is not looked at for the scale",
         PARTS,
+        "t4_rows",
         "max(magnitude(x[2]), magnitude(x[3]))",
         "magnitude(x[2])",
         shapes("t4"),
@@ -453,6 +510,7 @@ MUTANTS = (
     Mutant(
         "the steps along k of other dtypes end one too early",
         OTHER,
+        "matmul",
         "step < p.k; step += DEEP",
         "step + DEEP <= p.k; step += DEEP",
         EVERY,
@@ -460,6 +518,7 @@ MUTANTS = (
     Mutant(
         "no barrier before the tiles of other dtypes are written again",
         OTHER,
+        "matmul",
         "tile_b[i][x + s * (TILE / EACH)], sums[r][s]);\n        }\n        __syncthreads();",
         "tile_b[i][x + s * (TILE / EACH)], sums[r][s]);\n        }",
         ("tests/test_matmul_api.py", "-k", "no_races_by_default"),
@@ -467,6 +526,7 @@ MUTANTS = (
     Mutant(
         "imaginary parts are added where they are subtracted",
         WIDE,
+        "multiply_add",
         "fmaf(-a.im, b.im, c.re)",
         "fmaf(a.im, b.im, c.re)",
         EVERY,
@@ -474,6 +534,7 @@ MUTANTS = (
     Mutant(
         "the sums of a block's last warp are lost",
         VECTOR,
+        "columns",
         "int w = 1; w < WARPS; ++w",
         "int w = 1; w + 1 < WARPS; ++w",
         VECTORS,
@@ -481,6 +542,7 @@ MUTANTS = (
     Mutant(
         "the tail of a row is lost",
         VECTOR,
+        "sum_of_row",
         "for (i += lane; i < p.end; i += lanes)",
         "for (i += lane; i + lanes < p.end; i += lanes)",
         VECTORS,
@@ -488,6 +550,7 @@ MUTANTS = (
     Mutant(
         "the block that ends first adds up the parts",
         VECTOR,
+        "is_last",
         "atomicInc(ticket, parts - 1) == parts - 1",
         "atomicInc(ticket, parts - 1) == 0",
         VECTORS,

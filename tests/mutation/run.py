@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from every import MUTANTS
+from places import changed, spans
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build_support"))
@@ -60,12 +61,11 @@ class Tree:
         """Changes the sources and compiles what depends on them; returns a function that undoes it."""
         path = self.root / mutant.file
         before = path.read_text()
-        found = before.count(mutant.old)
+        found = len(spans(before, mutant.function, mutant.old))
         if found != mutant.times:
-            raise SystemExit(
-                f"{mutant.trap}: {mutant.file} has {found} times, not {mutant.times}:\n{mutant.old}"
-            )
-        path.write_text(before.replace(mutant.old, mutant.new))
+            where = f"{mutant.function} of {mutant.file}" if mutant.function else mutant.file
+            raise SystemExit(f"{mutant.trap}: {where} has {found} times, not {mutant.times}:\n{mutant.old}")
+        path.write_text(changed(before, mutant.function, mutant.old, mutant.new))
         kept = self._compile(mutant.file)
 
         def undo():

@@ -24,6 +24,7 @@ MUTANTS = (
     Mutant(
         "a tile forgets the first of the nodes before it",
         CHAIN,
+        "ChainedTiles",
         "at - count + lane, of",
         "at - count + lane + (lane == 0 && count > 1), of",
         scans("lengths"),
@@ -31,6 +32,7 @@ MUTANTS = (
     Mutant(
         "a node has its own tile alone",
         CHAIN,
+        "ChainedTiles",
         "t / 32, of), F::combine(sum, ahead[of]));",
         "t / 32, of), ahead[of]);",
         scans("long_lines"),
@@ -38,6 +40,7 @@ MUTANTS = (
     Mutant(
         "a node of the third level has a part alone",
         CHAIN,
+        "ChainedTiles",
         "                    own = F::combine(one, own);\n",
         "                    own = level > 0 ? own : F::combine(one, own);\n",
         scans("long_lines"),
@@ -45,16 +48,23 @@ MUTANTS = (
     Mutant(
         "what is before comes behind",
         CHAIN,
+        "ChainedTiles",
         "sum = has ? F::combine(one, sum) : one;",
         "sum = has ? F::combine(sum, one) : one;",
         segments("skewed"),
     ),
     Mutant(
-        "the warps before are forgotten", CHAIN, "        s = F::combine(carry, s);\n", "", scans("lengths")
+        "the warps before are forgotten",
+        CHAIN,
+        "ChainedTiles",
+        "        s = F::combine(carry, s);\n",
+        "",
+        scans("lengths"),
     ),
     Mutant(
         "a thread forgets the warps before",
         CHAIN,
+        "ChainedTiles",
         "F::combine(carry, mine) : carry;",
         "mine : carry;",
         scans("lengths"),
@@ -62,16 +72,23 @@ MUTANTS = (
     Mutant(
         "what is before a tile is forgotten",
         SCAN,
+        "Scan",
         "sum = has ? F::combine(ahead[column], sum) : ahead[column];",
         "sum = has ? sum : ahead[column];",
         scans("lengths"),
     ),
     Mutant(
-        "lines of a thread run on", SCAN, "                    has = false;\n", "", scans("axes_and_strides")
+        "lines of a thread run on",
+        SCAN,
+        "Scan",
+        "                    has = false;\n",
+        "",
+        scans("axes_and_strides"),
     ),
     Mutant(
         "a tile's elements are not there yet",
         SCAN,
+        "Scan",
         "        load(tile);\n        __syncthreads();\n",
         "        load(tile);\n",
         scans("races"),
@@ -79,6 +96,7 @@ MUTANTS = (
     Mutant(
         "the last tile is as long as others",
         SCAN,
+        "Scan",
         "min(uint64_t(p.slot), p.length - at)",
         "p.slot",
         scans("lengths"),
@@ -86,6 +104,7 @@ MUTANTS = (
     Mutant(
         "rows of float32 are added in float",
         SCAN,
+        "",
         "RunningState<float> { using type = double; };",
         "RunningState<float> { using type = float; };",
         scans("within_a_rounding"),
@@ -93,6 +112,7 @@ MUTANTS = (
     Mutant(
         "a plan counts too few tiles",
         SCAN_PLAN,
+        "share",
         "gr_ceil_div(params->length, params->slot);",
         "params->length / params->slot;",
         scans("lengths"),
@@ -101,6 +121,7 @@ MUTANTS = (
     Mutant(
         "a piece of a line forgets those before it",
         BRIEF,
+        "Brief",
         "carry = has ? F::combine(*ahead, carry) : *ahead;",
         "carry = has ? carry : *ahead;",
         scans("at_once"),
@@ -108,6 +129,7 @@ MUTANTS = (
     Mutant(
         "a row of vectors forgets those before it",
         BRIEF,
+        "Brief",
         "lane > 0 ? F::combine(all, before[v]) : all;",
         "lane > 0 ? before[v] : all;",
         scans("at_once"),
@@ -115,6 +137,7 @@ MUTANTS = (
     Mutant(
         "a lane's nodes are those of the lane before",
         BRIEF,
+        "Brief",
         "if ((lane + step) * looks < block)",
         "if ((lane + step) * looks + looks < block)",
         scans("at_once"),
@@ -122,6 +145,7 @@ MUTANTS = (
     Mutant(
         "a chunk forgets those before it",
         LINES,
+        "Lines",
         "next = lane > 0 ? F::combine(carry, before) : carry;",
         "next = lane > 0 ? before : carry;",
         scans("long_lines"),
@@ -129,6 +153,7 @@ MUTANTS = (
     Mutant(
         "a chunk hands on its own sum alone",
         LINES,
+        "Lines",
         "first.t > 0 ? F::combine(carry, sum) : sum);",
         "sum);",
         scans("long_lines"),
@@ -136,6 +161,7 @@ MUTANTS = (
     Mutant(
         "a tile is overwritten before it is stored",
         LINES,
+        "Lines",
         "cp.async.bulk.wait_group.read 0;",
         "cp.async.bulk.wait_group.read 9;",
         scans("long_lines or races"),
@@ -143,6 +169,7 @@ MUTANTS = (
     Mutant(
         "what was clean is left as it is",
         SCAN_PLAN,
+        "plan_lines",
         "params.clears = few;",
         "params.clears = 0;",
         scans("bits_are_the_same"),
@@ -151,6 +178,7 @@ MUTANTS = (
     Mutant(
         "who looks back stops at the last ticket",
         LINES,
+        "Lines",
         "ends = end;",
         "ends = true;",
         scans("long_lines"),
@@ -158,6 +186,7 @@ MUTANTS = (
     Mutant(
         "results of int32 go where others' elements are",
         LINES,
+        "Lines",
         "                wait_for_others<2>();\n            }\n#pragma unroll",
         "            }\n#pragma unroll",
         scans("long_lines or races"),
@@ -165,6 +194,7 @@ MUTANTS = (
     Mutant(
         "a line's address is a multiple of 16",
         LINES,
+        "Lines",
         "(reinterpret_cast<uint64_t>(in_of(of)) % 16 == 0 ? GR_LINE_IN : 0)",
         "GR_LINE_IN",
         scans("begin_and_end_anywhere"),
@@ -173,6 +203,7 @@ MUTANTS = (
     Mutant(
         "a segment forgets what earlier threads have of it",
         SEGMENTS,
+        "Segments",
         "first.part = Segmented<F>::combine(carry, first.part);\n",
         "",
         segments("lengths_and_borders"),
@@ -180,6 +211,7 @@ MUTANTS = (
     Mutant(
         "what is behind a segment's end goes on",
         SEGMENTS,
+        "Segmented",
         "        if (b.flags & GR_PART_ENDS)\n            return b;\n",
         "",
         segments("skewed"),
@@ -187,6 +219,7 @@ MUTANTS = (
     Mutant(
         "an end that is at a row is after it",
         SEGMENTS,
+        "Segments",
         "            if (ends[middle] < items - middle)",
         "            if (ends[middle] + 1 < items - middle)",
         segments("lengths_and_borders or skewed"),
@@ -194,6 +227,7 @@ MUTANTS = (
     Mutant(
         "places are counted in the order",
         SEGMENTS,
+        "Segments",
         "F::places && count > 0 ? row_of(F::place(sum)) : 0",
         "F::place(sum)",
         segments("test_groups"),
@@ -201,6 +235,7 @@ MUTANTS = (
     Mutant(
         "the last of equals wins",
         OPS,
+        "SegmentPlace",
         "b.position < a.position &&",
         "b.position > a.position &&",
         segments("nan_ties"),
@@ -208,6 +243,7 @@ MUTANTS = (
     Mutant(
         "uint64 has a sign",
         OPS,
+        "",
         "constexpr uint64_t highest_bit = 1ull << 63;",
         "constexpr uint64_t highest_bit = 0;",
         segments("every_dtype"),
@@ -215,6 +251,7 @@ MUTANTS = (
     Mutant(
         "a tile begins where the search stopped short",
         "cuda_kernels/segments/auto/segment_starts.cu",
+        "segment_starts",
         "low += count * step;",
         "low += count * step - (step > 1);",
         segments("skewed"),
@@ -223,6 +260,7 @@ MUTANTS = (
     Mutant(
         "what is behind the end of a range goes on",
         STREAMS,
+        "Streams",
         "return b.flags & GR_STREAM_ENDS ? b : Part{",
         "return Part{",
         segments("skewed"),
@@ -230,6 +268,7 @@ MUTANTS = (
     Mutant(
         "a window that is full of ends is empty",
         STREAMS,
+        "Streams",
         "__clz(__brev(~found))",
         "__ffs(~found) - 1",
         segments("skewed"),
@@ -237,6 +276,7 @@ MUTANTS = (
     Mutant(
         "a block forgets what others have of a segment",
         STREAMS,
+        "Streams",
         "F::combine(carry.open, own.first.part);",
         "own.first.part;",
         segments("lengths_and_borders or skewed"),
@@ -244,6 +284,7 @@ MUTANTS = (
     Mutant(
         "the next batch is not on its way behind an end",
         STREAMS,
+        "Streams",
         "fetch(range, rows > stops ? stops",
         "fetch(range, last > stops ? stops",
         segments("skewed"),
@@ -252,6 +293,7 @@ MUTANTS = (
     Mutant(
         "the address of a line is a multiple of 16",
         STREAMS,
+        "Streams",
         "of.shift = (at & 15) >> (__ffs(item) - 1);",
         "of.shift = 0;",
         segments("begin_anywhere"),
@@ -259,6 +301,7 @@ MUTANTS = (
     Mutant(
         "int8 has no sign",
         SEGMENT_PLAN,
+        "load_as",
         "params->less = is_signed ? params->turn : 0;",
         "params->less = 0;",
         segments("every_dtype"),
@@ -266,6 +309,7 @@ MUTANTS = (
     Mutant(
         "a plan forgets the ends",
         SEGMENT_PLAN,
+        "share",
         "params->rows + params->segments",
         "params->rows",
         segments("skewed"),

@@ -13,6 +13,7 @@ MUTANTS = (
     Mutant(
         "a digit hands on nothing",
         KERNEL,
+        "write_sums",
         "word += load(i - 1, k - 1) >> 32;",
         "word += 0;",
         placed("carries"),
@@ -20,6 +21,7 @@ MUTANTS = (
     Mutant(
         "the last digit of a sum loses its sign",
         KERNEL,
+        "write_sums",
         "if (k + 3 < words)\n                word &= 0xffffffff;",
         "if (k + 2 < words)\n                word &= 0xffffffff;",
         placed("carries"),
@@ -27,6 +29,7 @@ MUTANTS = (
     Mutant(
         "flags are added",
         KERNEL,
+        "merge_sums",
         "return int64_t(a | b | (beyond ? GR_EXACT_OVERFLOW : 0));",
         "return int64_t(a + b);",
         placed("carries or dot"),
@@ -34,6 +37,7 @@ MUTANTS = (
     Mutant(
         "an overflow is forgotten",
         KERNEL,
+        "merge_sums",
         "(beyond ? GR_EXACT_OVERFLOW : 0)",
         "0",
         ("tests/test_states.py", "-k", "overflow"),
@@ -41,6 +45,7 @@ MUTANTS = (
     Mutant(
         "a count wraps",
         KERNEL,
+        "add_counts",
         "return (a | b | sum) < 0 ? INT64_MIN : sum;",
         "return sum;",
         ("tests/test_states.py", "-k", "overflow"),
@@ -48,6 +53,7 @@ MUTANTS = (
     Mutant(
         "the imaginary squares are left out",
         KERNEL,
+        "begin_squares",
         "word = is_flags ? word | more : word + more;",
         "word = is_flags ? word | more : word;",
         placed("var-complex64"),
@@ -55,6 +61,7 @@ MUTANTS = (
     Mutant(
         "of equal ones that merged last is taken",
         KERNEL,
+        "is_before",
         "field<int64_t>(p.theirs, p.index, i) < field<int64_t>(p.mine, p.index, i);",
         "field<int64_t>(p.theirs, p.index, i) >= field<int64_t>(p.mine, p.index, i);",
         placed("positions"),
@@ -62,6 +69,7 @@ MUTANTS = (
     Mutant(
         "what has no elements wins",
         KERNEL,
+        "merge_extremes",
         "if (field<uint64_t>(p.theirs, p.count, i) == 0 ||\n",
         "if (\n",
         placed("masks"),
@@ -69,6 +77,7 @@ MUTANTS = (
     Mutant(
         "what has no elements is not replaced",
         KERNEL,
+        "merge_extremes",
         "(count > 0 &&",
         "(",
         placed("masks"),
@@ -76,6 +85,7 @@ MUTANTS = (
     Mutant(
         "results of no elements keep what was there",
         KERNEL,
+        "has_none",
         "    return !(p.flags & GR_STATE_SAME) && p.states.has",
         "    return false && p.states.has",
         placed("masks"),
@@ -83,6 +93,7 @@ MUTANTS = (
     Mutant(
         "the upper halves of integers have no sign",
         KERNEL,
+        "digit_of",
         "p.flags & GR_STATE_HIGH_SIGNED ? int64_t(high) >> 32 :",
         "p.flags & GR_STATE_HIGH_SIGNED ? int64_t(high >> 32) :",
         placed("sum-int64"),
@@ -90,6 +101,7 @@ MUTANTS = (
     Mutant(
         "the parts of several devices are left out",
         "csrc/python/sharded.c",
+        "collect",
         "gr_exact_states_merge(one->out, words, one->each, one->size)",
         "gr_exact_states_merge(one->out, words, 0, one->size)",
         ("tests/test_spread.py", "-k", "at_once"),
@@ -97,6 +109,7 @@ MUTANTS = (
     Mutant(
         "the mean of several devices is of the last one's elements",
         "csrc/python/sharded.c",
+        "take_part",
         "(__builtin_add_overflow(self->elements, elements, &self->elements) ||",
         "((self->elements = elements) == 0 ||",
         ("tests/test_spread.py", "-k", "at_once"),
