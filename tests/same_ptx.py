@@ -3,9 +3,9 @@
 
 OLD and NEW are folders of kernels, such as gpureduce/kernels, or files of digests, which keep the state
 before a change of the sources: tests/same_ptx.py --write FILE FOLDER writes one. Names of functions and
-variables, line numbers, comments and debug sections are ignored. The build makes instructions for programmatic
-dependent launch of comments in some kernels; these are compared in both forms. Exits with 1 and names the
-kernels that differ.
+variables, line numbers, comments and debug sections are ignored. The build makes instructions for
+programmatic dependent launch of comments in some kernels; these are compared in both forms. Exits with 1 and
+names the kernels that differ.
 """
 
 import argparse
