@@ -31,7 +31,7 @@ ROOMS = {
         "states",
         "python",
     ],
-    "ptxsim": ["text", "machine", "watch"],
+    "ptxsim": ["parser", "interpreter", "instrumentation"],
     "device": [("cuda", "sim")],
     "reduce": ["ladder", "flat", "general", "custom"],
 }
@@ -59,11 +59,11 @@ DOORS = {
     "ptxsim": [
         "ptxsim.h",
         "diagnostic.h",
-        "watch/counters.h",
-        "watch/predication.h",
-        "watch/racecheck.h",
-        "watch/trace.h",
-        "watch/visits.h",
+        "instrumentation/counters.h",
+        "instrumentation/predication.h",
+        "instrumentation/racecheck.h",
+        "instrumentation/trace.h",
+        "instrumentation/visits.h",
     ],
     "device": [
         "device.h",

@@ -36,22 +36,25 @@ def tree(tmp_path):
             "csrc/base/status.c", '#include "ptxsim/ptxsim.h"', "base -> ptxsim in csrc, goes up", id="beside"
         ),
         pytest.param(
-            "csrc/ptxsim/text/cfg.c",
+            "csrc/ptxsim/parser/cfg.c",
             '#include "base/status.h"',
             "ptxsim -> base in csrc, goes up",
             id="ptxsim",
         ),
         pytest.param(
-            "csrc/ptxsim/text/lexer.h",
-            '#include "machine/memory.h"',
-            "text -> machine in csrc/ptxsim, goes up",
+            "csrc/ptxsim/parser/lexer.h",
+            '#include "interpreter/memory.h"',
+            "parser -> interpreter in csrc/ptxsim, goes up",
             id="up in a room",
         ),
         pytest.param(
             "csrc/python/errors.c", '#include "ptxsim/ir.h"', "ptxsim/ir.h is not for other rooms", id="door"
         ),
         pytest.param(
-            "csrc/python/errors.c", '#include "watch/hooks.h"', "watch/hooks.h is no file of csrc/", id="root"
+            "csrc/python/errors.c",
+            '#include "interpreter/hooks.h"',
+            "interpreter/hooks.h is no file of csrc/",
+            id="root",
         ),
         pytest.param(
             "csrc/base/dtypes.def",

@@ -4,10 +4,10 @@
 
 #include "device/device.h"
 #include "device/sim/backend.h"
-#include "ptxsim/watch/counters.h"
-#include "ptxsim/watch/racecheck.h"
-#include "ptxsim/watch/trace.h"
-#include "ptxsim/watch/visits.h"
+#include "ptxsim/instrumentation/counters.h"
+#include "ptxsim/instrumentation/racecheck.h"
+#include "ptxsim/instrumentation/trace.h"
+#include "ptxsim/instrumentation/visits.h"
 
 /* One launch and what was seen of it. */
 typedef struct gr_observed {

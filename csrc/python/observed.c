@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ptxsim/diagnostic.h"
-#include "ptxsim/watch/predication.h"
+#include "ptxsim/instrumentation/predication.h"
 #include "python/args.h"
 
 /* Python reads both as rows of 64-bit numbers. */

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureduce._rules.equality import WithArrays
 
-# How csrc/ptxsim/watch/counters.h lays out a counter: issues by active lanes (0 to 32), then these.
+# How csrc/ptxsim/instrumentation/counters.h lays out a counter: issues by active lanes (0 to 32), then these.
 _LANES = 33
 _DIVERGENT, _WAVEFRONTS, _IDEAL, _REQUESTS, _SECTORS, _SECTORS_IDEAL, _COPIED = range(_LANES, _LANES + 7)
 COUNTER_FIELDS = _LANES + 7

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureduce._rules.equality import WithArrays
 
-# How csrc/ptxsim/watch/trace.h lays them out.
+# How csrc/ptxsim/instrumentation/trace.h lays them out.
 STEP = np.dtype([("pc", "u4"), ("warp", "u4"), ("active", "u4"), ("executed", "u4"), ("round", "u4")])
 TOUCH = np.dtype(
     [

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "watch/counters.h"
-#include "watch/racecheck.h"
+#include "instrumentation/counters.h"
+#include "instrumentation/racecheck.h"
 
 enum { IN_BYTES = 4096, OUT_BYTES = 2048, MAX_PARAMS = 512, BUDGET = 1 << 14, LARGEST = 1 << 16 };
 

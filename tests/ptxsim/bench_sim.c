@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "check.h"
+#include "instrumentation/counters.h"
+#include "instrumentation/racecheck.h"
 #include "sim.h"
-#include "watch/counters.h"
-#include "watch/racecheck.h"
 
 static double now(void) {
     struct timespec t;

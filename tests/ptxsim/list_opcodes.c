@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "text/opcodes.h"
+#include "parser/opcodes.h"
 
 enum { MOST_ROWS = 2000, MOST_PARTS = 24, TEXT = 1 << 18 };
 
@@ -110,22 +110,22 @@ static void list_forms(void) {
     }
 }
 
-static void list_later(void) {
-    const ptx_later *later;
+static void list_unsupported(void) {
+    const ptx_unsupported_row *row;
     add("\n## Not yet\n\nAn error says so of opcodes that begin with, or have as a part:\n\n");
-    for (size_t i = 0; (later = ptx_later_at(i)); i++) {
+    for (size_t i = 0; (row = ptx_unsupported_at(i)); i++) {
         size_t first = 0;
-        while (strcmp(ptx_later_at(first)->what, later->what) != 0)
+        while (strcmp(ptx_unsupported_at(first)->what, row->what) != 0)
             first++;
         if (first < i)
             continue;
         add("- ");
-        add(later->what);
+        add(row->what);
         add(": ");
-        const ptx_later *other;
-        for (size_t k = i; (other = ptx_later_at(k)); k++) {
+        const ptx_unsupported_row *other;
+        for (size_t k = i; (other = ptx_unsupported_at(k)); k++) {
             char one[120];
-            if (strcmp(other->what, later->what) != 0)
+            if (strcmp(other->what, row->what) != 0)
                 continue;
             snprintf(one, sizeof one, "%s`%s%s`", k == i ? "" : ", ", other->part ? "." : "",
                      other->part ? other->part : other->start);
@@ -155,7 +155,7 @@ int main(int count, char **arguments) {
     }
     collect();
     list_forms();
-    list_later();
+    list_unsupported();
     CHECK(form_count < MOST_ROWS && length < sizeof text - 1);
     char *page = read_all(path), *begin = strstr(page, begin_mark),
          *end = begin ? strstr(begin, end_mark) : NULL;

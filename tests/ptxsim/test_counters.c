@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "instrumentation/counters.h"
+#include "instrumentation/predication.h"
+#include "instrumentation/transactions.h"
 #include "sim.h"
-#include "watch/counters.h"
-#include "watch/predication.h"
-#include "watch/transactions.h"
 
 static ptx_access pattern(ptx_effect effect, unsigned bytes, uint32_t mask,
                           uint64_t (*address)(unsigned lane)) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "machine/hooks.h"
+#include "interpreter/hooks.h"
 #include "sim.h"
 
 /* Keeps what happened as text, a line an event, of one host thread. */

@@ -3,11 +3,11 @@
 
 #include "check.h"
 #include "double_cases.h"
-#include "machine/tensor_core.h"
+#include "instrumentation/counters.h"
+#include "instrumentation/racecheck.h"
+#include "interpreter/tensor_core.h"
 #include "sim.h"
 #include "tensor_cases.h"
-#include "watch/counters.h"
-#include "watch/racecheck.h"
 
 enum { WORDS = 32 * 4 };
 

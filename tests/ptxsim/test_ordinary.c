@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "instrumentation/counters.h"
+#include "instrumentation/racecheck.h"
 #include "ordinary.h"
 #include "sim.h"
-#include "watch/counters.h"
-#include "watch/racecheck.h"
 
 typedef struct result {
     const char *dialect, *kernel;

@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "ir.h"
+#include "parser/lexer.h"
 #include "sim.h"
-#include "text/lexer.h"
 
 static void test_lexer(void) {
     static const char text[] =

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "instrumentation/racecheck.h"
 #include "sim.h"
-#include "watch/racecheck.h"
 
 #define SLOTS ".shared .align 16 .b8 s[4096];\nshl.b32 %r1, %r31, 2; mov.u32 %r2, s; add.u32 %r3, %r2, %r1;\n"
 

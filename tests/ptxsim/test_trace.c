@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "instrumentation/trace.h"
 #include "sim.h"
-#include "watch/trace.h"
 
 typedef struct traced {
     sim s;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "instrumentation/counters.h"
+#include "instrumentation/racecheck.h"
 #include "sim.h"
-#include "watch/counters.h"
-#include "watch/racecheck.h"
 
 enum { WORDS = 4096 };
 

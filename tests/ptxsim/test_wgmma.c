@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "instrumentation/racecheck.h"
 #include "sim.h"
 #include "tensor_cases.h"
-#include "watch/racecheck.h"
 
 typedef struct form_results {
     const char *name;

@@ -1,0 +1,252 @@
+#include "instrumentation/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnostic.h"
+#include "instrumentation/transactions.h"
+#include "interpreter/lanes.h"
+#include "interpreter/memory.h"
+#include "reserve.h"
+
+enum { NO_STEP = UINT32_MAX };
+
+struct ptx_trace {
+    ptx_observer base; /* first, so that a ptx_observer is one of these */
+    uint64_t block;
+    ptx_step *steps;
+    size_t step_count, step_capacity;
+    ptx_touch *touches;
+    size_t touch_count, touch_capacity;
+    ptx_written *written;
+    size_t written_count, written_capacity;
+    uint64_t lost;
+};
+
+/* One block after the other, of those that share a place; one place sees the block that is wanted, and it
+   alone writes to the owner. */
+typedef struct watching {
+    ptx_trace *owner;
+    const ptx_kernel *kernel;
+    const ptx_block *block; /* the wanted one, or NULL */
+    uint32_t round;
+    uint32_t last[PTX_MAX_WARPS]; /* the step of each warp whose results are not written down yet */
+} watching;
+
+static void *attach(ptx_observer *self, const ptx_worker *worker) {
+    watching *w = calloc(1, sizeof *w);
+    if (w) {
+        w->owner = (ptx_trace *)self;
+        w->kernel = worker->kernel;
+    }
+    return w;
+}
+
+static void detach(ptx_observer *self, void *state) {
+    (void)self;
+    free(state);
+}
+
+static void block_begin(void *state, const ptx_block *block) {
+    watching *w = state;
+    const uint32_t *grid = block->worker->run->config->grid, *index = block->index;
+    const uint64_t number = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
+    w->block = number == w->owner->block ? block : NULL;
+    w->round = 0;
+    for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
+        w->last[i] = NO_STEP;
+}
+
+static void barrier(void *state, const ptx_block *block, uint32_t mask) {
+    watching *w = state;
+    if (ptx_count_lanes(mask) == block->live_warps)
+        w->round++;
+}
+
+/* ---- registers ---- */
+
+static void keep_written(ptx_trace *to, const ptx_warp *warp, uint32_t step, const ptx_instr *in, unsigned k,
+                         unsigned operand) {
+    if (!ptx_reserve(&to->written, &to->written_capacity, to->written_count, sizeof *to->written)) {
+        to->lost++;
+        return;
+    }
+    ptx_written *written = &to->written[to->written_count++];
+    const bool wide = ptx_is_wide(in, k);
+    *written = (ptx_written){.step = step, .operand = operand, .bytes = wide ? 8 : 4};
+    const void *lanes = ptx_lanes(warp, in, k);
+    for (unsigned i = 0; i < PTX_LANES; i++)
+        written->lanes[i] = wide ? ((const ptx_u64 *)lanes)[i] : ((const ptx_u32 *)lanes)[i];
+}
+
+/* An instruction is told of before it is executed; what it wrote is there when its warp comes to the next. */
+static void take_results(watching *w, const ptx_warp *warp) {
+    const uint32_t step = w->last[warp->index];
+    w->last[warp->index] = NO_STEP;
+    if (step == NO_STEP || !w->owner->steps[step].executed)
+        return;
+    const ptx_instr *in = &w->kernel->code[w->owner->steps[step].pc];
+    unsigned operand = 0;
+    for (unsigned k = 0; k < in->operand_count; k++)
+        if (ptx_role_of(in, k) == PTX_ROLE_WRITTEN)
+            keep_written(w->owner, warp, step, in, k, operand++);
+}
+
+static void block_end(void *state, const ptx_block *block) {
+    watching *w = state;
+    for (unsigned i = 0; w->block && i < block->worker->warp_count; i++)
+        take_results(w, &block->warps[i]);
+    w->block = NULL;
+}
+
+/* ---- steps ---- */
+
+static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+    watching *w = state;
+    ptx_trace *to = w->owner;
+    if (!w->block)
+        return;
+    take_results(w, warp);
+    if (to->step_count == PTX_STEPS ||
+        !ptx_reserve(&to->steps, &to->step_capacity, to->step_count, sizeof *to->steps)) {
+        to->lost++;
+        return;
+    }
+    w->last[warp->index] = (uint32_t)to->step_count;
+    to->steps[to->step_count++] = (ptx_step){.pc = (uint32_t)(in - w->kernel->code),
+                                             .warp = warp->index,
+                                             .active = warp->active,
+                                             .executed = mask,
+                                             .round = w->round};
+}
+
+static ptx_touch *new_touch(ptx_trace *to, uint32_t step) {
+    if (step == NO_STEP)
+        return NULL;
+    if (!ptx_reserve(&to->touches, &to->touch_capacity, to->touch_count, sizeof *to->touches)) {
+        to->lost++;
+        return NULL;
+    }
+    ptx_touch *touch = &to->touches[to->touch_count++];
+    *touch = (ptx_touch){.step = step};
+    return touch;
+}
+
+/* Lanes of one allocation at a time. */
+static void touch_global(watching *w, const ptx_warp *warp, const ptx_access *access) {
+    for (uint32_t left = access->mask; left;) {
+        const ptx_allocation *at = ptx_view_find(warp->worker->view, access->address[__builtin_ctz(left)]);
+        ptx_touch *touch = new_touch(w->owner, w->last[warp->index]);
+        if (!touch)
+            return;
+        ptx_access part = *access;
+        part.mask = part.packed = 0;
+        for (uint32_t rest = left; rest; rest &= rest - 1) {
+            const unsigned lane = (unsigned)__builtin_ctz(rest);
+            if (at && access->address[lane] - at->address >= at->bytes)
+                continue;
+            part.mask |= 1u << lane;
+            touch->offset[lane] = access->address[lane] - (at ? at->address : 0);
+        }
+        unsigned ideal;
+        touch->wavefronts = (uint8_t)ptx_global_sectors(&part, &ideal);
+        touch->ideal = (uint8_t)ideal;
+        touch->memory = at ? at->address : 0;
+        touch->mask = part.mask;
+        touch->bytes = access->bytes;
+        touch->space = PTX_SPACE_GLOBAL;
+        touch->effect = (uint8_t)access->effect;
+        left &= ~part.mask;
+    }
+}
+
+static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
+    watching *w = state;
+    (void)in;
+    if (!w->block)
+        return;
+    if (access->space == PTX_SPACE_GLOBAL) {
+        touch_global(w, warp, access);
+        return;
+    }
+    ptx_touch *touch = new_touch(w->owner, w->last[warp->index]);
+    if (!touch)
+        return;
+    if (access->space == PTX_SPACE_SHARED) {
+        unsigned ideal;
+        touch->wavefronts = (uint8_t)ptx_shared_wavefronts(access, &ideal, NULL);
+        touch->ideal = (uint8_t)ideal;
+    }
+    touch->mask = access->mask;
+    touch->bytes = access->bytes;
+    touch->space = (uint8_t)access->space;
+    touch->effect = (uint8_t)access->effect;
+    for (uint32_t left = access->mask; left; left &= left - 1)
+        touch->offset[__builtin_ctz(left)] = access->address[__builtin_ctz(left)];
+}
+
+static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
+    watching *w = state;
+    (void)in;
+    const ptx_place *place = copy->to.block ? &copy->to : &copy->from;
+    ptx_touch *touch = w->block && place->block == w->block && !copy->over
+                           ? new_touch(w->owner, w->last[warp->index])
+                           : NULL;
+    if (!touch)
+        return;
+    touch->mask = 1u << copy->lane;
+    touch->bytes = (uint32_t)copy->bytes;
+    touch->space = PTX_SPACE_SHARED;
+    touch->effect = copy->to.block ? PTX_TOUCH_COPY_IN : PTX_TOUCH_COPY_OUT;
+    touch->offset[copy->lane] = place->offset;
+}
+
+/* ---- the trace ---- */
+
+static const ptx_hooks hooks = {.attach = attach,
+                                .detach = detach,
+                                .block_begin = block_begin,
+                                .block_end = block_end,
+                                .issue = issue,
+                                .access = on_access,
+                                .async = on_async,
+                                .barrier = barrier};
+
+ptx_status ptx_trace_create(uint64_t block, ptx_trace **out, ptx_error *error) {
+    ptx_trace *trace = calloc(1, sizeof *trace);
+    *out = trace;
+    if (!trace)
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of memory for the steps of a block");
+    trace->base.hooks = &hooks;
+    trace->block = block;
+    return PTX_OK;
+}
+
+void ptx_trace_free(ptx_trace *trace) {
+    if (!trace)
+        return;
+    free(trace->steps);
+    free(trace->touches);
+    free(trace->written);
+    free(trace);
+}
+
+ptx_observer *ptx_trace_observer(ptx_trace *trace) {
+    return &trace->base;
+}
+
+const ptx_step *ptx_trace_steps(const ptx_trace *trace, size_t *count, uint64_t *lost) {
+    *count = trace->step_count;
+    *lost = trace->lost;
+    return trace->steps;
+}
+
+const ptx_touch *ptx_trace_touches(const ptx_trace *trace, size_t *count) {
+    *count = trace->touch_count;
+    return trace->touches;
+}
+
+const ptx_written *ptx_trace_written(const ptx_trace *trace, size_t *count) {
+    *count = trace->written_count;
+    return trace->written;
+}

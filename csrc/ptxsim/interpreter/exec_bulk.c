@@ -1,0 +1,247 @@
+/* Bulk copies of tiles, and those out of shared memory, which their thread waits for in groups. */
+#include "interpreter/address.h"
+#include "interpreter/async.h"
+#include "interpreter/exec.h"
+#include "interpreter/fault.h"
+#include "interpreter/tensor.h"
+#include "reserve.h"
+
+/* ---- tiles ---- */
+
+enum { MAP_ALIGNMENT = 64, TILE_ALIGNMENT = 128 };
+
+/* The map at an address, which a copy of `rank` dimensions goes by; any will do where that is 0. */
+static ptx_status read_map(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned space, u64 address,
+                           unsigned rank, ptx_tensor *tensor) {
+    uint8_t *map;
+    ptx_status status = ptx_locate(w, in, lane, space, address, PTX_TENSOR_MAP_BYTES, MAP_ALIGNMENT, &map);
+    if (status != PTX_OK)
+        return status;
+    if (!ptx_tensor_map_decode(map, tensor))
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ARGUMENT, "there is no tensor map at 0x%llx",
+                         (unsigned long long)address);
+    if (rank && tensor->rank != rank)
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ARGUMENT,
+                         "the tensor map is of %u dimensions, the instruction of %u", tensor->rank, rank);
+    return PTX_OK;
+}
+
+/* The tile that the operands from `first` on say. */
+static ptx_status read_tile(ptx_warp *w, const ptx_instr *in, unsigned first, unsigned lane, ptx_tile *tile) {
+    for (unsigned i = 0; i < in->vector; i++)
+        tile->at[i] = (s32)ptx_number_of(w, in, first + 2 + i, lane);
+    ptx_status status = read_map(w, in, lane, PTX_SPACE_GENERIC, ptx_further_address(w, in, first, lane),
+                                 in->vector, &tile->tensor);
+    if (status == PTX_OK && !ptx_tile_begins_well(tile))
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
+                         "the tile begins at element %d, which is no multiple of 16 bytes", tile->at[0]);
+    return status;
+}
+
+/* A swizzle may reach to the end of the last line of 128 bytes. */
+static u64 room_of(const ptx_tensor *t) {
+    const u64 bytes = ptx_tile_room(t);
+    return t->swizzle ? (bytes + TILE_ALIGNMENT - 1) / TILE_ALIGNMENT * TILE_ALIGNMENT : bytes;
+}
+
+/* Like other bulk copies: poison until it reports to the mbarrier. */
+static ptx_status start_tile(ptx_warp *w, const ptx_instr *in, const ptx_copy *copy, bool again) {
+    if (!ptx_copies_add(w->block->cluster, copy))
+        return ptx_fault(w, in, (int)copy->lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
+    if (w->block->observer_count)
+        ptx_hooks_async(w, in,
+                        &(ptx_async){.lane = copy->lane,
+                                     .again = again,
+                                     .bytes = copy->bytes,
+                                     .to = ptx_place_at(w, copy->to),
+                                     .barrier = ptx_place_at(w, copy->barrier)});
+    ptx_tile_poison(&copy->tile.tensor, copy->to, ptx_place_at(w, copy->to).offset);
+    return PTX_OK;
+}
+
+/* The operands of a lane's copy; where they are good, `copy` is one to the place that is written. */
+static ptx_status read_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_copy *copy) {
+    const unsigned rank = in->vector;
+    *copy = (ptx_copy){.warp = w, .in = in, .lane = lane};
+    ptx_status status = read_tile(w, in, 0, lane, &copy->tile);
+    if (status != PTX_OK)
+        return status;
+    status = ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), room_of(&copy->tile.tensor),
+                        TILE_ALIGNMENT, &copy->to);
+    copy->bytes = (u32)ptx_tile_bytes(&copy->tile.tensor);
+    if (status == PTX_OK)
+        status = ptx_locate(w, in, lane, in->space, ptx_further_address(w, in, 2 + rank, lane), sizeof(u64),
+                            sizeof(u64), &copy->barrier);
+    if (status == PTX_OK && ptx_block_at(w, copy->to) != ptx_block_at(w, copy->barrier))
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
+                         "the mbarrier of a bulk copy is in another block than the copy's destination");
+    return status;
+}
+
+PTX_HANDLER(tensor_load) {
+    ptx_status status = PTX_OK;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
+        ptx_copy copy;
+        status = read_copy(w, in, (unsigned)__builtin_ctz(left), &copy);
+        if (status == PTX_OK)
+            status = start_tile(w, in, &copy, false);
+    }
+    return status;
+}
+
+/* The same place of each block that the 16 bits name gets the tile, and the mbarrier there the report. */
+static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    ptx_copy copy;
+    ptx_status status = read_copy(w, in, lane, &copy);
+    if (status != PTX_OK)
+        return status;
+    const u64 to = ptx_place_at(w, copy.to).offset, barrier = ptx_place_at(w, copy.barrier).offset;
+    u32 blocks = ptx_number_of(w, in, 4 + in->vector, lane) & 0xffff;
+    bool again = false;
+    for (; blocks && status == PTX_OK; blocks &= blocks - 1) {
+        const unsigned rank = (unsigned)__builtin_ctz(blocks);
+        const ptx_block *block = w->block->cluster->blocks[rank];
+        if (!block || !block->live_warps)
+            return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
+                             "a copy to block %u, which the cluster does not have or which has ended", rank);
+        copy.to = block->shared.host + to;
+        copy.barrier = block->shared.host + barrier;
+        status = start_tile(w, in, &copy, again);
+        again = true;
+    }
+    return status;
+}
+
+PTX_HANDLER(tensor_multicast) {
+    ptx_status status = PTX_OK;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
+        status = multicast(w, in, (unsigned)__builtin_ctz(left));
+    return status;
+}
+
+PTX_HANDLER(tensor_prefetch) {
+    ptx_status status = PTX_OK;
+    ptx_tile ignored;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
+        status = read_tile(w, in, 0, (unsigned)__builtin_ctz(left), &ignored);
+    return status;
+}
+
+PTX_HANDLER(prefetch_map) {
+    ptx_status status = PTX_OK;
+    ptx_tensor ignored;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        status = read_map(w, in, i, in->space, ptx_address_of(w, in, i), 0, &ignored);
+    }
+    return status;
+}
+
+/* ---- out of shared memory ---- */
+
+PTX_HANDLER(fence_async) {
+    if (w->block->observer_count && in->space != PTX_SPACE_GLOBAL)
+        ptx_hooks_async_fence(w, mask);
+    return PTX_OK;
+}
+
+/* What is copied is what lies there when the thread waits for the group: a kernel that overwrites it before
+   sees that it did. */
+static ptx_status start_outgoing(ptx_warp *w, const ptx_instr *in, const ptx_outgoing *copy) {
+    if (!ptx_reserve(&w->outgoing, &w->outgoing_capacity, w->outgoing_count, sizeof *w->outgoing))
+        return ptx_fault(w, in, (int)copy->lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
+    w->outgoing[w->outgoing_count++] = *copy;
+    if (w->block->observer_count)
+        ptx_hooks_async(w, in,
+                        &(ptx_async){.lane = copy->lane,
+                                     .grouped = true,
+                                     .bytes = copy->bytes,
+                                     .from = ptx_place_at(w, copy->from)});
+    return PTX_OK;
+}
+
+static ptx_status store_bytes(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    const u32 bytes = ptx_number_of(w, in, 2, lane);
+    uint8_t *from;
+    ptx_outgoing copy = {.in = in, .lane = lane, .bytes = bytes, .group = w->bulk_groups[lane]};
+    if (bytes % 16)
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
+                         "a bulk copy of %u bytes, which is no multiple of 16", bytes);
+    ptx_status status = ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), bytes, 16, &copy.to);
+    if (status == PTX_OK)
+        status =
+            ptx_locate(w, in, lane, PTX_SPACE_SHARED, ptx_further_address(w, in, 0, lane), bytes, 16, &from);
+    if (status != PTX_OK)
+        return status;
+    copy.from = from;
+    return start_outgoing(w, in, &copy);
+}
+
+static ptx_status store_tile(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    uint8_t *from;
+    ptx_outgoing copy = {.in = in, .lane = lane, .group = w->bulk_groups[lane]};
+    ptx_status status = read_tile(w, in, 0, lane, &copy.tile);
+    if (status != PTX_OK)
+        return status;
+    status = ptx_locate(w, in, lane, PTX_SPACE_SHARED, ptx_further_address(w, in, 2u + in->vector, lane),
+                        room_of(&copy.tile.tensor), TILE_ALIGNMENT, &from);
+    for (unsigned i = 0; i < in->vector && status == PTX_OK; i++)
+        if (copy.tile.at[i] < 0)
+            return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
+                             "a tile is stored at the coordinate %d; none may be below 0", copy.tile.at[i]);
+    copy.bytes = (u32)ptx_tile_bytes(&copy.tile.tensor);
+    if (status != PTX_OK)
+        return status;
+    copy.from = from;
+    return start_outgoing(w, in, &copy);
+}
+
+PTX_HANDLER(bulk_store) {
+    ptx_status status = PTX_OK;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
+        status = store_bytes(w, in, (unsigned)__builtin_ctz(left));
+    return status;
+}
+
+PTX_HANDLER(tensor_store) {
+    ptx_status status = PTX_OK;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
+        status = store_tile(w, in, (unsigned)__builtin_ctz(left));
+    return status;
+}
+
+PTX_HANDLER(bulk_commit) {
+    (void)in;
+    for (uint32_t left = mask; left; left &= left - 1)
+        w->bulk_groups[__builtin_ctz(left)]++;
+    return PTX_OK;
+}
+
+static ptx_status finish_outgoing(ptx_warp *w, const ptx_outgoing *copy) {
+    const ptx_place from = ptx_place_at(w, copy->from);
+    if (w->block->observer_count)
+        ptx_hooks_async(
+            w, copy->in,
+            &(ptx_async){
+                .lane = copy->lane, .grouped = true, .over = true, .bytes = copy->bytes, .from = from});
+    if (copy->tile.tensor.rank)
+        return ptx_tile_store(w, copy->in, copy->lane, &copy->tile, copy->from, from.offset);
+    memcpy(copy->to, copy->from, copy->bytes);
+    return PTX_OK;
+}
+
+/* Does the copies of the lanes of the mask, but for those of the last groups that each has closed. */
+PTX_HANDLER(bulk_wait) {
+    const u64 keep = (u64)in->imm;
+    size_t kept = 0;
+    ptx_status status = PTX_OK;
+    for (size_t k = 0; k < w->outgoing_count && status == PTX_OK; k++) {
+        const ptx_outgoing copy = w->outgoing[k];
+        if (!(mask >> copy.lane & 1) || copy.group + keep >= w->bulk_groups[copy.lane])
+            w->outgoing[kept++] = copy;
+        else
+            status = finish_outgoing(w, &copy);
+    }
+    w->outgoing_count = kept;
+    return status;
+}

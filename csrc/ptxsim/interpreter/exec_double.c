@@ -1,0 +1,79 @@
+/* Products of small matrices of float64 that are spread over the lanes of a warp. An H200 adds one product
+   after the other to the addend, in the order of k, as fma does. */
+#include <math.h>
+
+#include "interpreter/collective.h"
+#include "interpreter/exec.h"
+
+enum { ROWS = 16, K = 16, COLUMNS = 8, LANES_OF_ROW = 4 };
+
+typedef struct factors {
+    f64 a[ROWS][K], b[K][COLUMNS];
+} factors;
+
+/* Adds the products of a row of A to a row of sums. */
+PTX_CLONES_FMA static void add_row(const f64 *a, f64 (*b)[COLUMNS], unsigned k, f64 *sums) {
+    for (unsigned j = 0; j < k; j++)
+        for (unsigned n = 0; n < COLUMNS; n++)
+            sums[n] = fma(a[j], b[j][n], sums[n]);
+}
+
+/* The same with the NaN that an H200 makes of those it meets. */
+static void add_row_with_nan(const f64 *a, f64 (*b)[COLUMNS], unsigned k, f64 *sums) {
+    for (unsigned j = 0; j < k; j++)
+        for (unsigned n = 0; n < COLUMNS; n++)
+            sums[n] = ptx_result_f64(fma(a[j], b[j][n], sums[n]), b[j][n], sums[n], a[j]);
+}
+
+static bool has_nan(const f64 *sums) {
+    bool found = false;
+    for (unsigned n = 0; n < COLUMNS; n++)
+        found |= sums[n] != sums[n];
+    return found;
+}
+
+/* The operands are D, A, B and C. Registers of A go down the halves of the rows first, then along k. */
+static ptx_status multiply(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned rows, unsigned k) {
+    const unsigned halves = rows / 8, of_d = 2 * halves, of_b = k / 4, of_a = of_b * halves;
+    factors f;
+    f64 d[ROWS][COLUMNS];
+    const ptx_status status = ptx_need_whole_warp(w, in, mask);
+    if (status != PTX_OK)
+        return status;
+    for (unsigned i = 0; i < PTX_LANES; i++) {
+        const unsigned group = i / LANES_OF_ROW, member = i % LANES_OF_ROW;
+        for (unsigned r = 0; r < of_a; r++)
+            f.a[group + r % halves * 8][member + r / halves * 4] =
+                ((const ptx_f64 *)ptx_lanes(w, in, of_d + r))[i];
+        for (unsigned r = 0; r < of_b; r++)
+            f.b[member + r * 4][group] = ((const ptx_f64 *)ptx_lanes(w, in, of_d + of_a + r))[i];
+        for (unsigned r = 0; r < of_d; r++)
+            d[group + r / 2 * 8][member * 2 + r % 2] =
+                ((const ptx_f64 *)ptx_lanes(w, in, of_d + of_a + of_b + r))[i];
+    }
+    for (unsigned m = 0; m < rows; m++) {
+        f64 sums[COLUMNS];
+        memcpy(sums, d[m], sizeof sums);
+        add_row(f.a[m], f.b, k, sums);
+        if (has_nan(sums))
+            add_row_with_nan(f.a[m], f.b, k, d[m]);
+        else
+            memcpy(d[m], sums, sizeof sums);
+    }
+    for (unsigned r = 0; r < of_d; r++) {
+        ptx_f64 *lanes = ptx_lanes(w, in, r);
+        for (unsigned i = 0; i < PTX_LANES; i++)
+            lanes[i] = d[i / LANES_OF_ROW + r / 2 * 8][i % LANES_OF_ROW * 2 + r % 2];
+    }
+    return PTX_OK;
+}
+
+#define MMA(name, rows, k)                                                                                   \
+    PTX_HANDLER(mma_f64_##name) {                                                                            \
+        return multiply(w, in, mask, rows, k);                                                               \
+    }
+
+MMA(m8k4, 8, 4)
+MMA(m16k4, 16, 4)
+MMA(m16k8, 16, 8)
+MMA(m16k16, 16, 16)

@@ -1,0 +1,254 @@
+/* Loads, stores and atomics. */
+#include "interpreter/address.h"
+#include "interpreter/exec.h"
+#include "interpreter/half.h"
+#include "interpreter/poll.h"
+
+/* ---- waiting for memory to change ---- */
+
+static inline u64 mix(u64 sum, u64 value) {
+    return (sum ^ value) * 0x9e3779b97f4a7c15u;
+}
+
+/* A load that other threads' stores may concern: the same bytes from the same places as the last time mean
+   that it waits for one of them. */
+static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const ptx_places *at,
+                        unsigned size) {
+    u64 seen = 0;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        const uint8_t *place = ptx_place_of(at, (unsigned)__builtin_ctz(left), size);
+        seen = mix(seen, (uintptr_t)place);
+        for (unsigned done = 0; done < size; done += 8) {
+            u64 bytes = 0;
+            memcpy(&bytes, place + done, size - done < 8 ? size - done : 8);
+            seen = mix(seen, bytes);
+        }
+    }
+    return ptx_poll_watch(w, in, mask, seen);
+}
+
+/* ---- loads ---- */
+
+/* Memory holds M, the slot takes T. Element e of a vector goes to operand e. */
+#define LOAD(name, M, T)                                                                                     \
+    static inline T load_##name(const uint8_t *from) {                                                       \
+        M value;                                                                                             \
+        memcpy(&value, from, sizeof value);                                                                  \
+        return (T)value;                                                                                     \
+    }                                                                                                        \
+    static inline void load_packed_##name(const ptx_warp *w, const ptx_instr *in, const uint8_t *from) {     \
+        const size_t size = sizeof(M);                                                                       \
+        ptx_##T *d0 = ptx_lanes(w, in, 0);                                                                   \
+        if (in->vector == 1) {                                                                               \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d0[i] = load_##name(from + i * size);         \
+            return;                                                                                          \
+        }                                                                                                    \
+        ptx_##T *d1 = ptx_lanes(w, in, 1);                                                                   \
+        if (in->vector == 2) {                                                                               \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                             \
+                d0[i] = load_##name(from + 2 * i * size);                                                    \
+                d1[i] = load_##name(from + 2 * i * size + size);                                             \
+            }                                                                                                \
+            return;                                                                                          \
+        }                                                                                                    \
+        ptx_##T *d2 = ptx_lanes(w, in, 2), *d3 = ptx_lanes(w, in, 3);                                        \
+        PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) {                                                 \
+            d0[i] = load_##name(from + 4 * i * size);                                                        \
+            d1[i] = load_##name(from + 4 * i * size + size);                                                 \
+            d2[i] = load_##name(from + 4 * i * size + 2 * size);                                             \
+            d3[i] = load_##name(from + 4 * i * size + 3 * size);                                             \
+        }                                                                                                    \
+    }                                                                                                        \
+    /* One element of a vector, from places that are not packed. */                                          \
+    static inline void load_lanes_##name(ptx_##T *d, uint32_t mask, const ptx_places *at, size_t offset) {   \
+        if (at->same) {                                                                                      \
+            T value = load_##name(at->lane[0] + offset);                                                     \
+            PTX_STORE_LANES(T, d, value)                                                                     \
+        } else if (at->same_rows) {                                                                          \
+            for (unsigned row = 0; row < PTX_LANES; row += PTX_ROW) {                                        \
+                T value = load_##name(at->lane[row] + offset);                                               \
+                for (unsigned i = 0; i < PTX_ROW; i++)                                                       \
+                    d[row + i] = value;                                                                      \
+            }                                                                                                \
+        } else if (mask == PTX_ALL_LANES) {                                                                  \
+            for (unsigned i = 0; i < PTX_LANES; i++)                                                         \
+                d[i] = load_##name(at->lane[i] + offset);                                                    \
+        } else {                                                                                             \
+            PTX_STORE_EACH_LANE(T, d, load_##name(at->lane[i] + offset))                                     \
+        }                                                                                                    \
+    }                                                                                                        \
+    static inline void load_rows_##name(ptx_##T *d, const ptx_places *at) {                                  \
+        for (unsigned row = 0; row < PTX_LANES; row += PTX_ROW) {                                            \
+            PTX_IVDEP for (unsigned i = 0; i < PTX_ROW; i++) d[row + i] =                                    \
+                load_##name(at->lane[row] + i * sizeof(M));                                                  \
+        }                                                                                                    \
+    }                                                                                                        \
+    PTX_CLONES PTX_HANDLER(ld_##name) {                                                                      \
+        ptx_places at;                                                                                       \
+        unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
+        ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        if (at.packed)                                                                                       \
+            load_packed_##name(w, in, at.lane[0]);                                                           \
+        else if (at.packed_rows && in->vector == 1)                                                          \
+            load_rows_##name(ptx_lanes(w, in, 0), &at);                                                      \
+        else                                                                                                 \
+            for (unsigned e = 0; e < in->vector; e++)                                                        \
+                load_lanes_##name(ptx_lanes(w, in, e), mask, &at, e * sizeof(M));                            \
+        return in->strong ? watch(w, in, mask, &at, size) : PTX_OK;                                          \
+    }
+
+LOAD(u8, uint8_t, u32)
+LOAD(s8, int8_t, u32)
+LOAD(u16, uint16_t, u32)
+LOAD(s16, int16_t, u32)
+LOAD(b32, uint32_t, u32)
+LOAD(b64, uint64_t, u64)
+LOAD(u8_wide, uint8_t, u64)
+LOAD(s8_wide, int8_t, u64)
+LOAD(u16_wide, uint16_t, u64)
+LOAD(s16_wide, int16_t, u64)
+LOAD(u32_wide, uint32_t, u64)
+LOAD(s32_wide, int32_t, u64)
+
+/* ---- stores ---- */
+
+/* The slot holds T, memory takes its low bits as M. Lanes store in order, so of several at one address the
+   last one's value stays. */
+#define STORE(name, M, T)                                                                                    \
+    static inline void store_##name(uint8_t *to, T value) {                                                  \
+        M low = (M)value;                                                                                    \
+        memcpy(to, &low, sizeof low);                                                                        \
+    }                                                                                                        \
+    PTX_CLONES PTX_HANDLER(st_##name) {                                                                      \
+        ptx_places at;                                                                                       \
+        unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
+        ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        for (unsigned e = 0; e < in->vector; e++) {                                                          \
+            const ptx_##T *s = ptx_lanes(w, in, e);                                                          \
+            const size_t offset = e * sizeof(M);                                                             \
+            if (at.packed && size == sizeof(M)) {                                                            \
+                for (unsigned i = 0; i < PTX_LANES; i++)                                                     \
+                    store_##name(at.lane[0] + i * sizeof(M), s[i]);                                          \
+            } else if (at.packed) {                                                                          \
+                for (unsigned i = 0; i < PTX_LANES; i++)                                                     \
+                    store_##name(at.lane[0] + (size_t)i * size + offset, s[i]);                              \
+            } else if (at.same) {                                                                            \
+                store_##name(at.lane[0] + offset, s[31 - __builtin_clz(mask)]);                              \
+            } else {                                                                                         \
+                for (uint32_t left = mask; left; left &= left - 1) {                                         \
+                    unsigned i = (unsigned)__builtin_ctz(left);                                              \
+                    store_##name(at.lane[i] + offset, s[i]);                                                 \
+                }                                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+        return PTX_OK;                                                                                       \
+    }
+
+STORE(b8, uint8_t, u32)
+STORE(b16, uint16_t, u32)
+STORE(b32, uint32_t, u32)
+STORE(b64, uint64_t, u64)
+STORE(b8_wide, uint8_t, u64)
+STORE(b16_wide, uint16_t, u64)
+STORE(b32_wide, uint32_t, u64)
+
+/* ---- atomics: lane after lane, in order; on global memory no other host thread's come between ---- */
+
+/* atom and red from an expression of the old value x and the operands y and z. One that changes nothing, such
+   as a failing compare-and-swap, may be waiting for others. */
+#define ATOMIC_HANDLER(prefix, name, M, T, returns, first)                                                   \
+    PTX_HANDLER(prefix##_##name) {                                                                           \
+        ptx_places at;                                                                                       \
+        ptx_status status = ptx_locate_lanes(w, in, mask, sizeof(M), &at);                                   \
+        if (status != PTX_OK)                                                                                \
+            return status;                                                                                   \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##T *b = ptx_lanes(w, in, first);                                                          \
+        const ptx_##T *c = in->operand_count > (first) + 1 ? ptx_lanes(w, in, (first) + 1) : b;              \
+        u64 seen = 0;                                                                                        \
+        bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            unsigned i = (unsigned)__builtin_ctz(left);                                                      \
+            uint8_t *place = ptx_place_of(&at, i, sizeof(M));                                                \
+            M old, fresh;                                                                                    \
+            memcpy(&old, place, sizeof old);                                                                 \
+            fresh = atomic_value_##name(in, old, b[i], c[i]);                                                \
+            memcpy(place, &fresh, sizeof fresh);                                                             \
+            seen = mix(mix(mix(seen, (uintptr_t)place), old), b[i]);                                         \
+            changed = changed || fresh != old;                                                               \
+            if (returns)                                                                                     \
+                d[i] = old;                                                                                  \
+        }                                                                                                    \
+        return changed ? PTX_OK : ptx_poll_watch(w, in, mask, seen);                                         \
+    }
+
+#define ATOM_OF(name, M, T, value)                                                                           \
+    static inline M atomic_value_##name(const ptx_instr *in, M x, T y, T z) {                                \
+        (void)in;                                                                                            \
+        (void)x;                                                                                             \
+        (void)y;                                                                                             \
+        (void)z;                                                                                             \
+        return (M)(value);                                                                                   \
+    }                                                                                                        \
+    ATOMIC_HANDLER(atom, name, M, T, true, 1)
+
+#define ATOM(name, T, value) ATOM_OF(name, T, T, value)
+
+#define ATOMIC_OF(name, M, T, value)                                                                         \
+    ATOM_OF(name, M, T, value)                                                                               \
+    ATOMIC_HANDLER(red, name, M, T, false, 0)
+
+#define ATOMIC(name, T, value) ATOMIC_OF(name, T, T, value)
+
+ATOMIC(add_u32, u32, x + y)
+ATOMIC(add_u64, u64, x + y)
+/* Float addition in global memory, but not in shared memory, flushes subnormals (seen on an H200). */
+static inline f32 atomic_sum_f32(const ptx_instr *in, f32 x, f32 y) {
+    if (in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_CLUSTER)
+        return ptx_result_f32(x + y);
+    return ptx_flush(ptx_result_f32(ptx_flush(x) + ptx_flush(y)));
+}
+
+ATOMIC(add_f32, u32, ptx_bits_f32(atomic_sum_f32(in, ptx_f32_of(x), ptx_f32_of(y))))
+ATOMIC(add_f64, u64,
+       ptx_bits_f64(ptx_result_f64(ptx_f64_of(x) + ptx_f64_of(y), ptx_f64_of(y), ptx_f64_of(x),
+                                   ptx_f64_of(x))))
+ATOMIC(min_u32, u32, x < y ? x : y)
+ATOMIC(min_s32, u32, (s32)x < (s32)y ? x : y)
+ATOMIC(min_u64, u64, x < y ? x : y)
+ATOMIC(min_s64, u64, (s64)x < (s64)y ? x : y)
+ATOMIC(max_u32, u32, x > y ? x : y)
+ATOMIC(max_s32, u32, (s32)x > (s32)y ? x : y)
+ATOMIC(max_u64, u64, x > y ? x : y)
+ATOMIC(max_s64, u64, (s64)x > (s64)y ? x : y)
+ATOMIC(inc_u32, u32, x >= y ? 0 : x + 1)
+ATOMIC(dec_u32, u32, x == 0 || x > y ? y : x - 1)
+ATOMIC(and_b32, u32, x &y)
+ATOMIC(and_b64, u64, x &y)
+ATOMIC(or_b32, u32, x | y)
+ATOMIC(or_b64, u64, x | y)
+ATOMIC(xor_b32, u32, x ^ y)
+ATOMIC(xor_b64, u64, x ^ y)
+ATOM(exch_b32, u32, y)
+ATOM(exch_b64, u64, y)
+ATOM(cas_b32, u32, x == y ? z : x)
+ATOM(cas_b64, u64, x == y ? z : x)
+ATOM_OF(cas_b16, uint16_t, u32, x == (uint16_t)y ? z : x)
+
+/* Sums of 16-bit floats, alone and in pairs. */
+static inline u32 half_sum(u32 x, u32 y) {
+    return ptx_half_of_f32(ptx_f32_of_half(x & 0xffff) + ptx_f32_of_half(y & 0xffff));
+}
+
+static inline u32 bfloat_sum(u32 x, u32 y) {
+    return ptx_bfloat_of_f32(ptx_f32_of_bfloat(x & 0xffff) + ptx_f32_of_bfloat(y & 0xffff));
+}
+
+ATOMIC_OF(add_f16, uint16_t, u32, half_sum(x, y))
+ATOMIC_OF(add_bf16, uint16_t, u32, bfloat_sum(x, y))
+ATOMIC(add_f16x2, u32, half_sum(x, y) | half_sum(x >> 16, y >> 16) << 16)
+ATOMIC(add_bf16x2, u32, bfloat_sum(x, y) | bfloat_sum(x >> 16, y >> 16) << 16)

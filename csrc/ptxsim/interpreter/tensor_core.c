@@ -1,0 +1,181 @@
+/* What an H200 does in one step, found by tests/gpu/tensor_cores.cu: all products, exact, and the addend are
+   cut toward zero at one place, 25 bits (of 8-bit types 13) below the greatest of their exponents, where a
+   product's exponent is the sum of its factors' and nothing is taken to be below 2^-133. Their exact sum is
+   cut toward zero to a float32 (of 8-bit types to 13 bits of fraction), or rounded to nearest even to a
+   float16. No result is a negative zero. */
+#include "interpreter/tensor_core.h"
+
+#include "interpreter/exec.h"
+#include "interpreter/half.h"
+
+enum {
+    FRACTION = 10, /* bits behind the point of a significand, of all types */
+    FRACTION_OF_C = 23,
+    KEPT = 25,          /* bits below the greatest exponent */
+    KEPT_OF_BYTES = 13, /* the same of 8-bit types */
+    LOWEST = -133,      /* the least exponent that the place is counted from */
+    ZERO = -10000,      /* exponents of what has none */
+    INFINITE = 20000,
+    NOT_A_NUMBER = 100000,
+    FINITE = 1000, /* more is not finite */
+};
+
+typedef struct format {
+    unsigned bits, fraction, shift;
+    bool finite; /* no infinities, and one NaN: all bits set */
+} format;
+
+static const format formats[] = {
+    [PTX_CORE_TF32] = {19, 10, 13, false}, [PTX_CORE_F16] = {16, 10, 0, false},
+    [PTX_CORE_BF16] = {16, 7, 0, false},   [PTX_CORE_E4M3] = {8, 3, 0, true},
+    [PTX_CORE_E5M2] = {8, 2, 0, false},
+};
+
+/* Without branches, for vectors. */
+static inline __attribute__((always_inline)) void split(u32 bits, u32 minus, format f, s32 *significand,
+                                                        s32 *exponent) {
+    const u32 x = bits >> f.shift, top = (1u << (f.bits - 1 - f.fraction)) - 1;
+    const u32 biased = x >> f.fraction & top, fraction = x & ((1u << f.fraction) - 1);
+    const u32 negative = (x >> (f.bits - 1) & 1) ^ minus;
+    const s32 value = (s32)((fraction | (biased ? 1u << f.fraction : 0)) << (FRACTION - f.fraction));
+    const bool special = biased == top && (!f.finite || fraction == (1u << f.fraction) - 1);
+    s32 e = (s32)(biased ? biased : 1) - (s32)(top >> 1);
+    e = value ? e : ZERO;
+    e = special ? (fraction ? NOT_A_NUMBER : INFINITE) : e;
+    *significand = negative ? -value : value;
+    *exponent = e;
+}
+
+PTX_CLONES void ptx_core_split(ptx_core_type type, const uint32_t *bits, unsigned count, bool minus,
+                               ptx_core_parts *parts) {
+    const format f = formats[type];
+    PTX_IVDEP for (unsigned i = 0; i < count; i++)
+        split(bits[i], minus, f, &parts->significand[i], &parts->exponent[i]);
+}
+
+/* ---- what is not finite ---- */
+
+static u32 special_sum(const ptx_core_step *step, const s32 *sa, const s32 *ea, const s32 *sb, const s32 *eb,
+                       s32 sc, s32 ec) {
+    bool nan = ec == NOT_A_NUMBER, plus = ec == INFINITE && sc >= 0, minus = ec == INFINITE && sc < 0;
+    for (unsigned k = 0; k < step->k; k++) {
+        const s32 x = ea[k], y = eb[k * PTX_CORE_COLUMNS];
+        const bool infinite = x == INFINITE || y == INFINITE;
+        nan = nan || x == NOT_A_NUMBER || y == NOT_A_NUMBER || (infinite && (x == ZERO || y == ZERO));
+        const bool negative = (sa[k] < 0) != (sb[k * PTX_CORE_COLUMNS] < 0);
+        plus = plus || (infinite && !negative);
+        minus = minus || (infinite && negative);
+    }
+    const u32 infinity = step->half ? 0x7c00 : 0x7f800000, sign = step->half ? 0x8000 : 0x80000000;
+    if (nan || (plus && minus))
+        return step->half ? PTX_NAN_HALF : PTX_NAN_F32;
+    return minus ? infinity | sign : infinity;
+}
+
+/* ---- sums ---- */
+
+/* The sum, which has fewer than 53 bits, times a power of two. */
+static inline f64 scaled(s32 low, s32 high, s32 exponent) {
+    return ((f64)low + (f64)high) * ptx_f64_of((u64)(exponent + 1023) << 52);
+}
+
+static inline f64 cut(f64 value, unsigned bits) {
+    return ptx_f64_of(ptx_bits_f64(value) & UINT64_MAX << (53 - bits));
+}
+
+/* A number that a normal float32 holds as it is; others are cut or are infinite. */
+static u32 narrowed(f64 value) {
+    const f64 magnitude = value < 0 ? -value : value;
+    const u32 sign = value < 0 ? 0x80000000u : 0;
+    if (magnitude >= 0x1p128)
+        return sign | 0x7f800000u;
+    if (magnitude >= 0x1p-126)
+        return ptx_bits_f32((f32)value);
+    const u32 units = (u32)(magnitude * 0x1p149);
+    return units ? sign | units : 0;
+}
+
+static u32 halved(f64 value) {
+    const u32 half = ptx_half_of_f64(value);
+    return half == 0x8000u ? 0 : half;
+}
+
+/* One number for each of the 8 columns. Written out as vectors, since compilers do not see them in loops
+ * of 8. */
+typedef s32 eight __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
+typedef u32 eight_unsigned __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
+
+static inline __attribute__((always_inline)) void raise(eight *to, const eight *other) {
+    const eight more = *other > *to;
+    *to = (*other & more) | (*to & ~more);
+}
+
+/* Adds `value`, shifted left and then right, which cuts it toward zero. */
+static inline __attribute__((always_inline)) void add_aligned(eight *sum, const eight *value, s32 left,
+                                                              const eight *right) {
+    const eight sign = *value<0, far = *right> 31, shift = (*right & ~far) | (31 & far);
+    const eight_unsigned size = (eight_unsigned)((*value ^ sign) - sign) << left >> (eight_unsigned)shift;
+    *sum += ((eight)size ^ sign) - sign;
+}
+
+/* The addends of a row, with 23 bits of fraction. */
+static inline __attribute__((always_inline)) void split_addends(bool half, const u32 *bits,
+                                                                eight *significand, eight *exponent) {
+    if (half) {
+        for (unsigned n = 0; n < PTX_CORE_COLUMNS; n++) {
+            s32 value, e;
+            split(bits[n], 0, formats[PTX_CORE_F16], &value, &e);
+            (*significand)[n] = value * (1 << (FRACTION_OF_C - FRACTION));
+            (*exponent)[n] = e;
+        }
+        return;
+    }
+    eight x;
+    memcpy(&x, bits, sizeof x);
+    const eight biased = x >> 23 & 255, fraction = x & 0x7fffff, minus = x < 0;
+    const eight subnormal = biased == 0, special = biased == 255, zero = subnormal & (fraction == 0);
+    const eight value = fraction | (~subnormal & 1 << 23), nan = special & (fraction != 0);
+    const eight e =
+        ((biased - subnormal - 127) & ~zero & ~special) | (zero & ZERO) | (special & ~nan & INFINITE);
+    *exponent = e | (nan & NOT_A_NUMBER);
+    *significand = (value ^ minus) - minus;
+}
+
+/* One row of A and 8 columns of B. Eight products and the addend fit into 32 bits. */
+static inline __attribute__((always_inline)) void row(ptx_core_step step, const s32 *sa, const s32 *ea,
+                                                      const s32 *sb, const s32 *eb, u32 *d) {
+    enum { N = PTX_CORE_COLUMNS, HALFWAY = 8 };
+    const bool bytes = step.type == PTX_CORE_E4M3 || step.type == PTX_CORE_E5M2;
+    const s32 dropped = bytes ? KEPT - KEPT_OF_BYTES : 0;
+    const eight *eights_s = (const eight *)sb, *eights_e = (const eight *)eb;
+    eight sc = {0}, ec = {0}, top = {0}, low = {0}, high = {0}, e;
+    split_addends(step.half, d, &sc, &ec);
+    top += LOWEST;
+    raise(&top, &ec);
+    for (unsigned k = 0; k < step.k; k++) {
+        e = ea[k] + eights_e[k];
+        raise(&top, &e);
+    }
+    e = top - ec + dropped;
+    add_aligned(&low, &sc, KEPT - FRACTION_OF_C, &e);
+    for (unsigned k = 0; k < step.k; k++) {
+        const eight product = sa[k] * eights_s[k];
+        e = top - (ea[k] + eights_e[k]) + dropped;
+        add_aligned(k < HALFWAY ? &low : &high, &product, KEPT - 2 * FRACTION, &e);
+    }
+    for (unsigned n = 0; n < N; n++) {
+        if (top[n] > FINITE) {
+            d[n] = special_sum(&step, sa, ea, sb + n, eb + n, sc[n], ec[n]);
+            continue;
+        }
+        const f64 sum = scaled(low[n], high[n], top[n] - KEPT + dropped);
+        d[n] = step.half ? halved(sum) : narrowed(cut(sum, bytes ? KEPT_OF_BYTES + 1 : 24));
+    }
+}
+
+PTX_CLONES void ptx_core_multiply(ptx_core_step step, unsigned rows, const ptx_core_parts *a,
+                                  const ptx_core_parts *b, uint32_t *d) {
+    for (unsigned m = 0; m < rows; m++)
+        row(step, a->significand + m * step.k, a->exponent + m * step.k, b->significand, b->exponent,
+            d + m * PTX_CORE_COLUMNS);
+}

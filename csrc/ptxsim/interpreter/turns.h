@@ -1,0 +1,36 @@
+/* Kernels whose blocks tell each other something by way of global memory, on several host threads.
+
+   What one block does to memory that others watch (atomics, strong loads and stores) has to come in the order
+   of one thread: a cluster runs ahead up to the first such access, and goes on when it is its turn, which it
+   then has to its end. Whoever has the turn takes over the next cluster that waits for its own, so that no
+   thread has to wake another. A cluster with the turn that waits for later ones takes them in, too, as one
+   thread would. */
+#ifndef PTXSIM_TURNS_H
+#define PTXSIM_TURNS_H
+
+#include "interpreter/state.h"
+
+enum { PTX_AHEAD = 4 }; /* clusters for each thread that may have begun before their turn */
+
+/* What ptx_turns_take and ptx_turns_adopt found. */
+typedef enum ptx_taken {
+    PTX_TAKEN_NONE,   /* there are no more, or none that matter after an error */
+    PTX_TAKEN_FAILED, /* another thread found an error there, which ends the launch */
+    PTX_TAKEN_INDEX,  /* one to begin with */
+    PTX_TAKEN_BEGUN,  /* *cluster, which another thread has begun and left */
+    PTX_TAKEN_ENDED   /* one that another thread has run to its end */
+} ptx_taken;
+
+bool ptx_turns_open(ptx_run *run, unsigned threads);
+/* Gives a worker the clusters that have waited in vain, after an error. */
+void ptx_turns_close(ptx_run *run, ptx_worker *worker);
+
+/* The next cluster of the grid, for a worker that has none. */
+ptx_taken ptx_turns_take(ptx_worker *worker, uint64_t *index, bool *in_turn);
+/* The next one in order, for the worker that has the turn; waits for another thread that runs it ahead. */
+ptx_taken ptx_turns_adopt(ptx_worker *worker, uint64_t *index, ptx_cluster **cluster);
+/* For a cluster that can go on only in its turn: true if that has come, else it is left for others. */
+bool ptx_turns_reach(ptx_worker *worker, ptx_cluster *cluster);
+/* A worker's last cluster has ended. Returns one that goes on in its turn, NULL if there is none. */
+ptx_cluster *ptx_turns_end(ptx_worker *worker, const ptx_cluster *ended);
+#endif

@@ -1,0 +1,235 @@
+#include "parser/cfg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks are numbered in code order; block `count` is the exit that every path ends in. */
+enum { NONE = -1 };
+
+typedef struct block {
+    uint32_t begin, end;         /* instructions [begin, end) */
+    int32_t first_out, first_in; /* edges, chained */
+    int32_t order;               /* in a walk from the exit against the edges, NONE while not reached */
+    int32_t ipdom;
+    bool syncs; /* may reach a collective instruction */
+} block;
+
+typedef struct edge {
+    int32_t from, to, next_out, next_in;
+} edge;
+
+/* Of the block that the walk found as the k-th. */
+typedef struct place {
+    int32_t block;
+    int32_t parent, semi, ancestor, best, same, idom; /* all of them places */
+    int32_t bucket, next;                             /* whose semi is this one */
+} place;
+
+typedef struct graph {
+    ptx_kernel *kernel;
+    block *blocks;
+    edge *edges;
+    place *places;
+    int32_t *block_of; /* of each instruction */
+    int32_t *stack, *cursor;
+    int32_t count, edge_count, reached;
+} graph;
+
+/* An unguarded branch, return or exit leaves no way to the next instruction. A trap ends the whole launch,
+   so it is given none of its own: the lanes beside it meet as if it fell through. */
+static bool ends_block(const ptx_instr *in) {
+    return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
+}
+
+static bool unconditional(const ptx_instr *in) {
+    return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
+}
+
+static block new_block(uint32_t begin) {
+    return (block){.begin = begin, .first_out = NONE, .first_in = NONE, .order = NONE, .ipdom = NONE};
+}
+
+static void find_blocks(graph *g) {
+    const ptx_kernel *kernel = g->kernel;
+    size_t n = kernel->count;
+    g->block_of[0] = 1;
+    for (size_t pc = 0; pc < n; pc++) {
+        if (kernel->code[pc].kind == PTX_BRANCH)
+            g->block_of[kernel->code[pc].op[0]] = 1;
+        if (ends_block(&kernel->code[pc]) && pc + 1 < n)
+            g->block_of[pc + 1] = 1;
+    }
+    for (size_t pc = 0; pc < n; pc++) {
+        if (g->block_of[pc])
+            g->blocks[g->count++] = new_block((uint32_t)pc);
+        g->block_of[pc] = g->count - 1;
+        g->blocks[g->count - 1].end = (uint32_t)pc + 1;
+        g->blocks[g->count - 1].syncs |= kernel->code[pc].collective;
+    }
+    g->blocks[g->count] = new_block((uint32_t)n);
+}
+
+static void add_edge(graph *g, int32_t from, int32_t to) {
+    g->edges[g->edge_count] = (edge){
+        .from = from, .to = to, .next_out = g->blocks[from].first_out, .next_in = g->blocks[to].first_in};
+    g->blocks[from].first_out = g->blocks[to].first_in = g->edge_count++;
+}
+
+static void find_edges(graph *g) {
+    for (int32_t b = 0; b < g->count; b++) {
+        const ptx_instr *last = &g->kernel->code[g->blocks[b].end - 1];
+        if (last->kind == PTX_BRANCH)
+            add_edge(g, b, g->block_of[last->op[0]]);
+        else if (last->kind == PTX_EXIT)
+            add_edge(g, b, g->count);
+        if (!ends_block(last) || !unconditional(last))
+            add_edge(g, b, b + 1);
+    }
+}
+
+/* Numbers all blocks that can reach `root`, depth first, and those before their successors' others. */
+static void walk(graph *g, int32_t root, int32_t parent) {
+    int32_t depth = 0;
+    int32_t next = root;
+    for (;;) {
+        if (next != NONE) {
+            g->places[g->reached] = (place){.block = next,
+                                            .parent = depth ? g->blocks[g->stack[depth - 1]].order : parent,
+                                            .ancestor = NONE,
+                                            .same = NONE,
+                                            .bucket = NONE};
+            g->blocks[next].order = g->reached++;
+            g->cursor[next] = g->blocks[next].first_in;
+            g->stack[depth++] = next;
+        } else if (--depth == 0) {
+            return;
+        }
+        next = NONE;
+        int32_t *e = &g->cursor[g->stack[depth - 1]];
+        for (; *e != NONE && next == NONE; *e = g->edges[*e].next_in)
+            if (g->blocks[g->edges[*e].from].order == NONE)
+                next = g->edges[*e].from;
+    }
+}
+
+/* A loop with no way out has no path to the exit: it gets an edge there, from its last block, so that
+   lanes inside it still meet again. */
+static void order_blocks(graph *g) {
+    walk(g, g->count, NONE);
+    for (int32_t b = g->count; b-- > 0;)
+        if (g->blocks[b].order == NONE) {
+            add_edge(g, b, g->count);
+            walk(g, b, 0);
+        }
+}
+
+/* Of a place's ancestors so far the one with the lowest semi; shortens the way to it. */
+static int32_t best_ancestor(graph *g, int32_t v) {
+    place *places = g->places;
+    int32_t depth = 0;
+    while (places[v].ancestor != NONE && places[places[v].ancestor].ancestor != NONE) {
+        g->stack[depth++] = v;
+        v = places[v].ancestor;
+    }
+    while (depth) {
+        const int32_t up = v;
+        v = g->stack[--depth];
+        if (places[places[up].best].semi < places[places[v].best].semi)
+            places[v].best = places[up].best;
+        places[v].ancestor = places[up].ancestor;
+    }
+    return places[v].best;
+}
+
+/* What waited for its semi, a place whose subtree is done. */
+static void settle_bucket(graph *g, int32_t p) {
+    place *places = g->places;
+    for (int32_t v = places[p].bucket; v != NONE; v = places[v].next) {
+        const int32_t y = best_ancestor(g, v);
+        if (places[y].semi == places[v].semi)
+            places[v].idom = p;
+        else
+            places[v].same = y;
+    }
+    places[p].bucket = NONE;
+}
+
+/* Lengauer and Tarjan's dominators, with the path compression alone, on the graph turned round. */
+static void find_ipdoms(graph *g) {
+    place *places = g->places;
+    for (int32_t n = g->reached; n-- > 1;) {
+        const int32_t p = places[n].parent;
+        int32_t semi = p;
+        for (int32_t e = g->blocks[places[n].block].first_out; e != NONE; e = g->edges[e].next_out) {
+            const int32_t v = g->blocks[g->edges[e].to].order;
+            const int32_t other = v <= n ? v : places[best_ancestor(g, v)].semi;
+            semi = other < semi ? other : semi;
+        }
+        places[n].semi = semi;
+        places[n].next = places[semi].bucket;
+        places[semi].bucket = n;
+        places[n].ancestor = p;
+        places[n].best = n;
+        settle_bucket(g, p);
+    }
+    for (int32_t n = 1; n < g->reached; n++) {
+        if (places[n].same != NONE)
+            places[n].idom = places[places[n].same].idom;
+        g->blocks[places[n].block].ipdom = places[places[n].idom].block;
+    }
+}
+
+static void spread_syncs(graph *g) {
+    int32_t depth = 0;
+    for (int32_t b = 0; b < g->count; b++)
+        if (g->blocks[b].syncs)
+            g->stack[depth++] = b;
+    while (depth) {
+        const int32_t b = g->stack[--depth];
+        for (int32_t e = g->blocks[b].first_in; e != NONE; e = g->edges[e].next_in) {
+            block *before = &g->blocks[g->edges[e].from];
+            if (!before->syncs)
+                g->stack[depth++] = g->edges[e].from;
+            before->syncs = true;
+        }
+    }
+}
+
+static void mark_branches(graph *g) {
+    for (int32_t b = 0; b < g->count; b++) {
+        ptx_instr *last = &g->kernel->code[g->blocks[b].end - 1];
+        if (last->kind != PTX_BRANCH)
+            continue;
+        const int32_t meeting = g->blocks[b].ipdom;
+        last->op[1] = meeting == g->count ? PTX_NO_PC : g->blocks[meeting].begin;
+        last->target_syncs = g->blocks[g->block_of[last->op[0]]].syncs;
+        last->next_syncs = !unconditional(last) && g->blocks[b + 1].syncs;
+    }
+}
+
+bool ptx_cfg_build(ptx_kernel *kernel) {
+    const size_t n = kernel->count;
+    graph g = {.kernel = kernel};
+    g.blocks = calloc(n + 1, sizeof *g.blocks);
+    g.edges = calloc(3 * n + 1, sizeof *g.edges);
+    g.places = calloc(n + 1, sizeof *g.places);
+    g.block_of = calloc(n, sizeof *g.block_of);
+    g.stack = calloc(n + 1, sizeof *g.stack);
+    g.cursor = calloc(n + 1, sizeof *g.cursor);
+    const bool good = g.blocks && g.edges && g.places && g.block_of && g.stack && g.cursor;
+    if (good) {
+        find_blocks(&g);
+        find_edges(&g);
+        order_blocks(&g);
+        find_ipdoms(&g);
+        spread_syncs(&g);
+        mark_branches(&g);
+    }
+    free(g.blocks);
+    free(g.edges);
+    free(g.places);
+    free(g.block_of);
+    free(g.stack);
+    free(g.cursor);
+    return good;
+}

@@ -1,0 +1,151 @@
+/* From a parsed statement to a ptx_instr: finds the row of opcodes.def that fits the operands. */
+#include "parser/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser/cursor.h"
+#include "parser/operand.h"
+#include "reserve.h"
+
+static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
+    const ptx_parser *p = d->p;
+    bool memory = strchr(opcode->signature, 'm') != NULL;
+    for (const char *letter = opcode->signature; *letter;) {
+        ptx_fit fits;
+        d->may_sink = *letter == '_';
+        letter += d->may_sink;
+        bool present = d->next_operand < p->operand_count;
+        if (!present || ptx_leaves_out(d, *letter)) {
+            fits = ptx_take_absent(d, *letter++);
+        } else if (*letter == '{') {
+            letter++;
+            fits = ptx_take_braces(d, &letter);
+        } else {
+            bool vector = memory && *letter != 'm' && d->parts.vector > 1;
+            fits = ptx_take_operand(d, *letter++, &p->operands[d->next_operand++], vector);
+        }
+        if (fits != PTX_FITS)
+            return fits;
+    }
+    if (d->next_operand < p->operand_count)
+        return ptx_misfit(d, &p->operands[d->next_operand].token, "one operand too many");
+    return PTX_FITS;
+}
+
+/* Room for as many slots as any row can ask for: two for an operand or an element of a vector, one for a
+   letter whose operand is left out. */
+static bool reserve_slots(ptx_parser *p) {
+    enum { LETTERS = 16 };
+    size_t wanted = 2 * (p->operand_count + p->element_count) + LETTERS;
+    if (wanted <= p->slot_capacity)
+        return true;
+    ptx_slot *grown = realloc(p->slots, 2 * wanted * sizeof *grown);
+    if (!grown)
+        return ptx_out_of_memory(p);
+    p->slots = grown;
+    p->slot_capacity = 2 * wanted;
+    return true;
+}
+
+/* Words that stay where they are as long as the kernel does. */
+static uint32_t *new_words(ptx_kernel *kernel, size_t count) {
+    enum { AT_LEAST = 1024 };
+    ptx_operands *last = kernel->operands;
+    if (!last || last->capacity - last->count < count) {
+        size_t capacity = count > AT_LEAST ? count : AT_LEAST;
+        last = malloc(sizeof *last + capacity * sizeof last->words[0]);
+        if (!last)
+            return NULL;
+        *last = (ptx_operands){.next = kernel->operands, .capacity = capacity};
+        kernel->operands = last;
+    }
+    uint32_t *words = &last->words[last->count];
+    last->count += count;
+    return words;
+}
+
+static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
+    ptx_kernel *kernel = p->kernel;
+    const uint32_t count = in->operand_count, trait_words = (count + 7) / 8;
+    if (!ptx_reserve(&kernel->code, &kernel->code_capacity, kernel->count, sizeof *kernel->code) ||
+        !ptx_reserve(&kernel->source, &kernel->source_capacity, kernel->count, sizeof *kernel->source) ||
+        !(in->op = new_words(kernel, count + trait_words)))
+        return ptx_out_of_memory(p);
+    memset(in->op + count, 0, trait_words * sizeof *in->op);
+    for (uint32_t k = 0; k < count; k++) {
+        in->op[k] = p->slots[k].op;
+        const uint32_t traits = (uint32_t)p->slots[k].role << 1 | p->slots[k].wide;
+        in->op[count + k / 8] |= traits << k % 8 * PTX_TRAIT_BITS;
+    }
+    kernel->source[kernel->count] = (ptx_source){.line = at->line,
+                                                 .column = at->column,
+                                                 .text_offset = (uint32_t)(at->line_start - p->module->text),
+                                                 .location = p->location};
+    kernel->code[kernel->count++] = *in;
+    return true;
+}
+
+/* Memory that only this thread, block or cluster writes. */
+static bool is_own(const ptx_opcode_parts *parts) {
+    return parts->space != PTX_SPACE_GENERIC && parts->space != PTX_SPACE_GLOBAL;
+}
+
+static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_token *opcode,
+                               const ptx_opcode_parts *parts) {
+    bool atomic = strncmp(opcode->start, "atom.", 5) == 0 || strncmp(opcode->start, "red.", 4) == 0;
+    bool load = strncmp(opcode->start, "ld.", 3) == 0, store = strncmp(opcode->start, "st.", 3) == 0;
+    if (is_own(parts) || !(atomic || ((load || store) && parts->strong)))
+        return;
+    in->ordered = true;
+    kernel->global_atomics = kernel->global_atomics || atomic;
+    kernel->watches_global = kernel->watches_global || load;
+}
+
+bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
+    const ptx_token *name = &statement->opcode;
+    const ptx_opcode_known *known = ptx_opcode_meet(&p->opcodes, name->start, name->length);
+    ptx_decoding first = {.p = p, .statement = statement, .parts = known->parts};
+    first.in.vector = (uint8_t)first.parts.vector;
+    first.in.space = (uint8_t)first.parts.space;
+    first.in.combine = (uint8_t)first.parts.combine;
+    first.in.compare = (uint8_t)first.parts.compare;
+    first.in.rounding = (uint8_t)first.parts.rounding;
+    first.in.effect = (uint8_t)first.parts.effect;
+    first.in.type = first.parts.type;
+    first.in.type2 = first.parts.type2;
+    first.in.ftz = first.parts.ftz;
+    first.in.sat = first.parts.sat;
+    first.in.relu = first.parts.relu;
+    first.in.aligned = first.parts.aligned;
+    first.in.strong = first.parts.strong && first.parts.space != PTX_SPACE_SHARED;
+    if (!reserve_slots(p) || !ptx_take_guard(&first))
+        return false;
+    ptx_decoding closest = first;
+    bool any = false;
+    for (const ptx_opcode_row *row = known->row; row;
+         row = ptx_opcode_find(&p->opcodes, name->start, name->length, row)) {
+        ptx_decoding d = first;
+        ptx_fit fits = decode_as(&d, row);
+        if (fits == PTX_FAILED)
+            return false;
+        if (fits == PTX_FITS) {
+            const ptx_opcode_traits traits = ptx_opcode_traits_of(row->opcode);
+            d.in.opcode = (uint16_t)row->opcode;
+            d.in.kind = (uint8_t)traits.kind;
+            d.in.collective = traits.collective;
+            p->kernel->generic_params |= row->opcode == PTX_OP_cvta_param;
+            p->kernel->products |= row->opcode == PTX_OP_wgmma_fence;
+            note_global_access(p->kernel, &d.in, name, &d.parts);
+            d.in.plain = d.in.kind == PTX_RUN && !d.in.ordered && d.in.guard == PTX_PRED_TRUE;
+            return append(p, &d.in, name);
+        }
+        if (!any || d.next_operand > closest.next_operand)
+            closest = d;
+        any = true;
+    }
+    if (any)
+        return ptx_syntax(p, &closest.misfit, "%s, as an operand of '%.*s'", closest.reason,
+                          (int)name->length, name->start);
+    return ptx_unknown_opcode(p, name);
+}

@@ -1,0 +1,639 @@
+/* Operands: from the names and numbers of a statement to slots of the register file. */
+#include "parser/operand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "parser/cursor.h"
+#include "parser/special.h"
+#include "parser/variable.h"
+#include "reserve.h"
+
+enum { MAX_REGISTER_BYTES = 4 << 20 };
+
+ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason) {
+    d->misfit = *at;
+    snprintf(d->reason, sizeof d->reason, "%s", reason);
+    return PTX_MISFIT;
+}
+
+/* ---- slots ---- */
+
+static bool new_slot(ptx_parser *p, unsigned bytes, uint32_t *slot) {
+    ptx_kernel *kernel = p->kernel;
+    uint32_t size = bytes > 4 ? PTX_LANES * bytes : PTX_LANES * 4;
+    if (kernel->register_bytes + kernel->constant_bytes + size > MAX_REGISTER_BYTES)
+        return ptx_unsupported(p, &p->token, "the kernel uses too many registers");
+    *slot = kernel->register_bytes;
+    kernel->register_bytes += size;
+    return true;
+}
+
+static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value, unsigned bytes,
+                          uint32_t *op) {
+    ptx_kernel *kernel = p->kernel;
+    if (bytes == 4 && kind == PTX_CONSTANT_VALUE)
+        value = (uint32_t)value;
+    const uint32_t hash = ptx_hash(&value, sizeof value, 2 * (uint32_t)kind + (bytes == 8));
+    uint32_t known = PTX_NO_ENTRY;
+    while ((known = ptx_index_find(&p->constant_index, hash, known)) != PTX_NO_ENTRY) {
+        const ptx_constant *c = &kernel->constants[known];
+        if (c->kind == kind && c->value == value && c->bytes == bytes) {
+            *op = PTX_CONSTANT | c->offset;
+            return true;
+        }
+    }
+    if (!ptx_reserve(&kernel->constants, &kernel->constant_capacity, kernel->constant_count,
+                     sizeof *kernel->constants))
+        return ptx_out_of_memory(p);
+    if (kernel->register_bytes + kernel->constant_bytes + 256 > MAX_REGISTER_BYTES)
+        return ptx_unsupported(p, &p->token, "the kernel uses too many constants");
+    if (!ptx_index_add(&p->constant_index, hash))
+        return ptx_out_of_memory(p);
+    ptx_constant added = {.kind = kind, .value = value, .bytes = bytes, .offset = kernel->constant_bytes};
+    kernel->constants[kernel->constant_count++] = added;
+    kernel->constant_bytes += PTX_LANES * bytes;
+    *op = PTX_CONSTANT | added.offset;
+    return true;
+}
+
+/* ---- names ---- */
+
+/* The newest declaration of `name`, or of numbered registers with that prefix and enough of them. */
+static uint32_t find_declared(const ptx_parser *p, const char *name, size_t length, bool numbered,
+                              uint32_t number) {
+    const uint32_t hash = ptx_hash(name, length, numbered);
+    uint32_t i = PTX_NO_ENTRY;
+    while ((i = ptx_index_find(&p->register_index, hash, i)) != PTX_NO_ENTRY)
+        if (p->registers[i].numbered == numbered && p->registers[i].length == length &&
+            number < p->registers[i].count && memcmp(p->registers[i].name, name, length) == 0)
+            return i;
+    return PTX_NO_ENTRY;
+}
+
+/* `%r12` may be a register of that name, number 12 of `%r<14>`, or number 2 of `%r1<4>`: the one declared
+ * last. */
+static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32_t *number) {
+    enum { MOST_DIGITS = 7 };
+    uint32_t found = find_declared(p, name->start, name->length, false, 0);
+    uint32_t value = 0, place = 1;
+    *number = 0;
+    for (size_t digits = 1; digits <= MOST_DIGITS && digits <= name->length; digits++, place *= 10) {
+        const char *first = name->start + name->length - digits;
+        if (*first < '0' || *first > '9')
+            break;
+        value += place * (uint32_t)(*first - '0');
+        if (*first == '0' && digits > 1)
+            continue;
+        const uint32_t i = find_declared(p, name->start, name->length - digits, true, value);
+        if (i == PTX_NO_ENTRY || (found != PTX_NO_ENTRY && i < found))
+            continue;
+        found = i;
+        *number = value;
+    }
+    return found == PTX_NO_ENTRY ? NULL : &p->registers[found];
+}
+
+/* The slot of a register, given to it at its first use; an index for a predicate. */
+static bool register_slot(ptx_parser *p, ptx_registers *r, uint32_t number, uint32_t *op) {
+    uint32_t *slot = &r->slots[number];
+    if (*slot == 0) {
+        uint32_t fresh = 0;
+        if (r->type == PTX_TYPE_PRED)
+            fresh = p->kernel->predicate_count++;
+        else if (!new_slot(p, r->type == PTX_TYPE_B128 ? 16 : ptx_type_bytes(r->type), &fresh))
+            return false;
+        *slot = fresh + 1;
+    }
+    *op = *slot - 1;
+    return true;
+}
+
+static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
+    if (*name->start == '%')
+        ptx_unsupported(d->p, name,
+                        "'%.*s' is not a declared register nor a special register that is supported",
+                        (int)name->length, name->start);
+    else
+        ptx_syntax(d->p, name, "'%.*s' is not declared", (int)name->length, name->start);
+    return PTX_FAILED;
+}
+
+/* The symbol as a place in memory, its offset in the kernel settled. */
+static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *name) {
+    if (symbol->unsupported) {
+        ptx_unsupported(d->p, name,
+                        "the variable '%.*s' is one of another module or holds the address of a function, "
+                        "which is not supported",
+                        (int)name->length, name->start);
+        return PTX_FAILED;
+    }
+    const bool shared = symbol->space == PTX_SPACE_SHARED;
+    if (shared && (symbol->dynamic || !symbol->placed) && !ptx_place_shared(d->p, name, symbol))
+        return PTX_FAILED;
+    return PTX_FITS;
+}
+
+/* ---- operands ---- */
+
+static void set_op(ptx_decoding *d, uint32_t op, bool wide) {
+    d->p->slots[d->in.operand_count++] = (ptx_slot){.op = op, .wide = wide};
+}
+
+static void set_register(ptx_decoding *d, uint32_t op, bool wide, bool written) {
+    set_op(d, op, wide);
+    d->p->slots[d->in.operand_count - 1].role = written ? PTX_ROLE_WRITTEN : PTX_ROLE_READ;
+}
+
+/* The width a letter stands for; for x and y, that of the register at hand if it is wide enough. */
+static bool width_fits(const ptx_decoding *d, char letter, unsigned bytes) {
+    ptx_type destination = d->parts.type2 ? d->parts.type2 : d->parts.type;
+    switch (letter) {
+    case 'H':
+    case 'h':
+        return bytes == 2;
+    case 'W':
+    case 'w':
+    case 'S':
+        return bytes == 4;
+    case 'L':
+    case 'l':
+        return bytes == 8;
+    case 'Y':
+    case 'y':
+        return bytes && bytes <= 4;
+    case 'X':
+        return bytes && bytes >= ptx_type_bytes(destination);
+    default:
+        return bytes && bytes >= ptx_type_bytes(d->parts.type);
+    }
+}
+
+static const char *letter_wants(char letter) {
+    switch (letter) {
+    case 'H':
+        return "expected a 16-bit register";
+    case 'h':
+        return "expected a 16-bit register or constant";
+    case 'W':
+    case 'S':
+        return "expected a 32-bit register";
+    case 'w':
+    case 'k':
+        return "expected a 32-bit register or constant";
+    case 'L':
+        return "expected a 64-bit register";
+    case 'l':
+        return "expected a 64-bit register or constant";
+    case 'Y':
+    case 'y':
+        return "expected a register of at most 32 bits";
+    case 'P':
+    case 'p':
+    case 'Q':
+    case 'n':
+    case '~':
+        return "expected a predicate";
+    case 'm':
+    case 'a':
+        return "expected an address in brackets";
+    case 'c':
+        return "expected [map, {coordinates}], as many as the opcode says";
+    case 'D':
+    case 'd':
+        return "expected a 128-bit register";
+    case 'z':
+        return "expected a cache policy in a 64-bit register";
+    case 'i':
+        return "expected an integer constant";
+    case 'b':
+        return "expected a label";
+    default:
+        return "expected a register wide enough for the type";
+    }
+}
+
+/* `_`, which throws a result away. */
+static ptx_fit take_sink(ptx_decoding *d, char letter) {
+    bool wide = letter == 'L';
+    uint32_t *sink = wide ? &d->p->sink64 : &d->p->sink32;
+    uint32_t slot = 0;
+    if (*sink == 0) {
+        if (!new_slot(d->p, wide ? 8 : 4, &slot))
+            return PTX_FAILED;
+        *sink = slot + 1;
+    }
+    set_register(d, *sink - 1, wide, true);
+    return PTX_FITS;
+}
+
+static ptx_fit take_destination(ptx_decoding *d, char letter, const ptx_token *name, ptx_operand_kind kind) {
+    if (kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, name, letter_wants(letter));
+    if (ptx_token_is(name, "_"))
+        return d->may_sink ? take_sink(d, letter)
+                           : ptx_misfit(d, name, "'_' cannot take this instruction's result");
+    uint32_t number, op;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (!r)
+        return unknown_name(d, name);
+    if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
+        return ptx_misfit(d, name, letter_wants(letter));
+    if (!register_slot(d->p, r, number, &op))
+        return PTX_FAILED;
+    set_register(d, op, ptx_type_bytes(r->type) == 8, true);
+    return PTX_FITS;
+}
+
+/* The bits of a literal for a source of `bytes`; false if a literal of that kind makes no sense there. */
+static bool literal_bits(const ptx_decoding *d, ptx_operand_kind kind, uint64_t value, unsigned bytes,
+                         uint64_t *bits) {
+    bool is_float = ptx_type_class(d->parts.type) == PTX_CLASS_F;
+    double wide;
+    float narrow;
+    *bits = value;
+    if (kind == PTX_OPERAND_INTEGER)
+        return !is_float || d->parts.type2;
+    if (kind == PTX_OPERAND_F32 && bytes == 4)
+        return true;
+    if (kind == PTX_OPERAND_F64 && bytes == 8)
+        return true;
+    if (!is_float)
+        return false;
+    if (kind == PTX_OPERAND_F32) {
+        uint32_t low = (uint32_t)value;
+        memcpy(&narrow, &low, sizeof narrow);
+        wide = narrow;
+    } else {
+        memcpy(&wide, &value, sizeof wide);
+    }
+    memcpy(bits, &wide, sizeof wide);
+    if (bytes == 4) {
+        uint32_t low;
+        narrow = (float)wide;
+        memcpy(&low, &narrow, sizeof low);
+        *bits = low;
+    }
+    return true;
+}
+
+static ptx_fit take_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t value, unsigned bytes) {
+    uint32_t op;
+    if (!constant_slot(d->p, kind, value, bytes, &op))
+        return PTX_FAILED;
+    set_op(d, op, bytes == 8);
+    return PTX_FITS;
+}
+
+static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *name,
+                                 unsigned constant_bytes) {
+    uint32_t number, op;
+    uint64_t which;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (r) {
+        if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
+            return ptx_misfit(d, name, letter_wants(letter));
+        if (!register_slot(d->p, r, number, &op))
+            return PTX_FAILED;
+        set_register(d, op, ptx_type_bytes(r->type) == 8, false);
+        return PTX_FITS;
+    }
+    if (ptx_find_special(name, &which)) {
+        if (!width_fits(d, letter, 4))
+            return ptx_misfit(d, name, letter_wants(letter));
+        return take_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
+    }
+    unsigned shift;
+    if (ptx_find_clock(name, &shift))
+        return ptx_misfit(d, name, "a clock can only be moved to a register");
+    /* The multiprocessor: blocks are told of one alone. */
+    if (ptx_token_is(name, "%smid") || ptx_token_is(name, "%nsmid"))
+        return take_constant(d, PTX_CONSTANT_VALUE, name->length == 6, 4);
+    if (ptx_token_is(name, "WARP_SZ"))
+        return take_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
+    ptx_symbol *symbol = ptx_find_symbol(d->p, name);
+    if (!symbol)
+        return unknown_name(d, name);
+    ptx_fit fits = use_symbol(d, symbol, name);
+    if (fits != PTX_FITS)
+        return fits;
+    /* Of a shared variable or of a parameter: addresses in their own spaces, not generic ones. */
+    return take_constant(d, symbol->dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE,
+                         symbol->offset, constant_bytes);
+}
+
+static ptx_fit take_source(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
+                           uint64_t value) {
+    unsigned bytes = letter == 'l' ? 8 : 4;
+    if (letter == 'x' && ptx_type_bytes(d->parts.type) == 8)
+        bytes = 8;
+    if (kind == PTX_OPERAND_NAME)
+        return take_named_source(d, letter, token, bytes);
+    uint64_t bits;
+    if (kind == PTX_OPERAND_ADDRESS || kind == PTX_OPERAND_VECTOR)
+        return ptx_misfit(d, token, letter_wants(letter));
+    if (!literal_bits(d, kind, value, bytes, &bits))
+        return ptx_misfit(d, token, "this kind of constant does not go with the type");
+    return take_constant(d, PTX_CONSTANT_VALUE, bits, bytes);
+}
+
+static ptx_fit take_predicate(ptx_decoding *d, const ptx_token *name, ptx_operand_kind kind, uint64_t value,
+                              bool written) {
+    if (kind == PTX_OPERAND_NAME && !written && ptx_token_is(name, "%is_explicit_cluster")) {
+        set_op(d, PTX_PRED_EXPLICIT_CLUSTER, false);
+        return PTX_FITS;
+    }
+    if (kind == PTX_OPERAND_INTEGER && !written) {
+        set_op(d, value ? PTX_PRED_TRUE : PTX_PRED_FALSE, false);
+        return PTX_FITS;
+    }
+    if (kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, name, letter_wants('p'));
+    if (written && ptx_token_is(name, "_")) {
+        if (!d->may_sink)
+            return ptx_misfit(d, name, "'_' cannot take this instruction's result");
+        set_op(d, PTX_PRED_SINK, false);
+        return PTX_FITS;
+    }
+    uint32_t number, op;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (!r)
+        return unknown_name(d, name);
+    if (r->type != PTX_TYPE_PRED)
+        return ptx_misfit(d, name, letter_wants('p'));
+    if (!register_slot(d->p, r, number, &op))
+        return PTX_FAILED;
+    set_op(d, op, false);
+    return PTX_FITS;
+}
+
+static ptx_fit take_second_predicate(ptx_decoding *d, const ptx_operand *operand) {
+    d->may_sink = true;
+    if (operand->has_second)
+        return take_predicate(d, &operand->second, PTX_OPERAND_NAME, 0, true);
+    set_op(d, PTX_PRED_SINK, false);
+    return PTX_FITS;
+}
+
+/* An address that is the same in every lane: a variable or a number. */
+static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_symbol *symbol = NULL;
+    if (!operand->absolute) {
+        symbol = ptx_find_symbol(d->p, &operand->token);
+        if (!symbol)
+            return unknown_name(d, &operand->token);
+        ptx_fit fits = use_symbol(d, symbol, &operand->token);
+        if (fits != PTX_FITS)
+            return fits;
+        bool own = symbol->space == PTX_SPACE_SHARED && d->parts.space == PTX_SPACE_CLUSTER;
+        if (symbol->in_local)
+            d->in.space = PTX_SPACE_LOCAL;
+        if (symbol->space != d->parts.space && !own)
+            return ptx_misfit(d, &operand->token,
+                              "the variable is in another state space than the instruction's");
+    } else if (d->parts.space == PTX_SPACE_PARAM) {
+        return ptx_misfit(d, &operand->token, "expected the name of a parameter");
+    }
+    bool dynamic = symbol && symbol->dynamic;
+    uint64_t value = operand->value + (symbol ? symbol->offset : 0);
+    d->in.address = PTX_ADDRESS_UNIFORM;
+    return constant_slot(d->p, dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE, value, 8,
+                         &d->in.base)
+               ? PTX_FITS
+               : PTX_FAILED;
+}
+
+static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
+        return ptx_misfit(d, &operand->token, letter_wants('m'));
+    uint32_t number;
+    ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
+    if (!r)
+        return take_uniform_address(d, operand);
+    unsigned bytes = ptx_type_bytes(r->type);
+    bool shared = d->parts.space == PTX_SPACE_SHARED || d->parts.space == PTX_SPACE_CLUSTER;
+    if (bytes != 8 && !(bytes == 4 && shared))
+        return ptx_misfit(d, &operand->token, "expected a 64-bit register as the address");
+    d->in.address = bytes == 8 ? PTX_ADDRESS_64 : PTX_ADDRESS_32;
+    d->in.imm = (int64_t)operand->value;
+    return register_slot(d->p, r, number, &d->in.base) ? PTX_FITS : PTX_FAILED;
+}
+
+/* A second address: its base and its offset, an operand each. */
+static ptx_fit take_further_address(ptx_decoding *d, const ptx_operand *operand, unsigned coordinates) {
+    if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count != coordinates)
+        return ptx_misfit(d, &operand->token, letter_wants(coordinates ? 'c' : 'a'));
+    uint32_t number, op;
+    ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
+    ptx_fit fits = PTX_FITS;
+    if (!r && operand->absolute)
+        fits = take_constant(d, PTX_CONSTANT_VALUE, 0, 8);
+    else if (!r)
+        fits = take_named_source(d, 'l', &operand->token, 8);
+    else if (r->type == PTX_TYPE_PRED || ptx_type_bytes(r->type) < 4)
+        return ptx_misfit(d, &operand->token, "expected a 32- or 64-bit register as the address");
+    else if (register_slot(d->p, r, number, &op))
+        set_register(d, op, ptx_type_bytes(r->type) == 8, false);
+    else
+        return PTX_FAILED;
+    return fits == PTX_FITS ? take_constant(d, PTX_CONSTANT_VALUE, operand->value, 8) : fits;
+}
+
+/* Both halves of a 128-bit register. */
+static ptx_fit take_128(ptx_decoding *d, char letter, const ptx_operand *operand) {
+    uint32_t number, op;
+    if (operand->kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, &operand->token, letter_wants(letter));
+    ptx_registers *r = find_register(d->p, &operand->token, &number);
+    if (!r)
+        return unknown_name(d, &operand->token);
+    if (r->type != PTX_TYPE_B128)
+        return ptx_misfit(d, &operand->token, letter_wants(letter));
+    if (!register_slot(d->p, r, number, &op))
+        return PTX_FAILED;
+    set_register(d, op, true, letter == 'D');
+    set_register(d, op + 8 * PTX_LANES, true, letter == 'D');
+    return PTX_FITS;
+}
+
+/* A cache policy changes nothing here. */
+static ptx_fit skip_policy(ptx_decoding *d, const ptx_operand *operand) {
+    uint32_t number;
+    const ptx_registers *r =
+        operand->kind == PTX_OPERAND_NAME ? find_register(d->p, &operand->token, &number) : NULL;
+    bool good = r && ptx_type_bytes(r->type) == 8;
+    return good ? PTX_FITS : ptx_misfit(d, &operand->token, letter_wants('z'));
+}
+
+static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_parser *p = d->p;
+    if (operand->kind != PTX_OPERAND_NAME)
+        return ptx_misfit(d, &operand->token, letter_wants('b'));
+    if (!ptx_reserve(&p->fixups, &p->fixup_capacity, p->fixup_count, sizeof *p->fixups)) {
+        ptx_out_of_memory(p);
+        return PTX_FAILED;
+    }
+    p->fixups[p->fixup_count++] = (ptx_fixup){.label = operand->token,
+                                              .scope = p->scope,
+                                              .pc = (uint32_t)p->kernel->count,
+                                              .operand = d->in.operand_count};
+    set_op(d, 0, false);
+    set_op(d, 0, false); /* where the lanes meet again, which ptx_cfg_build finds */
+    return PTX_FITS;
+}
+
+static ptx_fit take_clock(ptx_decoding *d, const ptx_operand *operand) {
+    unsigned shift = 0;
+    if (operand->kind != PTX_OPERAND_NAME || !ptx_find_clock(&operand->token, &shift))
+        return ptx_misfit(d, &operand->token, "expected a register or constant of the type's width");
+    d->in.imm = shift;
+    return PTX_FITS;
+}
+
+static ptx_fit take_scalar(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
+                           uint64_t value) {
+    bool written = letter >= 'A' && letter <= 'Z';
+    return written ? take_destination(d, letter, token, kind) : take_source(d, letter, token, kind, value);
+}
+
+/* A tensor's map and where in it: a further address, and its coordinates. */
+static ptx_fit take_coordinates(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_fit fits = take_further_address(d, operand, d->parts.rank);
+    d->in.vector = d->parts.rank;
+    for (unsigned i = 0; i < operand->element_count && fits == PTX_FITS; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
+        fits = take_scalar(d, 'w', &e->token, e->kind, e->value);
+    }
+    return fits;
+}
+
+/* The vector of a .v2/.v4 access: the same letter for each element. */
+static ptx_fit take_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
+        return ptx_misfit(d, &operand->token,
+                          "expected a vector of as many elements as the instruction says");
+    d->may_sink = true;
+    for (unsigned i = 0; i < operand->element_count; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
+        ptx_fit fits = take_scalar(d, letter, &e->token, e->kind, e->value);
+        if (fits != PTX_FITS)
+            return fits;
+    }
+    return PTX_FITS;
+}
+
+ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operand, bool vector) {
+    if (operand->negated && letter != 'n' && letter != '~')
+        return ptx_misfit(d, &operand->token, "'!' is not allowed here");
+    if (operand->has_second && letter != 'Q' && letter != 'S')
+        return ptx_misfit(d, &operand->second, "only one result is allowed here");
+    ptx_fit fits;
+    switch (letter) {
+    case 'P':
+    case 'Q':
+        d->may_sink = d->may_sink || letter == 'Q';
+        fits = take_predicate(d, &operand->token, operand->kind, operand->value, true);
+        return fits == PTX_FITS && letter == 'Q' ? take_second_predicate(d, operand) : fits;
+    case 'p':
+        return take_predicate(d, &operand->token, operand->kind, operand->value, false);
+    case 'n':
+    case '~':
+        d->in.flip = operand->negated;
+        return take_predicate(d, &operand->token, operand->kind, operand->value, false);
+    case 'S':
+        fits = take_destination(d, 'W', &operand->token, operand->kind);
+        return fits == PTX_FITS ? take_second_predicate(d, operand) : fits;
+    case 'm':
+        return take_address(d, operand);
+    case 'a':
+        return take_further_address(d, operand, 0);
+    case 'c':
+        return take_coordinates(d, operand);
+    case 'D':
+    case 'd':
+        return take_128(d, letter, operand);
+    case 'z':
+        return skip_policy(d, operand);
+    case 'b':
+        return take_label(d, operand);
+    case 't':
+        return take_clock(d, operand);
+    case 'i':
+        d->in.imm = (int64_t)operand->value;
+        return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
+                                                    : ptx_misfit(d, &operand->token, letter_wants('i'));
+    case 'j':
+        d->in.imm = (int64_t)((uint64_t)d->in.imm << 8 | (operand->value & 0xff));
+        return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
+                                                    : ptx_misfit(d, &operand->token, letter_wants('i'));
+    case 'k':
+        letter = 'w';
+        break;
+    default:
+        break;
+    }
+    return vector ? take_elements(d, letter, operand)
+                  : take_scalar(d, letter, &operand->token, operand->kind, operand->value);
+}
+
+bool ptx_leaves_out(const ptx_decoding *d, char letter) {
+    return (letter == '~' && d->parts.combine == PTX_COMBINE_NONE) || (letter == 'z' && !d->parts.cache_hint);
+}
+
+ptx_fit ptx_take_absent(ptx_decoding *d, char letter) {
+    if (letter == 'k')
+        return take_constant(d, PTX_CONSTANT_VALUE, 0, 4);
+    if (!ptx_leaves_out(d, letter))
+        return ptx_misfit(d, &d->statement->opcode, "an operand is missing");
+    if (letter == '~')
+        set_op(d, PTX_PRED_TRUE, false);
+    return PTX_FITS;
+}
+
+/* Sums: as many as the shape has, which are written and, behind them, read. */
+static ptx_fit take_sums(ptx_decoding *d, const ptx_operand *operand, unsigned wanted) {
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
+        return ptx_misfit(d, &operand->token, "expected a vector of as many registers as the shape has sums");
+    for (unsigned i = 0; i < 2 * wanted; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i % wanted];
+        ptx_fit fits = take_destination(d, 'W', &e->token, e->kind);
+        if (fits != PTX_FITS)
+            return fits;
+        d->p->slots[d->in.operand_count - 1].role = i < wanted ? PTX_ROLE_WRITTEN : PTX_ROLE_READ;
+    }
+    return PTX_FITS;
+}
+
+ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
+    const ptx_operand *operand = &d->p->operands[d->next_operand++];
+    size_t wanted = strcspn(*letters, "}");
+    if (wanted == 3 && (*letters)[2] == '*') {
+        const unsigned each = (unsigned)((*letters)[1] - '0');
+        *letters += wanted + 1;
+        return take_sums(d, operand, each * d->parts.vector);
+    }
+    if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
+        return ptx_misfit(d, &operand->token, "expected a vector or another kind of operand");
+    d->may_sink = true;
+    for (size_t i = 0; i < wanted; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
+        ptx_fit fits = take_scalar(d, (*letters)[i], &e->token, e->kind, e->value);
+        if (fits != PTX_FITS)
+            return fits;
+    }
+    *letters += wanted + 1;
+    return PTX_FITS;
+}
+
+bool ptx_take_guard(ptx_decoding *d) {
+    d->in.guard = PTX_PRED_TRUE;
+    if (!d->statement->guarded)
+        return true;
+    uint32_t number;
+    const ptx_token *name = &d->statement->guard;
+    ptx_registers *r = find_register(d->p, name, &number);
+    if (!r || r->type != PTX_TYPE_PRED)
+        return ptx_syntax(d->p, name, "'%.*s' is not a declared predicate", (int)name->length, name->start);
+    d->in.guard_flip = d->statement->guard_negated ? PTX_ALL_LANES : 0;
+    return register_slot(d->p, r, number, &d->in.guard);
+}
